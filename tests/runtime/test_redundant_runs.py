@@ -200,3 +200,16 @@ def test_bad_input(models: tuple[Any, Any], settings: dict[str, Any], message: s
 def test_methods_of_redundant_coordinates_are_refused_elsewhere(models: tuple[Any, Any]) -> None:
     with pytest.raises(arm.ArmillaryError, match="is not for equations without redundant coordinates"):
         models[1].simulate(1.0, step=0.01, method="staggered")
+
+
+def test_a_locked_joint_stays_locked_at_operating_points_and_in_the_list_of_configurations() -> None:
+    s = arm.System("bent pendulum")
+    s.gravity(9.81, -s.ground.y)
+    A = s.body("A", joint=arm.Revolute("z"), com=(0, -1, 0), mass=2.0, inertia=(0.1, 0.1, 0.1))
+    B = s.body("B", A, arm.Revolute("z"), at=(0, -2, 0), com=(0, -1, 0), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    s.lock(B.u1)
+    eom = s.derive(formalism="redundant")
+    found = eom.compile().equilibrium(fixed={"B.q1": 0.5})
+    # 2 g sin a + g (2 sin a + sin(a + 0.5)) = 0, the moment of both weights about A's joint
+    assert found["A.q1"] == pytest.approx(-np.arctan(np.sin(0.5) / (4 + np.cos(0.5))), rel=1e-9)
+    assert "B.u1" in str(eom.configurations)

@@ -167,7 +167,7 @@ class PlaceReader:
                 f"{self.verb}: arrays by name leave open how loops are closed; give q as an array of all "
                 f"coordinates, {', '.join(equations.coordinates)}, e.g. from a run"
             )
-        if equations.absolute or model.speed_names != equations.speeds:
+        if model.speed_names != equations.speeds:
             raise ArmillaryError(f"{self.verb}: give q and u of this model as arrays of closed positions")
         whole = model.state({**q, **own}, given, float(times))
         n = len(equations.coordinates)

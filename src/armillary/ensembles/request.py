@@ -44,7 +44,7 @@ def plan(
     """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
     equations = model.equations
     contacts = bool(equations.system.contacts)
-    settings = completed(given, redundant=equations.absolute, contacts=contacts)
+    settings = completed(given, equations.method_family, contacts=contacts)
     settings = replace(settings, atol=model.tolerances(settings.atol))
     settings.tolerances(len(model.equations.program.state))  # as many as there are states
     t0, t_end, sample, fixed = settings.t0, settings.t_end, settings.sample, settings.fixed_step

@@ -89,8 +89,7 @@ class Starts(VariedValues):
         table, equations = self.table, self.model.equations
         values = table.values(self._first_parameters)
         one = self.single(0)
-        if not equations.absolute:  # there, only a run finds the joints' coordinates
-            initial_values(equations, self._first_initial)
+        self.model.check_start(self._first_initial)
         initial_memory(equations, one["memory"], self.t0)
         if not self.columns["parameters"]:
             check_physical(equations.system, table, values)

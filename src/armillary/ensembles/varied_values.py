@@ -21,7 +21,6 @@ from armillary.model.units.values import text_number
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import ParameterTable
-from armillary.runtime.start.initial import initial_values
 from armillary.untyped import DataMapping, DataTable
 
 Given = DataMapping
@@ -88,10 +87,8 @@ class VariedValues:
                 node = known[name]
                 where = f"the initial value of '{name}'"
                 put("initial", name, where, state_factor(node), node.dimension, node.data.units or "")
-            elif differs(value) and self.model.equations.absolute:
-                checked_names([name], known, "there is no coordinate, speed or state", ParameterError)
             elif differs(value):
-                initial_values(self.model.equations, {name: 0.0})
+                self.model.check_start({name: 0.0})
         for name, value in self._memory.items():
             if differs(value):
                 checked_names([name], system.memories, "there is no memory", ParameterError)

@@ -30,7 +30,7 @@ _ROWS = 2000  # of a run that is made again
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     """Runs through a place without mass fail, with the sentence of a single run."""
     _explain_failed_runs(plan, outcome)
-    if plan.model.equations.absolute or _masses_suffice(plan):
+    if not plan.model.equations.joints_move_bodies or _masses_suffice(plan):
         return
     kinds = _kinds(plan)
     ended = np.flatnonzero((outcome.status == FINISHED) | (outcome.status == EVENT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -32,6 +33,8 @@ NOT_PICKLED = (
     "or its file, system.save('model.toml'), and make them again there with "
     "arm.load('model.toml').derive().compile(); the cache has the machine code"
 )
+
+Use = Literal["export", "FMU with locks", "linear model", "sensitivities"]
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,30 @@ class DerivedEquations:
     considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
     searched: tuple[Gain, ...] = ()  # what effort="high" has found
 
-    absolute: ClassVar[bool] = False  # whether states are coordinates of all bodies, joints being constraints
-    # what follows the coordinates in the state: speeds of the description, or what these are converted to
-    speed_states: ClassVar[Literal["speeds", "velocities", "momenta"]] = "speeds"
+    # What follows from the kind of states. A formalism with states of its own has other values in its class.
+    described_states: ClassVar[bool] = True  # the coordinates and independent speeds of the description
+    hidden_states: ClassVar[bool] = False  # linear models and exports have the speeds of the description
+    joints_move_bodies: ClassVar[bool] = True  # else bodies have coordinates, and joints constrain them
+    method_family: ClassVar[str] = ""  # of integration methods that advance them; see integrators.Method
+    export_remarks: ClassVar[tuple[str, ...]] = ()  # lines at the head of exported programs
+    refusals: ClassVar[Mapping[Use, str]] = {}  # uses that they do not have, with what follows the name
+
+    def check_use(self, use: Use) -> None:
+        """An error for a use that these states do not have."""
+        if use in self.refusals:
+            raise ArmillaryError(f"'{self.system.name}' {self.refusals[use]}")
+
+    @property
+    def conversion(self) -> tuple[Expr, ...] | None:
+        """What follows the coordinates in the state, of coordinates and of speeds as ``targets.inputs``; None
+        where the state holds the speeds.
+        """
+        return None
+
+    @property
+    def start_names(self) -> tuple[str, ...]:
+        """Names of the values of a whole initial state."""
+        return (*self.coordinates, *self.speeds, *self.states)
 
     @property
     def operations(self) -> Operations:

@@ -40,14 +40,15 @@ INTERNAL = {
     "System": """all_gravities all_loads calls centres composites declared_names declared_only efforts
         extent gravities identity imported input_rates lookup mass_centre_starts modal_forces
         moving recorder smallness started triple""",
-    "Equations": """absolute all_speeds choice cloud described_start film judged mass_centre_starts
-        motion_names options reduction speed_states start_factors start_places startable targets""",
+    "Equations": """all_speeds check_use choice cloud conversion described_start described_states
+        export_remarks film hidden_states joints_move_bodies judged mass_centre_starts method_family
+        motion_names options reduction refusals start_factors start_names start_places startable targets""",
     "Model": """along base change_code change_figures change_sections changes_configuration
-        changes_inside choice choices cloud configuration_models constants_inside driven driven_inputs
-        ends_a_leg exchange_texts film function further_states in_configuration independent_speeds inside
-        loops masses may_change_configuration may_refuse parameters_inside picture place_at_start plain
-        plain_state rated_choices refused row_energy run_functions run_with second_half start_tail
-        starts_plainly three_angles tolerances watched_index weakening""",
+        changes_inside check_start choice choices cloud configuration_models constants_inside driven
+        driven_inputs ends_a_leg exchange_texts film function further_states in_configuration
+        independent_speeds inside loops masses may_change_configuration may_refuse parameters_inside picture
+        place_at_start plain plain_state rated_choices refused row_energy run_functions run_with second_half
+        start_tail starts_plainly three_angles tolerances watched_index weakening""",
 }
 _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "body"}
 

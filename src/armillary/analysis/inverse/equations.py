@@ -23,7 +23,7 @@ from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reactions import constraint_forces, held_effort, joint_wrenches
 from armillary.mechanics.constraints.reduced_equations import dependent_rates
-from armillary.mechanics.constraints.reduction import Reduction, initial_configuration, reduce_system
+from armillary.mechanics.constraints.reduction import Reduction, reduce_system
 from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
 from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
 from armillary.mechanics.tree.kinematics import corrections
@@ -190,8 +190,7 @@ def described_equations(equations: DerivedEquations) -> DerivedEquations:
     system = equations.system
     if _is_described(equations):
         return equations
-    configuration = initial_configuration(system) if equations.absolute else equations.configuration
-    reduction = reduce_system(system, reader({}, 1), configuration)
+    reduction = reduce_system(system, reader({}, 1), equations.configuration)
     plain = reduction.plain
     wanted = Targets(
         time=plain(system.time),
@@ -210,15 +209,13 @@ def described_equations(equations: DerivedEquations) -> DerivedEquations:
         stages=(),
         gains=(),
         reduction=reduction,
-        configuration=configuration,
+        configuration=equations.configuration,
         options=equations.options,
     )
 
 
 def _is_described(equations: DerivedEquations) -> bool:
     """Whether the state holds the description's coordinates and speeds."""
-    if equations.absolute:
-        return False
     own = [equations.reduction.plain(u) for u in equations.reduction.independent(equations.system)]
     states = equations.targets.speeds
     return len(own) == len(states) and all(u is s for u, s in zip(own, states, strict=True))

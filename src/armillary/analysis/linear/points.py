@@ -305,7 +305,7 @@ def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count
     plain = not (
         equations.reduction.rows
         or equations.program.quaternions
-        or equations.speed_states != "speeds"
+        or not equations.described_states
         or any(m.start is not None for m in equations.system.memories.values())
     )
     if not plain:

@@ -16,7 +16,7 @@ _named: WeakKeyDictionary[CompiledModel, CompiledModel] = WeakKeyDictionary()
 def with_named_speeds(model: CompiledModel) -> CompiledModel:
     """The model, or one of the same system whose states are the coordinates and speeds of the description."""
     model = model.base
-    if not model.equations.absolute and model.equations.speed_states == "speeds":
+    if model.equations.described_states:
         return model
     if model not in _named:
         equations = model.equations

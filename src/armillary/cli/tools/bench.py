@@ -128,10 +128,11 @@ def _per_call(function: int, state: Given, constants: object, memory: object, ou
 
 
 def _per_step(model: CompiledModel, given: DataMapping) -> float:
-    """Seconds of one rk4 step in the compiled loop: the difference of a long and a short run."""
+    """Seconds of one step of order 4 in the compiled loop: the difference of a long and a short run."""
+    from armillary.runtime.integrators import family_methods
     from armillary.settings import RunSettings
 
-    method = "projected" if model.equations.absolute else "rk4"
+    method = next(m.name for m in family_methods(model.equations.method_family) if m.order == 4)
     step = 1e-5
 
     def run(steps: int) -> float:

@@ -16,7 +16,6 @@ import numpy as np
 
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
-from armillary.errors import ArmillaryError
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source
 from armillary.program.configurations.sections import LEAVE
@@ -32,11 +31,8 @@ def every(source: Source) -> list[Source]:
 
 def check_states(source: Source) -> None:
     """An error where the states of configurations are no part of a motion."""
-    if source.changing and source.equations.speed_states != "speeds":
-        raise ArmillaryError(
-            f"'{source.description.name}' has momenta as states and events that lock or unlock joints; FMUs "
-            "take speeds there: derive it with another formalism, such as 'kane'"
-        )
+    if source.changing:
+        source.equations.check_use("FMU with locks")
 
 
 @dataclass(frozen=True)

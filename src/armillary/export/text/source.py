@@ -219,7 +219,9 @@ def source(
             return _with_configurations(written, passing)
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
-    described = description(written, start_values(model, given), (*_remarks(equations), *_placed(written)))
+    described = description(
+        written, start_values(model, given), (*equations.export_remarks, *_placed(written))
+    )
     return Source(written, one_lined(described), tuple(given.values()))
 
 
@@ -237,7 +239,7 @@ def _with_configurations(equations: DerivedEquations, passing: bool) -> Source:
     model = compile_equations(first, tier="quick")
     given = example_parameters(first)
     start = start_values(model, given)
-    described = one_lined(description(first, start, (*_remarks(equations), *_placed(first))))
+    described = one_lined(description(first, start, (*equations.export_remarks, *_placed(first))))
     values = tuple(given.values())
     others = []
     for k in range(1, len(table)):
@@ -258,22 +260,10 @@ def exported_equations(equations: DerivedEquations) -> DerivedEquations:
     Exported programs start from the values of their states, and chosen velocities follow from speeds by the
     mass centre and the attitude: values of them would belong to one set of parameters and coordinates.
     """
-    if equations.speed_states != "velocities":
+    if not equations.hidden_states:
         return equations
     options = {**equations.options, "named": True}
     return derive(equations.system, equations.formalism, configuration=equations.configuration, **options)
-
-
-def _remarks(equations: DerivedEquations) -> tuple[str, ...]:
-    """Lines on the states of exported equations, where these need an explanation."""
-    if equations.speed_states == "velocities":
-        return (
-            "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
-            "their place, with other counts of operations, are for runs in the process.",
-        )
-    if equations.speed_states == "momenta":
-        return ("States are momenta. A run gives the speeds at its start, from which they follow.",)
-    return ()
 
 
 def _placed(equations: DerivedEquations) -> tuple[str, ...]:
@@ -293,11 +283,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
 
 def _check(equations: DerivedEquations, configurations: bool | None) -> None:
     system = equations.system
-    if equations.absolute:
-        raise ArmillaryError(
-            f"'{system.name}' was derived in redundant coordinates, whose steps are not exported; derive it "
-            "with formalism='kane', 'recursive' or 'momentum'"
-        )
+    equations.check_use("export")
     positions = [c.position for c in system.constraints.values() if c.position is not None]
     closing = {s.data.name for s in symbols(*positions)}
     for event in system.events.values():
@@ -317,8 +303,7 @@ def _check(equations: DerivedEquations, configurations: bool | None) -> None:
             )
         for changed in event.changes if system.constraints else ():
             name, place = changed.data.name, changed.data.role == "coordinate"
-            closes = not locks and equations.speed_states != "momenta"
-            if place and closes:
+            if place and not locks:
                 continue
             if name in equations.dependents and adjusts(event, equations, equations.coordinates):
                 if configurations is not False:

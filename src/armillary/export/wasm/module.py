@@ -66,7 +66,7 @@ class WasmModule:
         self.source, self.equations, self.program = source, source.equations, source.program
         self.methods = tuple(methods)
         for name in self.methods:
-            known = [m.name for m in METHODS.values() if m.tableau is not None and not m.redundant]
+            known = [m.name for m in METHODS.values() if m.exported]
             checked_names([name], known, "a module has no method", listed=True)
         self.bodies = moving_bodies(self.equations)
         self._poses = with_functions(

@@ -49,9 +49,9 @@ def with_changes(
     equations: DerivedEquations, *, impulse: bool = True, ratings: Sequence[Expr] = ()
 ) -> DerivedEquations:
     """The equations with a program that has the sections of changes, too; the constants that these need
-    follow those of the other sections.
+    follow those of the other sections. Where joints do not move the bodies, no run changes them.
     """
-    if equations.program.changes:
+    if equations.program.changes or not equations.joints_move_bodies:
         return equations
     with derivation():
         before = [_before(equations.system, u) for u in equations.system.speeds]
@@ -146,9 +146,8 @@ def _enter(equations: DerivedEquations, before: Sequence[Expr]) -> StepSection:
     targets, system = equations.targets, equations.system
     known = dict(zip((u.data.name for u in system.speeds), before, strict=True))
     second = [known[name] for name in equations.speeds]
-    if equations.speed_states != "speeds":
-        converted = next(s.results for s in targets.stepping if s.name == "momenta")
-        second = transform(converted, dict(zip(targets.inputs, second, strict=True)).get)
+    if equations.conversion is not None:
+        second = transform(equations.conversion, dict(zip(targets.inputs, second, strict=True)).get)
     labels = tuple(s.data.name for s in targets.integrated)
     return StepSection(ENTER, labels, (*targets.coordinates, *second, *targets.states))
 

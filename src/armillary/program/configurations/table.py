@@ -212,7 +212,7 @@ def _choices(equations: DerivedEquations, reached: LockSets, limit: int) -> Mapp
     system, judged = equations.system, equations.judged
     sets = list(reached.reasons)[:limit]
     none = np.empty((0, 0))
-    if not system.constraints or equations.absolute:
+    if not equations.reduction.rows:
         return {s: Choices((DependentChoice(Configuration(s), (), 1.0, None),), none) for s in sets}
     found: dict[LockSet, Choices] = {}
     plain = reader(judged.declared, judged.keep).exact if judged else reader({}, 0)

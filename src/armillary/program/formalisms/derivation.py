@@ -78,7 +78,6 @@ class Derivation:
             self.clock.stage("search")
         program, gains = program_of(self.system, wanted, reduction.plain, check=self.check)
         self.clock.stage("improve", program.derivatives.operations)
-        found = {"configuration": self.configuration, **more}
         return kind(
             system=self.system,
             formalism=formalism,
@@ -88,8 +87,9 @@ class Derivation:
             stages=tuple(self.clock.stages),
             gains=tuple(gains),
             reduction=reduction,
+            configuration=self.configuration,
             options=options,
-            **found,
+            **more,
         )
 
 

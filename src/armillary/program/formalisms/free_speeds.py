@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
@@ -41,7 +41,11 @@ from armillary.program.targets.targets import Targets, targets
 class DerivedFreeSpeedEquations(DerivedConvertedEquations):
     """Equations of motion in coordinates and chosen speeds."""
 
-    speed_states: ClassVar[Literal["speeds", "velocities", "momenta"]] = "velocities"
+    hidden_states: ClassVar[bool] = True
+    export_remarks: ClassVar[tuple[str, ...]] = (
+        "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
+        "their place, with other counts of operations, are for runs in the process.",
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
@@ -41,7 +41,7 @@ from armillary.mechanics.tree.structure.build import build_tree
 from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
-from armillary.program.equations import DerivedEquations
+from armillary.program.equations import DerivedEquations, Use
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets.converted_targets import converted_targets
@@ -59,6 +59,12 @@ class DerivedConvertedEquations(DerivedEquations):
     """Equations of motion in coordinates and what speeds are converted to; runs start from the speeds."""
 
     solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
+    described_states: ClassVar[bool] = False
+
+    @property
+    def conversion(self) -> tuple[Expr, ...]:
+        """What follows the coordinates in the state, of coordinates and of speeds as ``targets.inputs``."""
+        return next(s.results for s in self.targets.stepping if s.name == "momenta")
 
     @property
     def speeds(self) -> tuple[str, ...]:
@@ -70,7 +76,13 @@ class DerivedConvertedEquations(DerivedEquations):
 class DerivedMomentumEquations(DerivedConvertedEquations):
     """Equations of motion in coordinates and momenta."""
 
-    speed_states: ClassVar[Literal["speeds", "velocities", "momenta"]] = "momenta"
+    export_remarks: ClassVar[tuple[str, ...]] = (
+        "States are momenta. A run gives the speeds at its start, from which they follow.",
+    )
+    refusals: ClassVar[Mapping[Use, str]] = {
+        "FMU with locks": "has momenta as states and events that lock or unlock joints; FMUs take speeds "
+        "there: derive it with another formalism, such as 'kane'",
+    }
     conjugate: tuple[Expr, ...] = ()  # momenta conjugate to these, from coordinates and speeds
 
     @property

@@ -16,6 +16,7 @@ and σ of constraints with and without a position form.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,12 +24,12 @@ from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import absolute, sqrt
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reduction import Configuration, Reduction
+from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
-from armillary.program.equations import DerivedEquations
+from armillary.program.equations import DerivedEquations, Use
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.targets.targets import OutputColumn, StepSection, Targets, columns, normalised
 
@@ -42,7 +43,22 @@ class DerivedRedundantEquations(DerivedEquations):
     """Equations of motion in redundant coordinates."""
 
     redundant: Redundant | None = None
-    absolute: ClassVar[bool] = True
+    described_states: ClassVar[bool] = False
+    joints_move_bodies: ClassVar[bool] = False
+    method_family: ClassVar[str] = "redundant coordinates"
+    refusals: ClassVar[Mapping[Use, str]] = {
+        "export": "was derived in redundant coordinates, whose steps are not exported; derive it with "
+        "formalism='kane', 'recursive' or 'momentum'",
+        "linear model": "was derived in redundant coordinates, in which it has no independent states; derive "
+        "it with formalism='kane' or 'recursive' to linearise it",
+        "sensitivities": "was derived in redundant coordinates, whose steps carry no derivatives; derive it "
+        "with formalism='kane' or 'recursive'",
+    }
+
+    @property
+    def start_names(self) -> tuple[str, ...]:
+        """Names of the values of a whole initial state: those of the joints and of the user's own states."""
+        return tuple(s.data.name for s in self.system.moving())
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -62,10 +78,7 @@ def derive_redundant(d: Derivation) -> DerivedRedundantEquations:
     wanted, redundant = redundant_targets(d.system, plain)
     d.clock.stage("redundant")
     reduction = Reduction(Tree((), (0, 0, 0), {}), plain, d.system.prescriptions)
-    return d.finish(
-        DerivedRedundantEquations, "redundant", wanted, reduction, {}, configuration=Configuration(),
-        redundant=redundant,
-    )  # fmt: skip
+    return d.finish(DerivedRedundantEquations, "redundant", wanted, reduction, {}, redundant=redundant)
 
 
 def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Targets, Redundant]:

@@ -33,7 +33,6 @@ from armillary.mechanics.constraints.reduction import (
     Configuration,
     Reduction,
     acceleration_remainders,
-    initial_configuration,
     reduce_system,
     with_given,
 )
@@ -311,8 +310,6 @@ def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations
 
 def _configuration(equations: DerivedEquations) -> Configuration:
     """That of the equations, with the choice of dependent speeds that the derivation made."""
-    if equations.absolute:
-        return initial_configuration(equations.system)
     chosen = tuple((constraint, speed) for speed, constraint in equations.dependents.items())
     return Configuration(equations.configuration.locked, chosen)
 

@@ -108,11 +108,11 @@ def _constraint_lines(equations: DerivedEquations) -> list[str]:
     speeds.
     """
     by_constraint = {name: speed for speed, name in equations.dependents.items()}
-    otherwise = "multiplier" if equations.absolute else "redundant"
     lines = []
     if equations.system.constraints:
         lines += ["", f"  {'constraint':<28}{'eliminates':<14}meaning"]
     for name, constraint in equations.system.constraints.items():
+        otherwise = "redundant" if name in equations.redundant_constraints else "multiplier"
         lines.append(f"  {name:<28}{by_constraint.get(name, otherwise):<14}{constraint.about}")
     for given in equations.reduction.given.values():
         how = (

@@ -21,7 +21,8 @@ __all__ = [
     "IntegrationStatus",
     "Method",
     "Stepping",
-    "check_kind",
+    "check_family",
+    "family_methods",
     "usual_method",
 ]
 
@@ -31,8 +32,10 @@ _METHODS = (
            exported=True),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU, exported=True),
-    Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU, redundant=True),
-    Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU, redundant=True),
+    Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU,
+           family="redundant coordinates"),
+    Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU,
+           family="redundant coordinates"),
     Method("scipy:RK45", 5, True, "SciPy's Dormand–Prince 5(4); Python at every step", solver="RK45"),
     Method("scipy:DOP853", 8, True, "SciPy's Dormand–Prince 8(5,3); Python at every step", solver="DOP853"),
     Method("scipy:LSODA", 12, True, "Adams or BDF by stiffness; Python at every step", solver="LSODA"),
@@ -44,15 +47,20 @@ _METHODS = (
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
 
 
-def usual_method(step: bool, redundant: bool = False) -> str:
+def family_methods(family: str) -> list[Method]:
+    """The methods of a family, the usual one first unless it is the family of most equations."""
+    return [m for m in METHODS.values() if m.family == family]
+
+
+def usual_method(step: bool, family: str = "") -> str:
     """The name of the method where none is given: ``step`` is whether a step is."""
-    return "staggered" if redundant else "rk4" if step else "dop853"
+    return family_methods(family)[0].name if family else "rk4" if step else "dop853"
 
 
-def check_kind(method: Method, redundant: bool) -> None:
-    """An error for a method that does not fit the coordinates."""
-    if method.redundant == redundant:
+def check_family(method: Method, family: str) -> None:
+    """An error for a method of another family."""
+    if method.family == family:
         return
-    fitting = ", ".join(m.name for m in METHODS.values() if m.redundant == redundant)
-    kind = "redundant coordinates" if redundant else "equations without redundant coordinates"
+    fitting = ", ".join(m.name for m in family_methods(family))
+    kind = family or f"equations without {method.family}"
     raise ArmillaryError(f"method '{method.name}' is not for {kind}; there are {fitting}")

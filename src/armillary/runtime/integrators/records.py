@@ -108,8 +108,9 @@ class RunChanges:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver; ``redundant`` ones
-    are for redundant coordinates, and only those. Exported programs have the ``exported`` ones.
+    """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver. Those of a
+    ``family`` are for equations of the same ``method_family``, and only for those; "" is that of most.
+    Exported programs have the ``exported`` ones.
     """
 
     name: str
@@ -118,7 +119,7 @@ class Method:
     description: str
     tableau: Tableau | None = None
     solver: str = ""
-    redundant: bool = False
+    family: str = ""
     exported: bool = False
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, one_of, reals
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators import METHODS, Method, check_kind, usual_method
+from armillary.runtime.integrators import METHODS, Method, check_family, usual_method
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.settings import KEPT, RunSettings
@@ -98,11 +98,9 @@ class IntegrationSettings(RunSettings):
         return found
 
 
-def completed(
-    settings: RunSettings, *, redundant: bool = False, contacts: bool = False
-) -> IntegrationSettings:
-    """Settings with a method, which must be one for these coordinates, and with plain numbers."""
-    values = (*_in_order(settings), redundant, contacts)
+def completed(settings: RunSettings, family: str = "", *, contacts: bool = False) -> IntegrationSettings:
+    """Settings with a method, which must be one of this family, and with plain numbers."""
+    values = (*_in_order(settings), family, contacts)
     try:
         return _kept(*values)
     except TypeError:  # of an array or a list, which may change
@@ -114,15 +112,15 @@ _in_order = attrgetter(*_NAMES)
 
 
 def _completed(*values: Given) -> IntegrationSettings:
-    *own, redundant, contacts = values
+    *own, family, contacts = values
     given = dict(zip(_NAMES, own, strict=True))
     # A zero has no sign where users see it: −0.0 + 0.0 is 0.0.
     given |= {name: float(given[name]) + 0.0 for name in ("t0", "t_end", "rtol", "max_step")}
     if given["method"] is None:
-        given["method"] = usual_method(given["step"] is not None, redundant)
+        given["method"] = usual_method(given["step"] is not None, family)
     given["max_steps"] = count(given["max_steps"], "max_steps")
     made = IntegrationSettings(**given)
-    check_kind(made.integrator, redundant)
+    check_family(made.integrator, family)
     if contacts and made.integrator.adaptive and made.max_step == inf and made.t_end > made.t0:
         made = replace(made, max_step=LONGEST_WITH_CONTACTS * (made.t_end - made.t0))
     return made

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.model.recording.records import EventRecord
 from armillary.program.derive import derive
@@ -118,6 +119,11 @@ class CompiledRedundantModel(CompiledModel):
         start = RedundantStart(self, parameters, t, initial_memory(self.equations))
         return start.state(initial)[: self.layout.first_acceleration]
 
+    def check_start(self, initial: DataMapping) -> None:
+        """An error for names that have no initial value; only a run finds values that fit together."""
+        known = self.equations.start_names
+        checked_names(map(str, initial), known, "there is no coordinate, speed or state", ParameterError)
+
     @cached_property
     def minimal(self) -> CompiledModel:
         """The same system in minimal coordinates."""
@@ -205,7 +211,7 @@ class CompiledRedundantModel(CompiledModel):
         on_start: OnStart | None = None,
     ) -> Run:
         """The motion with the settings of a record; see ``simulate``."""
-        settings = completed(given, redundant=True)
+        settings = completed(given, self.equations.method_family)
         t0, method = settings.t0, settings.integrator.name
         if translation not in ("explicit", "implicit"):
             raise ArmillaryError(f"translation='{translation}' is neither 'explicit' nor 'implicit'")

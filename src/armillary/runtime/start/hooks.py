@@ -66,14 +66,6 @@ def values_from_hook(
     return _changed(model, initial, rest), {**(memory or {}), **own} if own else memory
 
 
-def _order(model: ConfiguredProgram) -> list[str]:
-    """Names of the values of a whole initial state."""
-    equations = model.equations
-    if equations.absolute:  # which starts from the joints' values
-        return [s.data.name for s in equations.system.moving()]
-    return [*equations.coordinates, *equations.speeds, *equations.states]
-
-
 def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, float]:
     """All initial values by name, in stated units."""
     system = model.equations.system
@@ -84,7 +76,7 @@ def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, flo
         known = {name: value for name, value in given.items() if name in symbols}  # others are reported later
         inside |= {n: state_number(symbols[n], v, f"the initial value of '{n}'") for n, v in known.items()}
     elif initial is not None:
-        order = _order(model)
+        order = model.equations.start_names
         inside |= dict(zip(order, vector(initial, len(order), "initial state").tolist(), strict=True))
     return {name: value / state_factor(symbols[name]) for name, value in inside.items() if name in symbols}
 
@@ -94,7 +86,7 @@ def _changed(model: ConfiguredProgram, initial: Initial, changes: DataMapping) -
         return initial
     if initial is None or isinstance(initial, Mapping):
         return {**{str(name): value for name, value in (initial or {}).items()}, **changes}
-    order = _order(model)
+    order = model.equations.start_names
     symbols = {s.data.name: s for s in model.equations.system.moving()}
     state = vector(initial, len(order), "initial state")
     for name, value in changes.items():

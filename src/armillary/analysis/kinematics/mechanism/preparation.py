@@ -14,9 +14,9 @@ from armillary.runtime.models.compiled import CompiledModel
 def joint_model(model: CompiledModel) -> CompiledModel:
     """The model itself, or one whose coordinates are those of the joints."""
     base = model.base
-    if base.equations.absolute:
-        return base._compiler(derive(base.equations.system, "kane"))
-    return base
+    if base.equations.joints_move_bodies:
+        return base
+    return base._compiler(derive(base.equations.system, "kane"))
 
 
 def kinematics_of(model: CompiledModel) -> Kinematics:

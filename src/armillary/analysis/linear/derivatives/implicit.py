@@ -61,7 +61,7 @@ def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | N
     """Those of formalisms that eliminate a mass matrix, in the description's own speeds, with nothing
     neglected; of others none.
     """
-    if equations.speed_states != "speeds" or equations.system.contacts:
+    if not equations.described_states or equations.system.contacts:
         return None
     structured = tree_rates(equations)
     if structured is not None:

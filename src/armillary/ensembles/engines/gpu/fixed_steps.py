@@ -40,8 +40,8 @@ class FixedSteps(CardEngine):
             return f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
         if plan.stops is not None and program.update.results:
             return f"inputs jump, and '{program.name}' has memories that are renewed at steps"
-        if method.redundant or plan.model.equations.absolute:
-            return f"'{program.name}' is in redundant coordinates"
+        if method.family:
+            return f"'{program.name}' is in {method.family}"
         if plan.row_at is None:
             return "samples lie inside steps; let sample= be a multiple of step="
         if any(weight for row in method.tableau.a for weight in row[:-1]):

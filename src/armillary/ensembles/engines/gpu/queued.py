@@ -55,10 +55,10 @@ class Queued(CardEngine):
     @classmethod
     def refusal(cls, plan: Plan) -> str:
         method = plan.method
-        if method.redundant or plan.model.equations.absolute:
+        if method.family:
             return (
-                f"'{plan.program.name}' is in redundant coordinates; derive it with formalism='kane', "
-                "'recursive' or 'momentum'"
+                f"'{plan.program.name}' is in {method.family}; derive it with formalism='kane', 'recursive' "
+                "or 'momentum'"
             )
         if method.tableau is None:
             return f"method '{method.name}' calls Python at every step; take rk4, midpoint, dopri5 or dop853"

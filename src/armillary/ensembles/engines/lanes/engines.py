@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _refusal(plan: Plan) -> str:
     """Why no vector of runs can make the runs of a plan, whatever its steps."""
     program = plan.program
-    if plan.method.redundant or plan.method.tableau is None:
+    if plan.method.family or plan.method.tableau is None:
         return f"method '{plan.method.name}' has no Runge-Kutta tableau"
     if program.fire or program.events.results or program.corrected:
         return f"'{program.name}' has events or corrections"

@@ -30,7 +30,7 @@ class Scalar(Engine):
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
-        if plan.method.tableau is None or plan.method.redundant:
+        if plan.method.tableau is None or plan.method.family:
             return f"method '{plan.method.name}' has no Runge-Kutta tableau"
         return ""
 

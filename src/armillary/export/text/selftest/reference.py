@@ -158,7 +158,7 @@ def start_values(
     place = model.place_at_start(instance, initial, 0.0, stored)
     state, symbols = instance.packed(place), list(equations.program.state)
     given = state.copy()
-    if equations.speed_states != "speeds":
+    if equations.conversion is not None:
         first = len(equations.targets.coordinates)
         own = slice(first, first + len(equations.targets.speeds))
         speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}

@@ -61,7 +61,7 @@ def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
     """Speeds of one configuration, what is left of the pivot of each, and the message."""
     system, reduction = equations.system, equations.reduction
     free = reduction.independent(system)
-    unfit = equations.speed_states != "speeds" or system.constraints or system.flexibles
+    unfit = not equations.described_states or system.constraints or system.flexibles
     if unfit or not 0 < len(free) <= _MOST:
         return []
     masses, plain = tree_masses(system, equations.configuration)

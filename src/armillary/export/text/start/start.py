@@ -40,8 +40,8 @@ class StartSource:
 def started(equations: DerivedEquations) -> StartSource | None:
     """The start of a system; None where it begins with the values that are given."""
     system, program, targets = equations.system, equations.program, equations.targets
-    converted = equations.speed_states != "speeds"
-    plain = equations.reduction.given_reader() if converted else equations.reduction.plain
+    conversion = equations.conversion
+    plain = equations.reduction.given_reader() if conversion else equations.reduction.plain
     known: dict[Expr, Expr] = {}
     bodies: dict[Expr, str] = {}
     for start in mass_centre_starts(system):
@@ -58,13 +58,12 @@ def started(equations: DerivedEquations) -> StartSource | None:
     given: list[Expr] = list(program.state)
     count = len(targets.coordinates)
     state = [known.get(s, s) for s in given]
-    if converted:
+    if conversion:
         given[count : count + len(targets.speeds)] = targets.inputs
-        [momenta] = [s.results for s in targets.stepping if s.name == "momenta"]
-        state[count : count + len(momenta)] = transform(momenta, known.get)
+        state[count : count + len(conversion)] = transform(conversion, known.get)
     if system.contacts:
         memory, state = _decided(equations, memory, state)
-    elif not (converted or known or any(m.start is not None for m in memories)):
+    elif not (conversion or known or any(m.start is not None for m in memories)):
         return None
     places: dict[Expr, Place] = {program.time: ("", 0)}
     places |= {s: ("parameters", i) for i, s in enumerate(program.parameters)}

@@ -146,7 +146,7 @@ def linear_form(
     ``implicit``, where given, makes the derivatives of the speeds' rates. With ``open_loops`` all positions
     are states, and the rows of dependent ones are the constraints that decide them.
     """
-    _check(equations)
+    equations.check_use("linear model")
     asked = _inputs(equations, inputs)
     named = outputs_of(equations, tuple(outputs))
     by_name = {c.name: c for c in equations.targets.columns}
@@ -158,14 +158,6 @@ def linear_form(
             return _Linearised(equations, variables, symbols, columns, speeds, open_loops).form()
     except ExpressionError as error:
         raise ArmillaryError(f"'{equations.system.name}' cannot be linearised: {error}") from error
-
-
-def _check(equations: DerivedEquations) -> None:
-    if equations.absolute:
-        raise ArmillaryError(
-            f"'{equations.system.name}' was derived in redundant coordinates, in which it has no independent "
-            "states; derive it with formalism='kane' or 'recursive' to linearise it"
-        )
 
 
 def _inputs(equations: DerivedEquations, names: Sequence[str]) -> list[tuple[Variable, Expr]]:
@@ -296,7 +288,7 @@ class _Linearised:
     def _speeds(self) -> tuple[Expr, ...]:
         """The states after the positions, as symbols: speeds of the description, or momenta."""
         t = self.equations.targets
-        if self.equations.speed_states == "velocities":
+        if self.equations.hidden_states:
             return t.inputs
         return t.speeds
 
@@ -339,7 +331,7 @@ class _Linearised:
         for k, amount in moved.items():
             for q, change in self.positions[k].moving.items():
                 symbols[q] = symbols.get(q, ZERO) + amount * change
-        if self.equations.speed_states == "velocities":
+        if self.equations.hidden_states:
             symbols = self._converted(symbols)
         return _Moves(moved, symbols)
 
@@ -347,8 +339,8 @@ class _Linearised:
         """The same with changes of the program's states in place of those of the description's speeds."""
         t, plain = self.equations.targets, self.equations.reduction.plain
         described = {u.data.name: plain(u) for u in self.equations.system.speeds}
-        states = next(s for s in t.stepping if s.name == "momenta").results
-        changes = tangents(states, symbols)
+        assert self.equations.conversion is not None
+        changes = tangents(self.equations.conversion, symbols)
         changes = transform(changes, {s: described[s.data.name] for s in t.inputs}.get)
         own = {s: x for s, x in symbols.items() if s not in t.inputs}
         return own | dict(zip(t.speeds, changes, strict=True))
@@ -358,7 +350,7 @@ class _Linearised:
     @cached_property
     def _speed_rates(self) -> tuple[Expr, ...]:
         t = self.equations.targets
-        if self.equations.speed_states == "velocities":
+        if self.equations.hidden_states:
             return next(s for s in t.stepping if s.name == "accelerations").results
         count = len(t.coordinates)
         return t.rates[count : count + len(t.speeds)]

@@ -93,11 +93,7 @@ def sensitive_equations(
 
 def _check(equations: DerivedEquations) -> None:
     """Errors for what has no derivatives in this form."""
-    if equations.absolute:
-        raise ArmillaryError(
-            f"'{equations.system.name}' was derived in redundant coordinates, whose steps carry no "
-            "derivatives; derive it with formalism='kane' or 'recursive'"
-        )
+    equations.check_use("sensitivities")
     constraints = equations.system.constraints.values()
     held = set(symbols(*(c.position for c in constraints if c.position is not None)))
     for event in equations.targets.watched:

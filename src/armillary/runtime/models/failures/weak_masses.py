@@ -65,16 +65,16 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
     if (result.calm and not failed) or not whole or _excluded(instance, whole):
         return whole, ""
     sizes = _speeds(instance, result)
-    # In absolute coordinates the angles of a joint may jump at its lock while the bodies move smoothly.
-    absolute = instance.equations.absolute
-    stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
+    # Where bodies have coordinates, the angles of a joint may jump at its lock while they move smoothly.
+    by_joints = instance.equations.joints_move_bodies
+    stepwise = by_joints and not adaptive and result.steps < whole + len(result.events)  # a row for each
     ends = _jumps(sizes) + ([whole] if failed else [])  # an earlier jump may be another's: a lock, an impact
     if not ends or instance.masses_suffice:
         return whole, ""
     look: _MassCheck | None = None
     for end in ends:
         ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
-        if failed and end == whole and not absolute:
+        if failed and end == whole and by_joints:
             last = instance.place(result.t_stop, result.final_state, result.final_memory)
             ways.append(_Path(instance, last.t, _with_given(instance, instance.values(last))))
         ways = [way for way in ways if way.known]

@@ -23,7 +23,7 @@ from armillary.runtime.models.failures.weak_masses import energy_function, masse
 from armillary.runtime.models.programs.compiled_program import CompiledProgram
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.assembly import LoopStart
-from armillary.runtime.start.initial import whole_start
+from armillary.runtime.start.initial import initial_values, whole_start
 from armillary.runtime.start.mass_centres import (
     with_decided_contacts,
     with_mass_centres,
@@ -31,6 +31,7 @@ from armillary.runtime.start.mass_centres import (
 )
 from armillary.runtime.start.place import Place
 from armillary.settings import Initial
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.mechanics.constraints.rows import ConstraintRow
@@ -150,11 +151,15 @@ class ConfiguredProgram(CompiledProgram):
             instance, with_started_memory(instance, with_mass_centres(instance, place, initial))
         )
 
+    def check_start(self, initial: DataMapping) -> None:
+        """An error for initial values by name from which no run can start."""
+        initial_values(self.equations, initial)
+
     @cached_property
     def three_angles(self) -> tuple[ThreeAngles, ...]:
         """The joints of three angles, which no run can start from where their axes lie in a plane."""
         of = self.equations
-        return () if of.absolute else joints_of_three_angles(of.system, of.coordinates)
+        return joints_of_three_angles(of.system, of.coordinates) if of.joints_move_bodies else ()
 
     @cached_property
     def starts_plainly(self) -> bool:
