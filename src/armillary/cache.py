@@ -1,4 +1,4 @@
-"""What took long to compute, machine code above all, kept between processes by content.
+"""Results that took long to compute, mainly machine code, kept between processes by content.
 
 A file holds one object file under the digest of all that decides it (the program's text, how it is compiled,
 the processor, LLVM), or the choices of a search under that of its subject. So it is never wrong, only absent:
@@ -66,7 +66,7 @@ def digest(*parts: str) -> str:
 
 
 def fetch(name: str) -> bytes | None:
-    """What is kept under a name; None where nothing whole is."""
+    """The data kept under a name; None where there are none, or damaged ones."""
     place = folder()
     if place is None:
         return None
@@ -91,7 +91,7 @@ def _check(name: str, content: bytes) -> bytes:
 
 
 def keep(name: str, content: bytes) -> None:
-    """What is worth keeping, kept if that is possible."""
+    """Stores data under a name, if that is possible."""
     place = folder()
     if place is None:
         return
@@ -109,13 +109,13 @@ def keep(name: str, content: bytes) -> None:
 
 
 def size() -> tuple[int, int]:
-    """How many files are kept, and their bytes."""
+    """The number of files kept, and their bytes."""
     found = _entries(folder())
     return len(found), sum(length for _, length, _ in found)
 
 
 def clear() -> int:
-    """How many files were kept; none is any more."""
+    """Deletes all files that are kept, and returns their number."""
     removed = 0
     for _, _, path in _entries(folder()):
         with suppress(OSError):

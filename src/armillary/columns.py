@@ -25,7 +25,7 @@ def aligned(
 
 
 def counted(number: int, noun: str) -> str:
-    """How many there are, in words: 1 event, 2 events."""
+    """A number with its noun: 1 event, 2 events."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -41,7 +41,7 @@ KEPT = 32  # records that are kept: few, for they may hold the times of all rows
 
 @dataclass(frozen=True)
 class Setting:
-    """What files, editors and the command line need of one setting."""
+    """The data of one setting for files, editors and the command line."""
 
     help: str
     kind: Kind
@@ -123,9 +123,9 @@ def _setting(*what: Given, **more: Given) -> dict[str, Setting]:
 
 @dataclass(frozen=True, eq=False)
 class RunSettings:
-    """How a run is made, as ``simulate`` takes it; the values of a run (parameters, initial values, memory)
-    are apart. Values are kept as they were given, times in text ("5 s", "10 ms") as seconds; what is wrong
-    with one is an error when the record is made.
+    """The settings of a run, as ``simulate`` takes them; the values of a run (parameters, initial values,
+    memory) are apart. Values are kept as they were given, times in text ("5 s", "10 ms") as seconds; what is
+    wrong with one is an error when the record is made.
     """
 
     t_end: float = field(metadata=_setting(

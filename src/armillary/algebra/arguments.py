@@ -156,7 +156,7 @@ def names_by_number(value: object) -> Mapping[int, Given]:
 
 
 def item_count(value: Given) -> int:
-    """How many items a list, tuple or array has; −1 for a text, and for what has no items."""
+    """The number of items of a list, tuple or array; −1 for a text, and for an object without items."""
     if isinstance(value, str):
         return -1
     try:

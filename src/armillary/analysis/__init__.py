@@ -1,4 +1,4 @@
-"""What can be learned from a model beyond its runs.
+"""Analyses of a model beyond its runs.
 
 In: compiled models, and data. Out: `Sensitivities`, the derivatives of a run by parameters and initial values
 (`sensitivities.py`); a `Fit` of these to measurements (`fitting/`); operating points (`operating/`), linear

@@ -1,4 +1,4 @@
-"""What several commands share: their common options, model arguments, and completion of names."""
+"""Parts that several commands share: common options, model arguments, and completion of names."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def input_option(function: Callable[..., object]) -> AnyFunction:
 
 
 class Result(Protocol):
-    """What an analysis gives: it can be saved and drawn."""
+    """The result of an analysis: it can be saved and drawn."""
 
     @property
     def system(self) -> str: ...

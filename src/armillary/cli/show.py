@@ -1,4 +1,4 @@
-"""How commands show things: tables in columns, JSON with stable keys."""
+"""Output of commands: tables in columns, JSON with stable keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `armillary study` shows of results: tables of metrics, sensitivities, charts in a folder."""
+"""Results as `armillary study` shows them: tables of metrics, sensitivities, charts in a folder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def row(study: Study, run: int) -> dict[str, float]:
 
 
 def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensitivity], dict[str, str]]:
-    """What metrics depend on; and the reasons where that cannot be computed."""
+    """The sensitivities of metrics; and the reasons where they cannot be computed."""
     found, unknown = {}, {}
     known = study.table().columns
     for name in names:

@@ -258,7 +258,7 @@ class _Crew:
 
     @property
     def outcome(self) -> Outcome:
-        """What came of all runs; of those that were not made, nothing."""
+        """The results of all runs; empty for those that were not made."""
         if self._outcome is None:
             self._outcome = Outcome.empty(self.plan, self.runs)
         return self._outcome

@@ -82,7 +82,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """What is kept of one output of a run."""
+    """A number kept of one output of a run."""
 
     output: str
     kind: ClassVar[str] = ""
@@ -275,7 +275,7 @@ class Crossing(Metric):
 
 @dataclass(frozen=True)
 class Histogram(Metric):
-    """How many rows fall into each of ``bins`` equal bins between ``low`` and ``high``, ends included."""
+    """The number of rows in each of ``bins`` equal bins between ``low`` and ``high``, ends included."""
 
     low: float = 0.0
     high: float = 1.0

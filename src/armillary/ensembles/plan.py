@@ -1,4 +1,4 @@
-"""What an engine needs to make the runs of a batch.
+"""The data from which an engine makes the runs of a batch.
 
 Arrays hold quantities row by row and runs column by column: neighbouring runs are neighbours in memory, as
 vector registers and GPUs want them.
@@ -94,7 +94,7 @@ class Plan:
 
     @property
     def uses(self) -> np.ndarray:
-        """What each row is for, as a real number that compiled code compares."""
+        """The purpose of each row, as a real number that compiled code compares."""
         return np.where(self.kept, float(KEPT), 0.0) + np.where(self.measured, float(MEASURED), 0.0)
 
     def slot_places(self) -> list[int]:

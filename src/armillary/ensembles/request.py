@@ -191,7 +191,7 @@ def _snapped(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
 
 
 def _samples(t0: float, t_end: float, sample: Given, step: float | None) -> float:
-    """How many samples there will be, known without making them."""
+    """The number of samples, computed without making them."""
     if sample is None:
         return (t_end - t0) / step + 1 if step else ROWS + 1
     return SampleTimes(sample, float(t0), float(t_end)).count
@@ -238,7 +238,7 @@ def _check_size(runs: int, samples: float, history: int, others: int) -> None:
 
 
 def _room() -> float:
-    """How much memory results may take: half of what the machine has."""
+    """The memory that results may take: half of that of the machine."""
     try:
         return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -43,7 +43,7 @@ _HEAD, _SIDES = ["", "lowest", "median", "highest", "", ""], "<>>><<"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Batch(PickledValue):
-    """What came of the runs of a batch.
+    """The results of the runs of a batch.
 
         batch["peak"]              a metric, one number per run
         batch["tip height"]        histories, a row per run, at ``batch.time``
@@ -97,7 +97,7 @@ class Batch(PickledValue):
 
     @property
     def varied(self) -> dict[str, np.ndarray]:
-        """What differs between the runs: parameters, initial values and memory."""
+        """The values that differ between the runs: parameters, initial values and memory."""
         return {**self.parameters, **self.initial, **self.memory}
 
     @property
@@ -223,7 +223,7 @@ class Batch(PickledValue):
         return show_page(page) if path is None else write_html(page, path)
 
     def histogram(self, name: str, **options: Given) -> Figure:
-        """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``."""
+        """The histogram of a metric; ``options``: ``bins``, ``title``, ``path``."""
         from armillary.results.plots import distributions
 
         return distributions.histogram(
@@ -243,7 +243,7 @@ class Batch(PickledValue):
         return distributions.scatter(*groups, units=self.units, **options)
 
     def _single(self, name: str) -> np.ndarray:
-        """What has one number per run."""
+        """The quantities with one number per run."""
         values = self[name]
         if values.ndim > 1:
             raise ArmillaryError(f"'{name}' has more than one number per run")
@@ -259,7 +259,7 @@ class Batch(PickledValue):
         return facts + html_table(_HEAD, self._rows(), _SIDES)
 
     def _facts(self) -> list[str]:
-        """What the batch is, in sentences."""
+        """A description of the batch, in sentences."""
         facts = [f"Batch of {counted(self.runs, 'run')} of '{self.system}'"]
         made = self.runs - np.count_nonzero(self.status == STATUS[NOT_RUN])
         if made < self.runs:

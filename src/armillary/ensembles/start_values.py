@@ -83,7 +83,7 @@ def column_of(value: Given, where: str, factor: float, units: Given, dimension: 
 
 
 def run_count(lengths: dict[str, int], runs: int | None) -> int:
-    """How many runs there are; an error where the arrays do not agree."""
+    """The number of runs; an error where the arrays do not agree."""
     found = dict(lengths)
     if runs is not None:
         wanted = positive_whole(runs)

@@ -108,11 +108,11 @@ class VariedValues:
         return found | {f"input '{name}'": s.runs for name, s in signals.items() if s.runs is not None}
 
     def shared(self, kind: str) -> DataTable:
-        """What is the same in all runs, as it was given."""
+        """The values that are the same in all runs, as they were given."""
         return {name: value for name, value in self._given[kind].items() if not differs(value)}
 
     def given(self) -> dict[str, dict[str, np.ndarray]]:
-        """What differs between runs, by kind and name, in stated units."""
+        """The values that differ between runs, by kind and name, in stated units."""
         return {
             kind: {name: values for name, values in found.items() if differs(values)}
             for kind, found in self._given.items()

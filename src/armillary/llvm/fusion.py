@@ -1,4 +1,4 @@
-"""Which products are not computed by themselves, but fused into the sums that they are terms of.
+"""The choice of products that are fused into the sums that they are terms of.
 
 A fused operation ±a·b ± c is one operation of every machine that has it. A product whose users are all sums
 needs no operation of its own then, however many these are: each sum takes its factors. But a sum of such

@@ -170,7 +170,7 @@ def chosen() -> tuple[object, ...]:
 
 
 def features() -> dict[str, bool]:
-    """What this processor can do, by LLVM's names.
+    """The features of this processor, by LLVM's names.
 
     ``ARMILLARY_CPU`` takes features away ("-fma,-avx"), to see what a processor without them would compute.
     """

@@ -113,7 +113,7 @@ def _changes(module: Module, program: Program) -> None:
 
 
 def lanes_module(program: Program, lanes: int) -> Module:
-    """What steps between events need, for so many runs at once: every value a vector.
+    """The sections of steps between events, for so many runs at once: every value a vector.
 
     The functions are for a loop in the same module; ``t`` is a vector too, and arrays hold the lanes of each
     quantity side by side. Where a vector is a register of arm64, code is arranged as that of single runs.

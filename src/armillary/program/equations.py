@@ -91,8 +91,8 @@ class DerivedEquations:
 
     @property
     def conversion(self) -> tuple[Expr, ...] | None:
-        """What follows the coordinates in the state, of coordinates and of speeds as ``targets.inputs``; None
-        where the state holds the speeds.
+        """The part of the state after the coordinates, of coordinates and of speeds as ``targets.inputs``;
+        None where the state holds the speeds.
         """
         return None
 
@@ -145,7 +145,7 @@ class DerivedEquations:
 
     @cached_property
     def mass_centre_starts(self) -> list[MassCentreStart]:
-        """What places mass centres at the start of a run: expressions, which take milliseconds to make."""
+        """The expressions that place mass centres at the start of a run, which take milliseconds to make."""
         return mass_centre_starts(self.system)
 
     @cached_property
@@ -155,7 +155,7 @@ class DerivedEquations:
 
     @cached_property
     def start_factors(self) -> dict[str, float]:
-        """What their initial values in stated units are multiplied with to enter the model, by name."""
+        """The factors from stated units of initial values to those of the model, by name."""
         return {name: state_factor(s) for name, s in self.startable.items()}
 
     @cached_property
@@ -167,7 +167,7 @@ class DerivedEquations:
 
     @property
     def freedom(self) -> str:
-        """How much can move, in words."""
+        """The degrees of freedom, in words."""
         count, more = len(self.speeds), len(self.states)
         words = f"{count} degree{'' if count == 1 else 's'} of freedom"
         return f"{words}, {more} state{'' if more == 1 else 's'} of the user's own" if more else words
@@ -197,7 +197,7 @@ class DerivedEquations:
 
     @property
     def contributions(self) -> dict[str, Contribution]:
-        """What each branch adds to the equations of its hub, by the branch's name; of back substitution."""
+        """The contribution of each branch to the equations of its hub, by name; of back substitution."""
         from armillary.program.formalisms.contributions import contributions
 
         return contributions(self)

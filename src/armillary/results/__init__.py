@@ -1,4 +1,4 @@
-"""What a simulation leaves: runs, their files, comparisons and plots.
+"""The results of simulations: runs, their files, comparisons and plots.
 
 In: the samples, names, units, parameters and circumstances of one simulation. Out: an immutable `Run`,
 indexed by name, that is compared, plotted, handed to xarray or pandas, and saved as NetCDF, Parquet, CSV or

@@ -182,7 +182,7 @@ def paired(here: ComparedColumns, there: ComparedColumns, *, interpolate: bool) 
 
 
 def _bend(column: np.ndarray) -> float:
-    """How far straight lines between samples may be from the curve, relative to its size."""
+    """The largest distance of lines between samples from the curve, relative to its size."""
     size = np.max(np.abs(column), where=np.isfinite(column), initial=0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         second = np.abs(np.diff(column, 2))
@@ -205,7 +205,7 @@ def shared_instants(here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np
 
 
 class Tolerances(NamedTuple):
-    """What each output may differ by: atol + rtol times its largest magnitude.
+    """The tolerance of each output: atol + rtol times its largest magnitude.
 
     `special` has names or patterns (`A.*`) with a relative tolerance, or with (relative, absolute); of
     several that match, the first counts.

@@ -80,7 +80,7 @@ def require_readable(path: str | os.PathLike[str]) -> None:
 
 
 def _similar(path: Path) -> str:
-    """What may have been meant by a path at which there is no file."""
+    """Suggestions for a path at which there is no file."""
     if not path.parent.is_dir():
         return f", nor a folder '{path.parent}': give the path at which the run was saved"
     saved = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in FORMATS)

@@ -30,7 +30,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
 
 def _require_texts(run: Run) -> None:
-    """What must be text is text: a damaged file may hold a number there."""
+    """Checks that an entry is text: a damaged file may hold a number there."""
     tables = (run.units, run.descriptions, run.parameters, run.parameter_units, run.info)
     texts = [
         run.system,

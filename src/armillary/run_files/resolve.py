@@ -154,7 +154,7 @@ class _Resolver:
         return values
 
     def _imported(self, name: str) -> str:
-        """What a joint of an imported file is called here: by the body that it moves."""
+        """The name of a joint of an imported file: by the body that it moves."""
         joints = self.system.imported.joints if self.system.imported is not None else {}
         own = joints.get(name.partition(".")[0])
         return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""

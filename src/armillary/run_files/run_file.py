@@ -57,7 +57,7 @@ COMMAND_LINE = "command line"
 
 
 class RunFileError(ArmillaryError):
-    """What is wrong with a run file: one sentence for each problem, with its file and line."""
+    """Errors in a run file: one sentence for each problem, with its file and line."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(shortened(problem) for problem in problems)
@@ -203,7 +203,7 @@ def _addressed(name: str) -> tuple[str, str]:
 
 
 def _form_problems(document: Document) -> list[str]:
-    """What is wrong with a run file whatever its model: keys and the kinds of their values."""
+    """Errors in a run file that do not depend on its model: keys and the kinds of their values."""
     content = document.data
     found = unknown_keys(document, _TOP)
     if "model" not in content:

@@ -40,8 +40,8 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
 
     @cached_property
     def configurations(self) -> ConfigurationTable:
-        """What a run of the system can meet: sets of locked joints that events reach, choices of dependent
-        speeds that loops need. Found at first use.
+        """The configurations that a run of the system can meet: sets of locked joints that events reach,
+        choices of dependent speeds that loops need. Found at first use.
         """
         from armillary.program.configurations.table import find_configurations
 

@@ -289,7 +289,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
     @property
     def picture(self) -> Equations:
-        """What draws the motions of this model: its equations, without the machine code."""
+        """The object that draws the motions of this model: its equations, without the machine code."""
         return self.equations
 
     def regressor(

@@ -185,7 +185,7 @@ def _read(path: Path) -> DataTable | None:
 
 
 def _processes() -> str:
-    """Which set of processes this is one of: the same number means another process in another container."""
+    """The namespace of this process: the same number means another process in another container."""
     with suppress(OSError):
         return os.readlink("/proc/self/ns/pid")
     return ""

@@ -17,7 +17,7 @@ _LONGEST = 80  # letters of a reason there
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is."""
+    """The progress of a study."""
 
     runs: int  # that the study has
     made: int  # of them

@@ -1,4 +1,4 @@
-"""What a study has found: its table and dataset, single runs' values, and pictures of all runs."""
+"""Results of a study: its table and dataset, single runs' values, and pictures of all runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StudyResults:
 
     @property
     def runs(self) -> int:
-        """How many runs it has."""
+        """The number of runs."""
         return self._definition.runs
 
     @property
@@ -72,7 +72,7 @@ class StudyResults:
         return owner(self.path)
 
     def status(self) -> StudyStatus:
-        """How far it is: runs made, runs that failed and why."""
+        """The progress: runs made, runs that failed and why."""
         found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)
         return Progress(self._definition.layout, found.records.values()).status
 
@@ -129,7 +129,7 @@ class StudyResults:
         return distributions.fan(times, values, name=output, units=units, **options)
 
     def histogram(self, metric: str, **options: Given) -> Figure:
-        """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``.
+        """The histogram of a metric; ``options``: ``bins``, ``title``, ``path``.
 
         Of a metric that is a histogram of each run, the mean over all runs.
         """
@@ -162,7 +162,7 @@ class StudyResults:
         )
 
     def sensitivity(self, metric: str, *, level: float = 0.95) -> Sensitivity:
-        """How strongly a metric depends on each varied quantity; print it, or ``.plot()`` it.
+        """The sensitivity of a metric to each varied quantity; print it, or ``.plot()`` it.
 
         Sobol' indices of a "saltelli" design, Morris screening of a "morris" one; of any other the variance
         explained.

@@ -82,7 +82,7 @@ def arguments(how: DataMapping, vary: Mapping[str, str], values: Mapping[str, ob
 
 
 def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> StoreLayout:
-    """What a study of these runs keeps."""
+    """The layout of the results that a study of these runs keeps."""
     outputs = {column.name: column for column in plan.model.equations.targets.columns}
     units, texts = units_of(plan.model), _texts(plan.model)
     arrays, columns = [], []
@@ -106,7 +106,7 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Sto
 
 
 def _texts(model: CompiledModel) -> dict[str, str]:
-    """What parameters and initial values mean, in the model's words."""
+    """Descriptions of parameters and initial values, in the model's words."""
     system = model.equations.system
     texts = {
         s.data.name: f"initial value; {s.data.about}" if s.data.about else "initial value"
@@ -129,12 +129,12 @@ def _labelled(layout: StoreLayout) -> StoreLayout:
 
 
 def _folder_name(name: str) -> str:
-    """What an array is called in the store, where it is a folder: zarr takes a backslash for a slash."""
+    """The name of an array in the store, where it is a folder: zarr takes a backslash for a slash."""
     return netcdf_label(name).replace("\\", "_").encode()[:_LONGEST].decode(errors="ignore")
 
 
 def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:
-    """What is made from the values of the first run whose values are possible; an error where none is."""
+    """The result of ``make`` for the first run whose values are possible; an error where none is."""
     refused: list[ParameterError] = []
     for i in range(_length(values)):
         try:

@@ -142,7 +142,7 @@ def _row(case: Case, check: Check, found: float, remark: str) -> Row:
 
 
 def expected_text(check: Check | Row) -> str:
-    """What is expected: a number with its tolerance, or a bound."""
+    """The expected value: a number with its tolerance, or a bound."""
     if check.kind == "count":
         return f"at most {check.expected:.0f}"
     if check.kind == "differs" or not check.tolerance:
@@ -151,7 +151,7 @@ def expected_text(check: Check | Row) -> str:
 
 
 def found_text(row: Row) -> str:
-    """What is found: a number with the digits of its tolerance, a difference with one digit."""
+    """The computed value: a number with the digits of its tolerance, a difference with one digit."""
     if not math.isfinite(row.found):
         return str(row.found)
     if row.kind == "count":

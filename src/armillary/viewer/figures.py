@@ -36,7 +36,7 @@ def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> D
 
 
 def content_of(look: Appearance) -> DataTable:
-    """What is drawn of a system, as data of a page."""
+    """The drawing of a system, as data of a page."""
     index = {body.name: i for i, body in enumerate(look.bodies)}
     bodies = [
         {

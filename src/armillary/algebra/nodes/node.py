@@ -23,7 +23,7 @@ _Expression = TypeVar("_Expression")
 
 
 class TruncationRule(Protocol[_Expression]):
-    """What drops negligible terms as expressions are made; see ``smallness/truncation.py``."""
+    """A rule that drops negligible terms as expressions are made; see ``smallness/truncation.py``."""
 
     def sum(
         self, terms: list[tuple[_Expression, float]], constant: float
@@ -55,7 +55,7 @@ ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """What a symbol node stands for. Its owner keeps equal names of different systems apart."""
+    """The meaning of a symbol node. Its owner keeps equal names of different systems apart."""
 
     name: str
     role: str = "variable"
@@ -308,7 +308,7 @@ def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> 
 
 
 def _stable(data: object) -> object:
-    """What of a node's data enters its digest: equal in every process, unlike the hash of a string."""
+    """A node's data for its digest: equal in every process, unlike the hash of a string."""
     if isinstance(data, str):
         return _checksum(data)
     if isinstance(data, tuple | int | float):

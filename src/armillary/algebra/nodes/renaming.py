@@ -10,8 +10,9 @@ from armillary.algebra.units.dimension import ONE
 
 
 def renamed(node: Expr, args: list[Expr]) -> Expr | None:
-    """What ``rebuild`` makes of a sum or product whose new operands are its own under other names, or their
-    negatives, and different where its own are: no terms to collect, no factors to take out, only a new order.
+    """The result of ``rebuild`` for a sum or product whose new operands are its own under other names, or
+    their negatives, and different where its own are: no terms to collect, no factors to take out, only a new
+    order.
 
     None for other nodes, and where it is not as simple as that.
     """

@@ -104,7 +104,7 @@ def _number(cell: str, decimal: bool) -> float | None:
 
 
 def _written(cell: str, decimal: bool) -> float | None:
-    """What Python takes for a number, nan and inf too: a line of such cells holds no headings."""
+    """A cell as a number of Python's, nan and inf too; a line of such cells holds no headings."""
     try:
         return float(cell.replace(",", ".") if decimal else cell)
     except ValueError:

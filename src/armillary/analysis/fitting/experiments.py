@@ -55,7 +55,7 @@ class Measured:
 
     @property
     def count(self) -> int:
-        """How many numbers were measured."""
+        """The number of measured values."""
         return int(sum(np.isfinite(c).sum() for c in self.columns.values()))
 
 

@@ -124,7 +124,7 @@ def _is_sigma_given(experiments: Sequence[Measured]) -> bool:
 
 
 def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[str, float]:
-    """How far the data of each column lie apart: the scale on which they are compared at first."""
+    """The spread of the data of each column: the scale on which they are compared at first."""
     found = {}
     for c in columns:
         values = np.concatenate([m.columns[c] for m in experiments if c in m.columns])

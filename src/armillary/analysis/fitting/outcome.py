@@ -37,7 +37,7 @@ _AT_BOUND = 1e-8  # of the distance between bounds, or of the value
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What least squares found: residuals over σ and their derivatives at x."""
+    """The result of least squares: residuals over σ and their derivatives at x."""
 
     x: np.ndarray
     residuals: np.ndarray

@@ -1,4 +1,4 @@
-"""What a fit looks for: parameters and initial values, with starts and bounds."""
+"""The unknowns of a fit: parameters and initial values, with starts and bounds."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def unknowns(
 
 
 def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection[str]) -> DataTable:
-    """What is wanted by name, with what is said of its start and bounds."""
+    """Unknowns by name, with their given starts and bounds."""
     if isinstance(wanted, Mapping):
         named = {str(name): given for name, given in wanted.items()}
     else:

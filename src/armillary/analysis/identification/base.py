@@ -135,7 +135,7 @@ def has_loops(equations: DerivedEquations) -> bool:
 
 
 def places_needed(efforts: LinearEfforts) -> int:
-    """How many random places show which columns of Y are independent."""
+    """The number of random places that show the independent columns of Y."""
     return 1 + _PLACES * len(efforts.parameters) // max(len(efforts.rows), 1)
 
 

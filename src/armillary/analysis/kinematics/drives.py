@@ -1,4 +1,4 @@
-"""What moves a mechanism along a path: driven quantities with their values, and where it starts."""
+"""The drives of a mechanism along a path: driven quantities with their values, and where it starts."""
 
 from __future__ import annotations
 

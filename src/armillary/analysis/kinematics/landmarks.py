@@ -212,7 +212,7 @@ def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: 
 
 
 def summary(marks: tuple[Landmark, ...]) -> str:
-    """How many there are of each kind."""
+    """The number of landmarks of each kind."""
     kinds = list(dict.fromkeys(m.kind for m in marks))
     names = {
         "limit of reach": "limit of reach",

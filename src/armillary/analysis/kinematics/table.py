@@ -130,7 +130,7 @@ class SweepColumns:
 
 
 def second_name(of: str, by: str) -> str:
-    """What the second derivative of an output is called."""
+    """The name of the second derivative of an output."""
     return f"d²({of})/d({by})²"
 
 

@@ -104,14 +104,14 @@ class LinearModel(LinearMatrices):
         return transmission_zeros(self.A, self.B, self.C, self.D)
 
     def controllability(self) -> Reach:
-        """Which modes the inputs move; true where all of them."""
+        """The modes that inputs move; true if all of them."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("controllability")
         return reach(self.A, self.B, self.states, "controllable")
 
     def observability(self) -> Reach:
-        """Which modes the outputs show; true where all of them."""
+        """The modes that outputs show; true if all of them."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("observability")

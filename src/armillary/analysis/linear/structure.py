@@ -88,7 +88,7 @@ class ModeReach:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reach:
-    """Which modes inputs move (controllability), or outputs show (observability).
+    """The modes that inputs move (controllability), or outputs show (observability).
 
     ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of that
     matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus). ``gramian`` is None where the model

@@ -18,7 +18,7 @@ _VERSION = 1
 
 
 class Shown(Protocol):
-    """What has a table for terminals and one for notebooks."""
+    """A result with a table for terminals and one for notebooks."""
 
     @property
     def system(self) -> str: ...

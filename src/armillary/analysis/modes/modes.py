@@ -115,7 +115,7 @@ class Modes(PickledValue):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each mode is, in words."""
+        """A description of each mode, in words."""
         return tuple(m.label for m in self)
 
     @property

@@ -129,7 +129,7 @@ class ConditionValues:
         return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
 
     def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """How much each condition changes with the columns before ``first``, each by its size, at the rows of
+        """The change of each condition with the columns before ``first``, each by its size, at the rows of
         xs; and the magnitudes of the columns of C from there on. Elements that are not finite are zero.
 
         Changes are Σ_j |C_ij| s_j; of large systems (Σ_j (C_ij s_j)²)½, from a few directions with signs by

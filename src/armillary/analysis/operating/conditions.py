@@ -170,7 +170,7 @@ class Conditions:
 
     @cached_property
     def angles(self) -> np.ndarray:
-        """Which columns are angles."""
+        """The columns that are angles."""
         own = {s.data.name: s for s in self.equations.system.coordinates}
         return np.array([name in own and own[name].dimension is ONE for name in self.names])
 

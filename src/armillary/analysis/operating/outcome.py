@@ -25,7 +25,7 @@ class Held(NamedTuple):
 
 
 def held_values(made: Problem, x: np.ndarray) -> Held:
-    """What holds the point x = [state, inputs], with the inputs that were found, and the outputs."""
+    """The loads that hold the point x = [state, inputs], with the inputs that were found, and the outputs."""
     request, found = made.request, made.conditions
     parameters, memory, stored = dict(request.parameters), {}, request.memory.copy()
     memories = list(found.equations.system.memories)

@@ -116,7 +116,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
     @property
     def table(self) -> str:
-        """What was fixed and found, and the conditions with what is left of each."""
+        """The fixed and found values, and the conditions with their residuals."""
         return "\n".join(
             [
                 self._title,
@@ -130,7 +130,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
     @property
     def summary(self) -> str:
-        """What was found, and the stability, in one line."""
+        """The values found, and the stability, in one line."""
         shown = [f"{n} = {_number(v)} {label_units(self.units[n])}".rstrip() for n, v in self.found.items()]
         return f"{listed(shown)}; {'not steady' if self.stability is None else self.stability}"
 

@@ -54,7 +54,7 @@ class Problem:
         return f"{value / factor:.6g}{f' {units}' if units else ''}"
 
     def remedy(self, row: int) -> str:
-        """What to do about a condition that cannot be met."""
+        """The remedy for a condition that cannot be met."""
         if row >= len(self.conditions.states):
             return "free more states, or look for inputs=[…] that change it"
         name = self.conditions.states[row]

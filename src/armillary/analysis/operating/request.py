@@ -1,4 +1,4 @@
-"""What is asked of an operating point, read from the names and units that users write."""
+"""The conditions on an operating point, read from the names and units that users write."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is fixed, free, prescribed and looked for; all numbers in the model's units, outputs in theirs."""
+    """The fixed, free, prescribed and unknown quantities; all numbers in the model's units, outputs in
+    theirs.
+    """
 
     model: CompiledModel
     at_rest: bool  # whether all rates are zero, those of cyclic coordinates too

@@ -90,7 +90,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _data(found: Given) -> DataTable:
-    """What scripts get of the result."""
+    """The result as data for scripts."""
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.sweeps.root_locus import RootLocus
 

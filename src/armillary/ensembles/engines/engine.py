@@ -43,12 +43,12 @@ class Engine:
 
     @property
     def chunk(self) -> int | None:
-        """How many runs it needs at a time; None where it does not matter."""
+        """The number of runs that it needs at a time; None for any."""
         return None
 
     @property
     def info(self) -> DataTable:
-        """What the results show of it."""
+        """The name of the engine in results."""
         return {}
 
     def renew(self) -> bool:
@@ -64,7 +64,7 @@ _ARRAYS = ("status", "t_stop", "state", "memory", "rows", "slots", "event")
 
 @dataclass(eq=False)
 class Outcome:
-    """What came of runs i0 … i1 − 1 of a plan: a column per run."""
+    """The results of runs i0 … i1 − 1 of a plan: a column per run."""
 
     status: np.ndarray  # (n,) of int8, places in STATUS
     t_stop: np.ndarray  # (n,)

@@ -1,4 +1,4 @@
-"""Which engine makes the runs of a batch."""
+"""The choice of the engine that makes the runs of a batch."""
 
 from __future__ import annotations
 

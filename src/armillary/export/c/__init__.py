@@ -110,7 +110,7 @@ _REFUSAL = """\
 
 
 def _settings(model: CModel) -> dict[str, str]:
-    """What the main program reads of a run: the keys of [run] and their defaults."""
+    """The settings that the main program reads: the keys of [run] and their defaults."""
     keys, words = run_keys(), prefixed("wanted.") | {"chooses": "adaptive"}
     defaults = {"duration": "1.0"}  # of a run without a file
     numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)

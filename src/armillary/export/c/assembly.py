@@ -70,7 +70,7 @@ def loop_features(loops: AssemblySource) -> set[str]:
 
 
 def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: str = "") -> dict[str, str]:
-    """What templates put in, but for what depends on the program around it."""
+    """Values for templates, except those that depend on the program around them."""
     loops, stem = solved.loops, source.stem
     head = [
         f"{file or f'{stem}_assembly.c'}: {source.description.name}: loops closed before a run", "",

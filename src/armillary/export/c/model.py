@@ -56,7 +56,7 @@ class CModel:
 
     @property
     def values(self) -> dict[str, str]:
-        """What templates put in."""
+        """Values for templates."""
         d = self.description
         return {
             "name": self.stem,
@@ -92,7 +92,7 @@ class CModel:
 
     @property
     def has(self) -> set[str]:
-        """What parts of templates belong to this system."""
+        """The parts of templates that this system needs."""
         vectors = {"vectors"} if self.wide.packs else set()
         return {"host", "assembles", "rows", *vectors, *features(self.source)}
 
@@ -208,7 +208,7 @@ class CModel:
         return function(signature, about, self.sections.body(section), self._factors())
 
     def start(self) -> str:
-        """What the start of a run computes from the values that are given."""
+        """The values that the start of a run computes from the given ones."""
         start = self.source.start
         if start is None:
             return ""
@@ -220,7 +220,7 @@ class CModel:
         return function(signature, about, self.sections.body(start.section), self._factors())
 
     def pivot_shares(self) -> str:
-        """What is left of the pivots of the mass matrix, for runs that come to a place without mass."""
+        """The remaining pivots of the mass matrix, for runs that come to a place without mass."""
         masses = self.source.masses
         if masses is None:
             return ""
@@ -231,7 +231,7 @@ class CModel:
         return function(signature, about, self.sections.body(masses.section), self._factors())
 
     def physical(self) -> str:
-        """What must not be negative, and the function that finds what is."""
+        """Quantities that must not be negative, and the function that checks them."""
         checked = self.source.physical
         if checked is None:
             return ""

@@ -83,7 +83,7 @@ def printed_solver(
 
 
 def _statuses(upper: str) -> list[str]:
-    """How a run stands, as members of an enumeration."""
+    """The statuses of a run, as members of an enumeration."""
     return aligned([(f"{upper}_{s.name.upper()},", f"/* {s.about} */" if s.about else "") for s in STATUSES])
 
 

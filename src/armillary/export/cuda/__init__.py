@@ -89,7 +89,7 @@ class CudaModel(CModel):
 
     @property
     def ends(self) -> tuple[StateDescription, ...]:
-        """What runs end with: states, or the motion that all configurations have in common."""
+        """The final values of runs: states, or the motion that all configurations have in common."""
         if not self.source.changing:
             return self.description.states
         [names] = [s.labels for s in self.program.changes if s.name == "leave"]

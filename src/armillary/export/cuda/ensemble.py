@@ -42,8 +42,8 @@ _APART = 6000
 
 @dataclass(frozen=True)
 class MetricsCode:
-    """What metrics do at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``. The thread holds the slots
-    at these places, others it finds in memory.
+    """The update of metrics at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``. The thread holds the
+    slots at these places, others it finds in memory.
     """
 
     text: str = ""
@@ -172,7 +172,7 @@ def written_kernel(
 def row_texts(
     history: Sequence[int], metrics: MetricsCode, indents: tuple[int, int] = (4, 4)
 ) -> dict[str, str]:
-    """What a kernel does with rows: the columns that are kept, the metrics, and where their slots lie."""
+    """The use of rows in a kernel: the columns that are kept, the metrics, and where their slots lie."""
     slots = [(f"slot[{k}]", f"slots[{i} * count + run]") for k, i in enumerate(metrics.places)]
     return {
         "slots": str(len(metrics.places)),

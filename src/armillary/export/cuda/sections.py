@@ -94,7 +94,7 @@ class SectionWriter:
         }
 
     def _names(self) -> None:
-        """What symbols are called, and where they stand."""
+        """The names of symbols, and their places."""
         program, printer = self.program, self.printer
         tables = (f"table_{k + 1}" for k in range(table_count(program)))
         self.namer = Namer({*printer.keywords, *ARGUMENTS, *_RESERVED, *printer.functions.values(), *tables})

@@ -47,7 +47,7 @@ class Configured:
 
 @dataclass(frozen=True)
 class Features:
-    """What runs need of the solver beside what their program shows."""
+    """The parts of the solver that runs need besides those of their program."""
 
     method: Method
     dense: bool  # values inside steps

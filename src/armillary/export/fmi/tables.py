@@ -307,6 +307,6 @@ def _array(kind: str, name: str, items: Sequence[str], empty: str = "0", before:
 
 
 def _beyond(equations: DerivedEquations) -> int:
-    """What sections of changes have in a motion beyond the states of an FMU."""
+    """The quantities of a motion that sections of changes have beyond the states of an FMU."""
     system = equations.system
     return len(speed_settings(system)) + (len(system.speeds) if adjustable(system) else 0)

@@ -28,7 +28,7 @@ _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
 
 
 def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
-    """What the template puts in: the methods, the components of a run, the constants and the procedures."""
+    """Values for the template: the methods, the components of a run, the constants and the procedures."""
     methods = exported_methods(adaptive=True)
     printer = FortranSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard))
     return {

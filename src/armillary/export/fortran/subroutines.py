@@ -171,7 +171,7 @@ def _parameter_values(made: Source) -> list[str]:
 
 
 def _physical(made: Source, checked: Physical, sections: Sections) -> str:
-    """What must not be negative, and the first of it that is."""
+    """Quantities that must not be negative, and the first that is."""
     body, values = sections.body(checked.section), _parameter_values(made)
     lines = ["  ! Which mass, moment of inertia or armature is negative (0: none), and its value."]
     lines += ["  pure subroutine check_physical(p, which, value)", "    type(parameters_t), intent(in) :: p"]
@@ -225,7 +225,7 @@ def _fire(k: int, section: ProgramSection, made: Source, sections: Sections) -> 
 
 
 def _started(made: Source, start: StartSource, sections: Sections) -> str:
-    """What the start of a run computes from the values that are given."""
+    """The values that the start of a run computes from the given ones."""
     about = "Memory and state of the first step from the values that are given"
     # A type without components has no value to be given: there are parameters, for inertia is one.
     return _renewing("started", about, start.section, made, sections, _parameter_values(made) or ["0.0_dp"])

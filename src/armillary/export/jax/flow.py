@@ -155,7 +155,7 @@ class FlowPrinter(SolverPrinter):
         raise TypeError(ast.unparse(target))
 
     def leaving(self, node: ast.stmt) -> list[str]:
-        """What a statement sets where the next one is not done."""
+        """The variables that a statement sets where the next one is not done."""
         found = self.changed_by([node], self.loops)
         own = [f"{word}{self.loops[-1]}_" for word in ("break", "continue")] if self.loops else []
         return [flag for flag in ("return_", *own) if flag in found]

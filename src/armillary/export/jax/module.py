@@ -1,4 +1,4 @@
-"""What is JAX's own in the layout of an exported module."""
+"""The parts of an exported module's layout that are specific to JAX."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ WIDTH = 110
 
 
 def solver_values(made: Source) -> dict[str, str]:
-    """What the template puts in: a function for a step of each method, and their names; times of jumps."""
+    """Values for the template: a function for a step of each method, and their names; times of jumps."""
     methods = exported_methods(adaptive=False)
     printer = JaxSolverPrinter(read_solver((), methods, [f"{m.name}_stages" for m in methods]))
     return {
@@ -34,7 +34,7 @@ def solver_values(made: Source) -> dict[str, str]:
 
 
 def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, str]:
-    """What the template of runs puts in."""
+    """Values for the template of runs."""
     methods = exported_methods(adaptive=True)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     loops = made.assembly.described.functions if made.assembly is not None else {}

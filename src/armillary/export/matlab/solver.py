@@ -23,7 +23,7 @@ _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reache
 
 
 def solver_values(has: Collection[str], package: str, guard: int | None) -> dict[str, str]:
-    """What the template puts in: the methods, the fields of a run, the constants and the functions."""
+    """Values for the template: the methods, the fields of a run, the constants and the functions."""
     methods = exported_methods(adaptive=True)
     printer = MatlabSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard), package)
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}

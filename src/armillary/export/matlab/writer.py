@@ -359,7 +359,7 @@ def _initial_memory(made: Source) -> str:
 
 
 def _started(made: Source, start: StartSource, sections: Sections) -> str:
-    """What the start of a run computes from the values that are given."""
+    """The values that the start of a run computes from the given ones."""
     body = sections.body(start.section)
     lines = [
         "function [new_memory, new_state] = started(t, state, p, memory) %#ok<INUSD>",

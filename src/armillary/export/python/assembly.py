@@ -15,7 +15,7 @@ _FLAGS = ("PlaceFlags", "SpeedFlags")
 
 
 def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
-    """What the template puts in."""
+    """Values for the template."""
     printer = PythonAssembly(loops)
     whole: dict[str, Sequence[object]] = {**loops.whole_tables(0)}
     flags: dict[str, Sequence[object]] = {k: [bool(x) for x in v] for k, v in loops.truth_tables.items()}

@@ -74,7 +74,7 @@ class PythonModule:
         return self.filled("solver.txt", values | self.run_texts())
 
     def run_texts(self) -> dict[str, str]:
-        """What programs that make whole runs share: the result, settings and their checks, how runs end."""
+        """Parts that programs of whole runs share: the result, settings and their checks, how runs end."""
         texts = ("trajectory", "simulate", "status_text")
         values = run_values() | {"left": left_text(self.has)}
         found = {t: fill(template(PythonModule.package, f"{t}.txt"), values, self.has) for t in texts}
@@ -204,7 +204,7 @@ class PythonModule:
         if (checked := self.made.physical) is not None:
             body = self.sections.body(checked.section)
             lines = ["def physical(parameters: Parameters) -> Vector:"]
-            lines += ['    """What must not be negative: masses, moments of inertia, armatures."""']
+            lines += ['    """Masses, moments of inertia and armatures, which must not be negative."""']
             lines += [*self.parameters(body), *_steps(body), *self.returned(body.results, checked.texts)]
             texts.append("\n".join(lines) + "\n")
         if self.made.masses is not None and "masses" in self.has and self.adaptive:
@@ -329,7 +329,7 @@ class PythonModule:
         return [*lines, f"{indent}{closing}{after}"]
 
     def started(self, start: StartSource) -> str:
-        """What the start of a run computes from the values that are given."""
+        """The values that the start of a run computes from the given ones."""
         body = self.sections.body(start.section)
         arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
         lines = [f"def started({arguments}) -> tuple[Vector, Vector]:"]
@@ -374,7 +374,7 @@ _FIRE = '''def fire{of}(k: int, {arguments}) -> tuple[Vector, Vector]:
 
 
 def configuration_suffix(made: Source) -> str:
-    """What the names of a configuration's functions end with; nothing for the first."""
+    """The suffix of the names of a configuration's functions; empty for the first."""
     return f"_in{made.prefix}" if made.prefix else ""
 
 

@@ -23,7 +23,7 @@ _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP
 
 
 def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
-    """What the template puts in: the methods, the fields of a run, the constants and the functions."""
+    """Values for the template: the methods, the fields of a run, the constants and the functions."""
     printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard))
     return {
         "fields": "\n".join(printer.fields()),
@@ -33,7 +33,7 @@ def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
 
 
 def run_values() -> dict[str, str]:
-    """What templates of whole runs put in: methods, statuses, settings and their checks."""
+    """Values for templates of whole runs: methods, statuses, settings and their checks."""
     methods = exported_methods(adaptive=True)
     names = [m.name.upper() for m in methods]
     refusal = '    if {}:\n        raise ValueError("{}")'

@@ -35,7 +35,7 @@ class RustModel:
 
     @property
     def values(self) -> dict[str, str]:
-        """What templates put in."""
+        """Values for templates."""
         d = self.description
         return {
             "name": self.stem,
@@ -215,7 +215,7 @@ class RustModel:
             yield fill(template(__package__, "normalise.rs.txt"), values, self.has)
 
     def _start(self) -> str:
-        """What the start of a run computes from the values that are given."""
+        """The values that the start of a run computes from the given ones."""
         start = self.source.start
         if start is None:
             return ""

@@ -12,7 +12,7 @@ from armillary.runtime.solver.language.translator import VECTORS, Field, Solver,
 
 
 def size_name(name: str) -> str:
-    """What a size of the described solver is called; there is a table of the name ELEMENTS."""
+    """The name of a size of the described solver; there is a table of the name ELEMENTS."""
     return "ELEMENTS_ROOM" if name == "N_ELEMENTS" else name[2:]
 
 

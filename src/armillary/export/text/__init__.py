@@ -1,4 +1,4 @@
-"""What every text language shares: a program on its way to readable source code.
+"""Parts that all text languages share: a program on its way to readable source code.
 
 Enters: `Equations`. Leaves, for a language to lay out: `Source` (source.py), which holds the system described
 as plain data (description.py) and the numbers of its self-test (reference.py); a `Body` per section, which

@@ -102,7 +102,7 @@ def change_functions(made: Source) -> list[SectionFunction]:
 
 
 def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
-    """Which functions a configuration has, of those that not all have."""
+    """The functions of a configuration, of those that not all have."""
     found = {
         "events": bool(program.events.results),
         "update": bool(program.update.results),

@@ -1,4 +1,4 @@
-"""What a system has that only some have: the parts of templates that it needs."""
+"""Features that only some systems have: the parts of templates that they need."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How a run stands, by its name; in words for users; what it means, where these do not show it."""
+    """The status of a run: its name, words for users, and its meaning where these do not show it."""
 
     name: str
     words: str

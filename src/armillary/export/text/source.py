@@ -117,7 +117,7 @@ class Source:
 
     @property
     def corrections(self) -> list[SectionFunction]:
-        """What ``normalise`` is made of: unit Euler parameters, and coordinates of closed loops."""
+        """The parts of ``normalise``: unit Euler parameters, and coordinates of closed loops."""
         program, found = self.program, []
         if program.quaternions:
             about, labels = "Euler parameters divided by their length", program.normalise.labels
@@ -171,7 +171,7 @@ class Source:
 
     @cached_property
     def start(self) -> StartSource | None:
-        """What a run computes from the values that it is given; None where it begins with these."""
+        """The values that a run computes from the given ones; None where it begins with these."""
         return started(self.equations)
 
     @cached_property
@@ -184,7 +184,7 @@ class Source:
 
     @cached_property
     def physical(self) -> Physical | None:
-        """What must not be negative; None where no parameter can make it so."""
+        """Quantities that must not be negative; None where no parameter can make them so."""
         return physical(self.equations)
 
     @cached_property
@@ -330,7 +330,7 @@ def _moved(event: EventRecord, system: Description) -> list[str]:
 
 
 class Identifiers:
-    """What a program's symbols are called in a language: the same name in all functions."""
+    """The names of a program's symbols in a language: the same name in all functions."""
 
     def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
         program = source.program
@@ -351,7 +351,7 @@ class Identifiers:
 
 
 def table_count(program: Program) -> int:
-    """How many lookup tables a program calls."""
+    """The number of lookup tables that a program calls."""
     calls = (node.data for section in program.sections() for node in section.nodes if node.kind == "call")
     return len({table for table in calls if isinstance(table, Piecewise)})
 

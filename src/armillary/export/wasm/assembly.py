@@ -62,7 +62,7 @@ class ModuleAssembly:
         return entry
 
     def description(self) -> DataTable:
-        """What a host has to be given, as JSON data."""
+        """The data for a host, as JSON."""
         kept = ("gaps", "coordinates", "first", "redundant")
         own = {name: value for name, value in asdict(self.loops).items() if name in kept}
         arrays = {"record": self.fields, "offsets": self.offsets, "room": self.room, "tables": self.tables}

@@ -117,7 +117,7 @@ class ModuleConfigurations:
         return [name for own in functions for name in own.values()]
 
     def description(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> DataTable:
-        """What a host has to be given, as JSON data; of the figures those that are not zero."""
+        """The data for a host, as JSON; of the figures those that are not zero."""
         numbers = self.figures.numbers
         there = np.flatnonzero(numbers)
         return {

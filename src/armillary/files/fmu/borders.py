@@ -21,7 +21,7 @@ def input_place(where: str, variable: FmuVariable) -> str:
 
 
 def outward(system: Description, value: object, variable: FmuVariable, where: str) -> Expr:
-    """What drives an input, in the FMU's units; an error where it is not known when the FMU is stepped."""
+    """The source of an input, in the FMU's units; an error where it has no value when the FMU is stepped."""
     signal = to_fmu(read_expression(system, value, where, variable.unit.dimension), variable, system.units)
     check_signal(signal, where)
     return signal

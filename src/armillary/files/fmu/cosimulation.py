@@ -49,7 +49,7 @@ def add_fmu(
     outputs: Iterable[str] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
-    """What the verb ``fmu`` does."""
+    """The implementation of the verb ``fmu``."""
     check_new_name(system, name, "FMU")
     where = f"FMU '{name}'"
     found = source if isinstance(source, Fmu) else read_fmu(source)
@@ -92,7 +92,7 @@ class FmuPart:
 
     @property
     def outputs(self) -> dict[str, Expr]:
-        """What the system uses, by the FMU's names."""
+        """The outputs that the system uses, by the FMU's names."""
         return {channel.variable.name: channel.value for channel in self.channels}
 
 

@@ -32,7 +32,7 @@ _OCCUR = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 
 class _Record(ctypes.Structure):
-    """What compiled code holds of an instance; the first three as in instances.py."""
+    """The data of an instance in compiled code; the first three as in instances.py."""
 
     _fields_ = (
         ("instance", ctypes.c_void_p),

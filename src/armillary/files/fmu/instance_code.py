@@ -116,7 +116,7 @@ class InstanceCode(Code):
         return Value(self, self.builder.convert("zext", raw, WHOLE))
 
     def call_back(self, function: int) -> Value:
-        """What a function of the process gives for the record."""
+        """The result of a function of the process for the record."""
         called = _callee(WHOLE, _outside(function).name, (self.record,))
         return Value(self, self.builder.call(called, (self.record,)))
 

@@ -73,7 +73,7 @@ class Instances:
         return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
     def begun(self, record: ctypes.Structure) -> None:
-        """What follows the initialization of an instance."""
+        """The calls after the initialization of an instance."""
 
     def complaint(self) -> str:
         """A sentence on the failure of this thread's instance, if it failed."""
@@ -125,7 +125,7 @@ class InstanceStart(ForeignFunction):
         return self.instances.start(*(float(a) for a in args))
 
     def complaint(self) -> str:
-        """What the FMU said when it failed in this thread's last run; nothing where it did not."""
+        """The FMU's message when it failed in this thread's last run; empty where it did not."""
         return self.instances.complaint()
 
 

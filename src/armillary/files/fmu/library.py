@@ -32,7 +32,7 @@ _LATEST = 100  # messages that are kept
 
 
 class _Callbacks(ctypes.Structure):
-    """What an importer gives to an FMU of FMI 2.0."""
+    """The callbacks of an importer for an FMU of FMI 2.0."""
 
     _fields_ = (
         ("logger", _LOG2),

@@ -122,7 +122,7 @@ def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable
 
 
 def _flags(f: InstanceCode) -> list[Raw]:
-    """What follows the times in a call of DoStep."""
+    """The arguments after the times in a call of DoStep."""
     if f.module.library.fmu.version == "2.0":
         return [constant("i32", 1)]
     return [constant("i8", 1), *(f.room(1, kind).address for kind in ("i8", "i8", "i8", REAL))]

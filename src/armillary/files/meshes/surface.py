@@ -11,7 +11,7 @@ MOST = 10_000_000  # triangles
 
 
 class MeshFault(Exception):
-    """What is wrong with a mesh file, in words."""
+    """An error in a mesh file, in words."""
 
 
 class Paint(NamedTuple):

@@ -74,7 +74,7 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def flexible_options(document: Document, table: DataMapping) -> tuple[Given, DataTable]:
-    """What ``Body.flexible`` takes, from the table of a flexible part."""
+    """The arguments of ``Body.flexible``, from the table of a flexible part."""
     options: DataTable = {}
     for key, value in table.items():
         if key in ("beam", "plate", "part"):

@@ -64,7 +64,7 @@ def _within(text: str, value: object) -> bool:
 
 
 def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -> None:
-    """What documents describe together, the first of them the main one, put into a new system;
+    """The system that documents describe together, the first of them the main one;
     ``trust``: FMUs that they name may be loaded, which is machine code."""
     for part in parts:
         _parameters(system, part)

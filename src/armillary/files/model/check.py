@@ -108,7 +108,7 @@ def _check(document: Document, kind: Kind, value: object, path: tuple[str, ...])
 
 
 def _distance(form: KeyedTable, table: Mapping[str, object]) -> tuple[int, int]:
-    """How far a table is from a form: what is wrong with it, then how few keys both have."""
+    """The distance of a table from a form: its number of errors, then of keys that both have, negative."""
     return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
 
 

@@ -126,7 +126,7 @@ def read_bytes(path: Path, what: str) -> bytes:
 
 
 def _nesting(text: str) -> int:
-    """How deep brackets and dotted keys are nested at most; those in texts and comments do not count."""
+    """The greatest depth of brackets and dotted keys; those in texts and comments do not count."""
     if text.count("[") + text.count("{") <= _DEEPEST and text.count(".") <= _DEEPEST:
         return 0
     if _DOTTED.search(text):

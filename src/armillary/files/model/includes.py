@@ -82,7 +82,7 @@ def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]
 
 @dataclass(frozen=True)
 class _NewNames:
-    """What the names of an included whole become; dotted ones are points on its ground."""
+    """The new names of an included whole; dotted ones are points on its ground."""
 
     new: Mapping[str, str]
     prefix: str
@@ -113,7 +113,7 @@ class _NewNames:
         return cls(new, prefix, makers, {**labels, **new}, called)
 
     def problem(self, parts: list[ModelPart], entry: DataMapping) -> str:
-        """What is wrong with names that are shared or set, or with those of the part; "" where nothing is."""
+        """The error in names that are shared or set, or in those of the part; "" where there is none."""
         sections = {"share": _SHARED, "set": ("parameters",)}
         for key, allowed in sections.items():
             known = {name for p in parts for section in allowed for name in p.data.get(section, {})}

@@ -22,7 +22,7 @@ ALL = (*SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES, *FIGURES)
 
 
 def object_form(value: Given) -> ObjectForm | None:
-    """How an object is described; None for one that no text can describe."""
+    """The description of an object; None for one that no text can describe."""
     cls = type(value)
     if cls is Joint:
         return next(m for m in JOINTS if m.key == ("translate" if value.translate else "rotate"))

@@ -66,7 +66,7 @@ def save(system: Description, path: str | os.PathLike[str]) -> None:
 
 
 def _lost(system: Description, target: Path, *, calls: bool) -> str:
-    """What of a description its text does not give back, read in another folder; "" where it gives back
+    """The part of a description that its text loses when read in another folder; "" where it gives back
     all.
     """
     with tempfile.TemporaryDirectory() as folder:

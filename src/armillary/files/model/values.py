@@ -137,8 +137,8 @@ class Values:
         return self._text(node, names)
 
     def _reached(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
-        """What a text of the node shows, operands first: nothing of what has a name, or was made by a
-        call.
+        """The nodes that a text of the node shows, operands first: nothing of what has a name, or was made by
+        a call.
         """
         order: list[Expr] = []
         seen: set[Expr] = set()

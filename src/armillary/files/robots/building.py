@@ -204,7 +204,7 @@ def add_gravity(builder: Builder, vector: np.ndarray) -> None:
 
 
 def impossible(inertia: np.ndarray) -> str:
-    """What is wrong with an inertia; nothing where a body can have it."""
+    """The error in an inertia; empty where a body can have it."""
     low, middle, high = np.linalg.eigvalsh(inertia)
     if low < -1e-9 * abs(high):
         return f"a principal moment is {low:.3g}"

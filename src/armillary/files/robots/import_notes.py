@@ -1,4 +1,4 @@
-"""What an import leaves besides the system: the file's names and ours, and what was left out."""
+"""Notes of an import: the file's names and the system's, and omitted elements."""
 
 from __future__ import annotations
 

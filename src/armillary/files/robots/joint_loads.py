@@ -1,4 +1,4 @@
-"""What acts in the joints of an imported mechanism: springs, dampers, armatures, limits, drives."""
+"""Loads in the joints of an imported mechanism: springs, dampers, armatures, limits, drives."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def add_package(
     parameters: Mapping[str, object] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
-    """What the verb ``ssp`` does."""
+    """The implementation of the verb ``ssp``."""
     check_new_name(system, name, "SSP package")
     where = f"SSP package '{name}'"
     package = read(source)
@@ -101,7 +101,7 @@ def _driven(
     inputs: Mapping[str, object],
     where: str,
 ) -> dict[tuple[str, FmuVariable], Expr]:
-    """What drives each input of an FMU, in its units."""
+    """The source of each input of an FMU, in its units."""
     found: dict[tuple[str, FmuVariable], Expr] = {}
     unused = {str(key) for key in inputs}
     for link in package.connections:

@@ -69,7 +69,7 @@ def arranged(
     stores: Sequence[Store],
     registers: int,
 ) -> tuple[list[str], list[str]]:
-    """What makes room for stored values, and operations on doubles and pairs of them, ``%v… = …`` line by
+    """The allocation for stored values, and operations on doubles and pairs of them, ``%v… = …`` line by
     line, in an order and with loads and stores for a machine of so many registers.
 
     ``loads``: names of values that are loaded where they are used; ``opposites``: names of values to those

@@ -50,7 +50,7 @@ class FunctionType(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """What can be called: a function by its name, or an address."""
+    """A callee: a function by its name, or an address."""
 
     kind: FunctionType
     name: str
@@ -185,7 +185,7 @@ class InstructionWriter:
 
     @contextmanager
     def on_entry(self) -> Iterator[None]:
-        """What is written meanwhile is done once, where the function begins."""
+        """Code written in the block runs once, where the function begins."""
         here, self.block = self.block, Block(self.function, on_entry=True)
         yield
         self.block = here
@@ -222,7 +222,7 @@ class InstructionWriter:
 
     @contextmanager
     def when(self, condition: Raw) -> Iterator[None]:
-        """What is written meanwhile is done where the condition holds."""
+        """Code written in the block runs where the condition holds."""
         inside, after = Block(self.function), Block(self.function)
         self._end(f"br i1 {condition.name}, label {inside.name}, label {after.name}")
         self.block = inside

@@ -156,7 +156,7 @@ def _fused(name: str, lanes: int) -> str:
 
 
 def _lost(v: Instructions, product: str) -> str:
-    """What the rounding of a·b lost."""
+    """The rounding error of a·b."""
     (a, a_low), (b, b_low) = _split(v, "%a"), _split(v, "%b")
     rest = v.sub(v.mul(a, b), product)
     rest = v.add(v.add(rest, v.mul(a, b_low)), v.mul(a_low, b))

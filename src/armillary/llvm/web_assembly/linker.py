@@ -299,7 +299,7 @@ def _placed(found: _Object) -> tuple[list[int], list[tuple[int, bytes]], int]:
 
 
 def _value(symbol: _Symbol, places: Sequence[int]) -> int:
-    """What stands for a symbol in the code: an index or an address."""
+    """The value of a symbol in the code: an index or an address."""
     if symbol.kind != 1:
         return symbol.index
     assert symbol.index >= 0, f"the object has no data '{symbol.name}'"

@@ -31,7 +31,7 @@ _GOOD = 0.1  # conditioning of a choice that leaves speeds free which have a sta
 
 @dataclass(frozen=True)
 class Configuration:
-    """What distinguishes the programs of one system: its locked speeds and its choice of dependent speeds.
+    """The difference between programs of one system: its locked speeds and its choice of dependent speeds.
 
     ``dependents`` holds (constraint, speed) for every constraint whose dependent speed is chosen already; the
     derivation chooses the others.
@@ -321,7 +321,7 @@ def _in_words(given: Prescription) -> str:
 def _position_steps(
     system: Description, elimination: Elimination, plain: Undimensioned
 ) -> dict[Expr, Scalar]:
-    """What each coordinate gains in one step towards closed loops: N δ with J_d δ = −Φ."""
+    """The change of each coordinate in one step towards closed loops: N δ with J_d δ = −Φ."""
     if all(row.gap is None for row in elimination.kept):
         return {}
     delta = elimination.solve([row.gap if row.gap is not None else 0 for row in elimination.kept], "delta")

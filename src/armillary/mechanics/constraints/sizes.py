@@ -89,7 +89,7 @@ def row_units(system: Description, found: Sequence[ConstraintRow]) -> list[float
 
 
 def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
-    """What rows share that have one size."""
+    """The common size of rows."""
     dimension = _dimension(found[i])
     return i if dimension is None else dimension
 

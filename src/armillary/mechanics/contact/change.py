@@ -67,7 +67,7 @@ def change(
     law: str,
     moved: Moved,
 ) -> Change:
-    """What an event leaves, from the forces before it."""
+    """The statuses after an event, from the forces before it."""
     one_sided = [c for c in contacts if not c.is_brake]
     blow = impact(A, one_sided, time, law) if one_sided else Impact(0, {}, [], 0, 0, 0)
     b, sliding = moved(blow.impulses)
@@ -151,7 +151,7 @@ def _brake_after(kept: After, happens: Scalar, jump: Scalar, slip: Scalar) -> Af
 
 
 def _judge(c: ContactState, a: After, A: Sequence[Sequence[Scalar]], scale: Scalar) -> Judge:
-    """How bad forces and accelerations of a contact are, after what has happened to it."""
+    """A measure of inadmissible forces and accelerations of a contact, after an event."""
     ended = fn.named(times(_LAST_RESORT, scale), "contact_ended")
 
     def judged(status: ContactStatus, push: Scalar, slip: Scalar) -> list[Scalar]:

@@ -88,7 +88,7 @@ class ContactChoice:
 
 
 def combinations(unknowns: Sequence[ContactUnknown]) -> int:
-    """How many combinations of statuses there are."""
+    """The number of combinations of statuses."""
     count = 1
     for unknown in unknowns:
         count *= len(unknown.statuses)

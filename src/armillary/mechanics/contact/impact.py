@@ -52,7 +52,7 @@ _BOTH_PHASES = tuple(ContactStatus(closed, slip) for closed in (True, False) for
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """What an impact does: impulses by row, and whether each contact closes, sticks or slides."""
+    """The result of an impact: impulses by row, and whether each contact closes, sticks or slides."""
 
     happens: Scalar
     impulses: dict[int, Scalar]
@@ -199,7 +199,7 @@ def _judge(
     calm: Scalar,
     unknown: ContactUnknown | None = None,
 ) -> Judge:
-    """How bad impulses and velocities of a contact are; its statuses are free where it touches nothing."""
+    """A measure of inadmissible impulses and velocities of a contact; without touch any status is free."""
     c = party.contact
     n = place[c.normal]  # type: ignore[index]
     s = None if c.slip is None else place[c.slip]

@@ -45,7 +45,7 @@ class Pivot:
 
     @property
     def share(self) -> np.ndarray:
-        """What is left of the weakest direction, of the inertias that it was made of, at each place."""
+        """The remaining share of the weakest direction, of the inertias it was made of, at each place."""
         found: np.ndarray = np.min(np.abs(self.eigenvalues), axis=1, initial=1.0)
         return found
 
@@ -157,7 +157,7 @@ def _diagonal(E: np.ndarray) -> np.ndarray:
 
 
 def _handed_on(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray:
-    """What a link's inertias are made of, at its parent: J + m r² about the origin, m, and through modes."""
+    """The sum of a link's inertias, at its parent: J + m r² about the origin, m, and through modes."""
     turning, moving = made_of[:, 0], made_of[:, 3]
     out = np.zeros((len(made_of), width))
     out[:, :3] = (turning + moving * place.length**2)[:, None]

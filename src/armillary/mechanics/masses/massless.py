@@ -153,7 +153,7 @@ class Masses:
         return least_share(self.links, values)
 
     def shares(self, values: Values) -> np.ndarray:
-        """What is left of each link's weakest freedom, of the inertias that it is made of: links × places.
+        """The remaining share of each link's weakest freedom, of the inertias in it: links × places.
 
         Infinite for links without freedoms.
         """
@@ -257,7 +257,7 @@ def _numbers(matrix: Matrix, values: Values) -> np.ndarray:
 
 
 def own_share(link: Link, E: np.ndarray) -> np.ndarray:
-    """What a link's own inertia leaves of its weakest freedom, at each place; 1 without freedoms."""
+    """The share of a link's own inertia in its weakest freedom, at each place; 1 without freedoms."""
     indices = active(link)[1]
     if not indices:
         return np.ones(len(E))
@@ -277,7 +277,7 @@ def motions_left_by(
     values: Values,
     least: float = _SAME,
 ) -> list[MotionWithoutMass]:
-    """What constraints leave of motions without mass: combinations z with J N z = 0, or below ``least``."""
+    """Motions without mass that constraints allow: combinations z with J N z = 0, or below ``least``."""
     J = np.zeros((len(found), len(system.speeds)))
     for i, row in enumerate(found):
         with np.errstate(all="ignore"):

@@ -73,7 +73,7 @@ class _Moving:
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """How the effort along a freedom follows the motion of a link: g_α·δα* + g_a·δa + c·δω."""
+    """The dependence of the effort along a freedom on the motion of a link: g_α·δα* + g_a·δa + c·δω."""
 
     freedom: Freedom
     n: Triple

@@ -142,7 +142,7 @@ def _rates(link: Link, directions: range) -> Triple:
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
-    """What a drift's body-axis speeds gain besides the unknown: −ω × v, and free fall on the ground."""
+    """The known part of the rates of a drift's body-axis speeds: −ω × v, and free fall on the ground."""
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     turning = cross_triples(relative, v) if link.velocity == "body" else ZEROS
     fall = link.rotation.to_child(tree.gravity) if link.parent < 0 else ZEROS
@@ -179,7 +179,7 @@ def relative_spin(link: Link) -> Triple:
 
 
 def corrections(tree: Tree) -> dict[int, Scalar]:
-    """What the rates of speeds gain besides the unknowns of the equations, by index: those of drifts."""
+    """The known parts of the rates of speeds, by index: those of drifts."""
     found: dict[int, Scalar] = {}
     for link in tree.links:
         if link.step == "drift" and link.velocity == "body":

@@ -50,7 +50,7 @@ class Freedom:
 
     @property
     def armature_effort(self) -> Scalar:
-        """What the armature takes for the known rate, or the known part of it."""
+        """The effort on the armature for the known rate, or the known part of it."""
         return 0 if self.rate is None else times(self.armature, self.rate)
 
     def map(self, f: ScalarMap) -> Freedom:
@@ -92,8 +92,8 @@ class Link:
 
     @property
     def constant_rotation(self) -> Rotation:
-        """What turns a vector that the step leaves in place into the parent's axes: of a turn, one along its
-        axis, for which only the constant half matters; of a slide or a weld any.
+        """The rotation of a vector that the step leaves in place into the parent's axes: of a turn, one along
+        its axis, for which only the constant half matters; of a slide or a weld any.
         """
         if self.step in ("slide", "fixed"):
             return self.rotation

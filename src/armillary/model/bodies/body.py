@@ -30,7 +30,7 @@ class NoSuchPartError(ModelError, AttributeError):
 
 
 class _Part:
-    """What is a part of one system: it is copied and sent with that system, never by itself."""
+    """A part of one system: it is copied and sent with that system, never by itself."""
 
     def __copy__(self) -> Self:
         made = object.__new__(type(self))
@@ -41,7 +41,7 @@ class _Part:
         return self
 
     def _from_system(self) -> str:
-        """How it is found in a system."""
+        """The path by which it is found in a system."""
         raise NotImplementedError
 
     def __reduce__(self) -> NoReturn:
@@ -149,7 +149,7 @@ class Body(_Part):
         return self.system._node(self, name)
 
     def deflection(self, name: object) -> Vector:
-        """How far a node is from its undeformed place in this body."""
+        """The displacement of a node from its undeformed place in this body."""
         return self.system._deflection(self, name)
 
     @property
@@ -232,7 +232,7 @@ class Body(_Part):
         return self.part(name)
 
     def part(self, name: str) -> Any:  # likewise
-        """What a text may name of a body: axes, mass, points, nodes, coordinates and speeds, nothing else."""
+        """The parts of a body that a text may name: axes, mass, points, nodes, coordinates, speeds."""
         if name in _NAMED:
             return getattr(self, name)
         if _QU.match(name):

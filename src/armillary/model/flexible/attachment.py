@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Nodal(JointType):
-    """What ties a node to its body: the modes alone."""
+    """The joint between a node and its body: the modes alone."""
 
     def __init__(self, body: str, node: str) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ def node_body(system: Description, body: Body, name: Given) -> Body:
 
 
 def deflection(system: Description, body: Body, name: Given) -> Vector:
-    """How far a node is from its undeformed place; see ``Body.deflection``."""
+    """The displacement of a node from its undeformed place; see ``Body.deflection``."""
     node = node_body(system, body, name)
     assert body.flex is not None
     place = body.flex.places[node.name]

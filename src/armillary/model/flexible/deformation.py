@@ -24,7 +24,7 @@ from armillary.untyped import DataTable
 
 @dataclass(frozen=True, eq=False)
 class Deformation:
-    """What the equations of motion need of a part's shape and its rate of change."""
+    """The properties of a part's shape and its rate of change in the equations of motion."""
 
     first: Triple  # what the deformation adds to the first moment c
     inertia: Matrix  # and to J

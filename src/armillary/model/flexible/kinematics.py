@@ -1,4 +1,4 @@
-"""How modes move and turn a node of a flexible body, exactly.
+"""The motion of a node of a flexible body by its modes, exactly.
 
 A node's small rotation b = Θη is the vector of a finite one, so that its axes stay orthonormal and energy is
 conserved however large the modes grow. With x = b·b

@@ -49,7 +49,7 @@ class FlexibleNode:
 
     @property
     def key(self) -> Given:
-        """What `FlexiblePart.node` finds it by: its place where it has one, else its name."""
+        """The key of `FlexiblePart.node`: its place where it has one, else its name."""
         return self.name if self.place is None else self.place
 
     def __repr__(self) -> str:
@@ -128,7 +128,7 @@ class FlexiblePart:
 
     @property
     def modes(self) -> int:
-        """How many modes there are."""
+        """The number of modes."""
         return len(self.M)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What all joints share: they make coordinates and speeds, and give steps and rates."""
+"""The base of all joints: they make coordinates and speeds, and give steps and rates."""
 
 from __future__ import annotations
 

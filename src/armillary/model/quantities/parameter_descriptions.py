@@ -37,7 +37,7 @@ class _ParameterUse(NamedTuple):
 
 
 def parameter_descriptions(system: Description) -> dict[str, str]:
-    """What every parameter means: as stated, else by the first place that uses it; empty where none does."""
+    """The meaning of every parameter: as stated, else by the first use; empty for unused ones."""
     found = {name: node.data.about for name, node in system.parameters.items()}
     open_ones = {node for name, node in system.parameters.items() if not found[name]}
     if not open_ones:

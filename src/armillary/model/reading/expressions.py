@@ -111,7 +111,7 @@ def check_dimension(system: Description, node: Expr, dimension: Dimension | None
 def parse_text(
     system: Description, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
 ) -> Given:
-    """What a text means: a scalar, a vector, a body or a point; ``local`` names go before the model's."""
+    """The value of a text: a scalar, a vector, a body or a point; ``local`` names go before the model's."""
     own = {**MODEL_FUNCTIONS, **quantities_of(system), **system.functions}
     table = {
         **BY_NAME,
@@ -137,7 +137,7 @@ def parse_text(
 
 
 def lookup(system: Description, name: str) -> Given:
-    """What a name in a text stands for; an undeclared plain one becomes a parameter without a default."""
+    """The value of a name in a text; an undeclared plain one becomes a parameter without a default."""
     if not _PLAIN.match(name):
         return _quoted(system, name)
     head, _, tail = name.partition(".")

@@ -1,4 +1,4 @@
-"""Which system a symbol, a vector or a body is about."""
+"""The system of a symbol, a vector or a body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Identity:
-    """What the symbols of a system refer to: enough to read them once the system itself is gone.
+    """The identity of a system for its symbols: enough to read them once the system itself is gone.
 
     A system and its snapshots have one identity, so a symbol belongs to all of them alike. It holds none of
     them, and no expression: symbols hold it, and a circle of both would be freed late.

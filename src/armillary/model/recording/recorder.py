@@ -67,7 +67,7 @@ def records_calls(function: Function) -> Function:
 
 
 def record_call(system: Description | None, name: str, result: object, arguments: tuple[object, ...]) -> None:
-    """Which call gave this expression or vector; plain numbers and symbols need no call."""
+    """The call that gave this expression or vector; plain numbers and symbols need no call."""
     atom = isinstance(result, Expr) and result.kind in ("number", "symbol")
     made = isinstance(result, Expr | Vector) and not atom and not any(a is result for a in arguments)
     if made and system is not None:
@@ -79,7 +79,7 @@ def record_call(system: Description | None, name: str, result: object, arguments
 
 @contextmanager
 def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
-    """What is described in the block stays, unless there is an error; ``owner`` is the body whose verb it
+    """Entries described in the block stay, unless there is an error; ``owner`` is the body whose verb it
     is.
     """
     restore = _way_back(system, owner)
@@ -103,7 +103,7 @@ def all_or_nothing(function: Function) -> Function:
 
 @contextmanager
 def undo_always(system: Description) -> Iterator[list[str]]:
-    """What is described in the block is undone; the list is not empty then if there was anything."""
+    """Entries described in the block are undone; the list is not empty then if there was anything."""
     extent, restore = system.extent(), _way_back(system)
     changed: list[str] = []
     try:

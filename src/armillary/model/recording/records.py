@@ -1,4 +1,4 @@
-"""What a description is made of besides bodies: plain records, in the user's words."""
+"""The records of a description besides bodies, in the user's words."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def event(
     stop: Flag = False,
     about: Words = "",
 ) -> None:
-    """What happens when ``expression`` passes zero (upwards +1, downwards −1, either 0): memories,
+    """An event where ``expression`` passes zero (upwards +1, downwards −1, either 0): memories,
     coordinates, speeds and states named in ``set`` take new values, computed from the old ones; ``stop``
     ends the run.
 

@@ -170,7 +170,7 @@ def all_loads(system: Description) -> list[Load]:
 
 
 def modal_forces(system: Description) -> dict[Expr, Expr]:
-    """What attractors give to modes besides their uniform part, by modal speed.
+    """Forces of attractors on modes besides their uniform part, by modal speed.
 
     Q_p = −∂V/∂η_p: the force times the mass centre's way, less the energy of the inertia's change.
     """

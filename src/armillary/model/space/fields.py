@@ -25,7 +25,7 @@ NOWHERE: Triple = (0, 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class GravitySource:
-    """What attracts: μ, k = ½ μ J₂ R² (0 for a sphere), and the oblateness' axis."""
+    """An attracting body: μ, k = ½ μ J₂ R² (0 for a sphere), and the oblateness' axis."""
 
     mu: Operand
     oblateness: Operand = 0
@@ -95,7 +95,7 @@ def _oblate_acceleration(source: GravitySource, r: Triple, near: Operand) -> Tri
 
 @dataclass(frozen=True, eq=False)
 class Extended:
-    """What the extent of a body adds to second order: potential energy, force, and moment about its mass
+    """Second-order terms by the extent of a body: potential energy, force, and moment about its mass
     centre."""
 
     energy: Operand

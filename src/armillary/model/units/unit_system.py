@@ -43,7 +43,7 @@ class UnitSystem:
         return found
 
     def factor(self, unit: Unit) -> float:
-        """What a value in ``unit`` is multiplied with to enter the model."""
+        """The factor from ``unit`` to the model's units."""
         return unit.scale / self.scale(unit.dimension)
 
     def unit_text(self, dimension: Dimension | None) -> str:
@@ -115,7 +115,7 @@ def default_value(node: Expr) -> float | None:
 
 
 def state_factor(node: Expr) -> float:
-    """What a coordinate or speed in its stated units is multiplied with to enter its model: π/180 for an
+    """The factor from the stated units of a coordinate or speed to those of its model: π/180 for an
     angle in degrees, else 1.
     """
     units = node.data.units

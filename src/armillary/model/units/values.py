@@ -23,7 +23,7 @@ _LONGEST = 200  # characters of a value; what is longer is no number that somebo
 
 
 class BadValueError(ArmillaryError):
-    """What is wrong with a value, as the end of a sentence that begins with its name: "needs a number"."""
+    """The error in a value, as the end of a sentence that begins with its name: "needs a number"."""
 
 
 def read_number(value: object, units: str, system: UnitSystem, dimension: Dimension | None) -> float:

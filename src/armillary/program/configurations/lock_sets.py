@@ -63,7 +63,7 @@ class LockingEvent:
         return " and ".join(f"'{event.name}'" for event in self.events)
 
     def text(self) -> str:
-        """What happens, in words."""
+        """The change, in words."""
         parts = [("locks", self.lock), ("unlocks", self.unlock)]
         many = len(self.events) > 1
         verbs = [(verb.removesuffix("s") if many else verb, us) for verb, us in parts]
@@ -71,11 +71,11 @@ class LockingEvent:
         return f"event{'s' if many else ''} {self.names} {done}"
 
     def after(self, locked: LockSet) -> LockSet:
-        """What is locked afterwards."""
+        """The locks afterwards."""
         return (locked | self.lock) - self.unlock
 
     def held(self, locked: LockSet) -> LockSet:
-        """What is held while the impulse of the locks acts: what is released at this instant, too, unless
+        """The speeds held while the impulse of the locks acts: those released at this instant, too, unless
         its speed is set.
         """
         return self.after(locked) | (locked - self.sets)
@@ -110,7 +110,7 @@ class LockSets:
 
 
 def happenings(system: Description) -> list[LockingEvent]:
-    """What may happen at one instant and lock or unlock, in the order of the description."""
+    """The events that may happen at one instant and lock or unlock, in the order of the description."""
     found: dict[tuple[Expr, int], list[EventRecord]] = {}
     for event in system.events.values():
         for direction in (event.direction,) if event.direction else (1, -1):

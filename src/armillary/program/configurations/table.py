@@ -92,7 +92,7 @@ class ConfigurationTable:
         return self._equations[number]
 
     def ratings(self, locked: LockSet) -> tuple[Expr, ...]:
-        """How good each choice of a group is at a place, in the order of the group: expressions of time,
+        """The quality of each choice of a group at a place, in the order of the group: expressions of time,
         coordinates and memory, 1 at best and 0 where a choice is singular; empty where there is no choice.
         """
         group = [self.listed[number].rating for number in self.groups.get(locked, ())]

@@ -205,7 +205,7 @@ def _same_operation(a: Expr, b: Expr) -> bool:
 
 
 def _operand_fault(operand: Expr, place: dict[Expr, int], line: int, inputs: set[Expr]) -> str:
-    """What is wrong with an operand of this line; empty where nothing is."""
+    """The error in an operand of this line; empty where there is none."""
     if operand.kind == "number":
         return "" if math.isfinite(operand.data) else f"the number {operand.data} is not finite"
     if operand.kind == "symbol":
@@ -230,7 +230,7 @@ def _foreign(node: Expr) -> str:
 
 
 def _node_fault(node: Expr) -> str:
-    """What is wrong with a node by itself; empty where nothing is."""
+    """The error in a node by itself; empty where there is none."""
     if node.dimension is not None and node.dimension is not ONE:
         return f"the {node.kind} has the dimension [{node.dimension}]"
     if node.kind in ("number", "symbol"):

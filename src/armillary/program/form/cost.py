@@ -86,7 +86,7 @@ def product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int,
 
 @lru_cache(1024)
 def numbers_before(coefficients: tuple[float, ...]) -> int:
-    """How many terms of a sum have a number before them."""
+    """The number of terms of a sum with a number before them."""
     return len([c for c in coefficients if c not in (1, -1)])
 
 

@@ -40,7 +40,7 @@ class Clock:
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
-    """What every formalism starts from."""
+    """The common start of all formalisms."""
 
     system: Description  # frozen
     declared: dict[Expr, int]  # orders of what the user declared small or large

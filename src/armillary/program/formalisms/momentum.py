@@ -63,7 +63,7 @@ class DerivedConvertedEquations(DerivedEquations):
 
     @property
     def conversion(self) -> tuple[Expr, ...]:
-        """What follows the coordinates in the state, of coordinates and of speeds as ``targets.inputs``."""
+        """The part of the state after the coordinates, of coordinates and of speeds as ``targets.inputs``."""
         return next(s.results for s in self.targets.stepping if s.name == "momenta")
 
     @property

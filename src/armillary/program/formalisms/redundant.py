@@ -68,7 +68,7 @@ class DerivedRedundantEquations(DerivedEquations):
 
     @property
     def freedom(self) -> str:
-        """How much can move, in words."""
+        """The degrees of freedom, in words."""
         return f"{len(self.speeds)} speeds under {len(self.constraints)} constraints"
 
 
@@ -167,7 +167,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
 
 
 def _forces(system: Description, r: Redundant, plain: Undimensioned) -> dict[Expr, Expr]:
-    """What keeps constraints and given speeds, λ, for the symbols that outputs may hold."""
+    """The multipliers λ of constraints and given speeds, for the symbols that outputs may hold."""
     by_name = {row.name: -m for row, m in zip(r.rows, r.multipliers, strict=True)}
     found = {plain(c.force): by_name[c.name] for c in system.constraints.values()}
     for speed, effort in system.efforts.items():

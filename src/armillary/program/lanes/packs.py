@@ -93,7 +93,7 @@ def _packable(node: Expr) -> bool:
 
 
 def _difference(a: Expr, b: Expr) -> int:
-    """How many numbers of two nodes differ in size."""
+    """The number of coefficients of two nodes that differ in size."""
     if a.kind == "call":
         return 0
     sizes = [sorted(map(abs, (n.data[0], *n.data[1]))) for n in (a, b)]
@@ -148,7 +148,7 @@ def _best(
 
 
 def _factor_kinds(node: Expr) -> Sequence[float]:
-    """What of coefficients or exponents is the same in all lanes: whether there is a coefficient."""
+    """The part of coefficients or exponents that is the same in all lanes: whether there is a coefficient."""
     factors: tuple[float, ...] = node.data[1]
     return _without_number(factors) if node.kind == "sum" else factors
 
@@ -206,7 +206,7 @@ class _Numbering:
             self._place(node)
 
     def period(self, node: Expr) -> int:
-        """How often σ is applied until a node is its own image."""
+        """The number of applications of σ until a node is its own image."""
         return self._periods.get(node, 1)
 
     def _place(self, node: Expr) -> None:
@@ -231,7 +231,7 @@ class _Numbering:
             branch[node] = chosen[0]
 
     def _key(self, node: Expr, operands: list[int]) -> tuple[object, ...]:
-        """What is the same in nodes of one number, from the numbers of their operands."""
+        """The key that nodes of one number share, from the numbers of their operands."""
         kind, data = node.kind, node.data
         if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
             a, b = operands

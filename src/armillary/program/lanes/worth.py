@@ -1,4 +1,4 @@
-"""Which packs pay: instructions that packs save, less those that move values between lanes and registers.
+"""Packs that pay: instructions that packs save, less those that move values between lanes and registers.
 
 A pack saves the instructions of all its nodes but one. A column of operands that is no pack itself has to
 be put together, and a lane that a single operation needs has to be taken out (lane 0 is there without an

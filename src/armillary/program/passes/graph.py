@@ -24,7 +24,7 @@ class Graph:
 
     @cached_property
     def uses(self) -> Counter[Expr]:
-        """How many places use each node: operands of distinct nodes, and roots."""
+        """The number of uses of each node: operands of distinct nodes, and roots."""
         found: Counter[Expr] = Counter(self.roots)
         found.update(chain.from_iterable([node.args for node in self.order]))
         return found

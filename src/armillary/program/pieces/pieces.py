@@ -83,7 +83,7 @@ class Pieces:
 
     @property
     def plain(self) -> Undimensioned:
-        """What reads the description's expressions for these equations."""
+        """The reader of the description's expressions for these equations."""
         return self.reduction.plain
 
     @cached_property

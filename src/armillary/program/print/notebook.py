@@ -32,7 +32,7 @@ def system_html(system: Description) -> str:
 
 
 def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> str:
-    """What was derived; the equations themselves where they are few and short."""
+    """A summary of the derivation; the equations themselves where they are few and short."""
     head = _head(derived)
     if len(derived.speeds) <= _FEW and len(derived.system.bodies) <= 2 * _FEW:
         book = textbook(pieces(), names="full")
@@ -42,7 +42,7 @@ def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> s
 
 
 def model_html(derived: DerivedEquations) -> str:
-    """What was compiled: what moves, and the parameters of runs."""
+    """A summary of the compiled model: its motion, and the parameters of runs."""
     shown = [tables.moving(derived.system.moving()), tables.parameters(derived.system)]
     return _head(derived) + html_blocks([_cut(table) for table in shown])
 

@@ -99,7 +99,7 @@ def _is_trig(node: Expr) -> bool:
 
 
 class _Symbols:
-    """Which symbols stand for coordinates, speeds, sines and cosines."""
+    """The symbols of coordinates, speeds, sines and cosines."""
 
     def __init__(
         self, pieces: Pieces, roots: Sequence[Expr], rates: Sequence[Expr], *, by_rates: bool, short: bool

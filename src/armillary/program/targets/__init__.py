@@ -1,1 +1,1 @@
-"""What a program must compute, as expressions: `targets.py` first."""
+"""The targets of a program, as expressions: `targets.py` first."""

@@ -190,7 +190,7 @@ def _check_count(system: Description, states: list[ContactState]) -> None:
 def _events(
     states: list[ContactState], forces: list[Expr]
 ) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
-    """What ends the statuses: ``name_touch`` and ``name_grip``."""
+    """The events that end the statuses: ``name_touch`` and ``name_grip``."""
     events, guards = [], []
     for state in states:
         push = 0 if state.normal is None else forces[state.normal]

@@ -18,7 +18,7 @@ from armillary.program.targets.targets import Targets
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What was declared small (1) or large (−1), the orders kept above the leading one, and what went."""
+    """Quantities declared small (1) or large (−1), orders kept above the leading one, and dropped terms."""
 
     declared: dict[Expr, int] = field(default_factory=dict)
     keep: int = 1
@@ -41,7 +41,7 @@ _WORDS = (("small", 1), ("large", -1))
 
 
 def reader(declared: dict[Expr, int], keep: int) -> Undimensioned:
-    """What reads a description for the mechanics; nothing is truncated where nothing is declared."""
+    """The reader of a description for the mechanics; nothing is truncated where nothing is declared."""
     if not isinstance(keep, int) or keep < 0:
         raise ModelError(f"keep={keep!r} is not a number of orders: 1, or more to keep higher ones")
     return Undimensioned(declared, Truncation(keep)) if declared else Undimensioned()

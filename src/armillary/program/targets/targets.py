@@ -1,4 +1,4 @@
-"""What a system's program must compute, as expressions of time, state, memory and parameters alone."""
+"""The targets of a system's program, as expressions of time, state, memory and parameters alone."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def histogram(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """How often a metric has which value, with its median and the range of 90 % of the runs."""
+    """The histogram of a metric, with its median and the range of 90 % of the runs."""
     given = np.ravel(np.asarray(values, dtype=float))
     found = given[np.isfinite(given)]
     if not found.size:
@@ -124,7 +124,7 @@ def mean_histogram(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """How often an output has which value in a run: the mean over all runs of their histograms, given as
+    """The histogram of an output in a run: the mean over all runs of their histograms, given as
     counts (runs, bins), and the range of 90 % of the runs in each bin.
     """
     given = np.asarray(counts, dtype=float)
@@ -251,5 +251,5 @@ def head(axes: Axes, title: str, count: str) -> None:
 
 
 def count_text(runs: int, lost: int) -> str:
-    """How many runs a figure shows, in words."""
+    """The number of runs in a figure, in words."""
     return f"{runs:,} runs" + (f", {lost:,} of them without a value" if lost else "")

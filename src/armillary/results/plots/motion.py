@@ -116,7 +116,7 @@ def _picture(run: Run, model: MotionPicture | None) -> MotionPicture:
 
 
 def picture_of(known: MotionPicture | None, model: MotionPicture | None, what: str) -> MotionPicture:
-    """What draws a motion: the model that was given, else the one that is known."""
+    """The model that draws a motion: the given one, else that of the run."""
     shown = model if model is not None else known
     if shown is None:
         raise ArmillaryError(

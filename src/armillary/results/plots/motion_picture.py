@@ -1,4 +1,4 @@
-"""What results need of an object that draws their motion."""
+"""The interface of objects that draw the motion of results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class MotionPicture(Protocol):
-    """What shows the motion of a run: the equations behind it, or a compiled model of them."""
+    """An object that shows the motion of a run: the equations behind it, or a compiled model of them."""
 
     def page(self, run: Run, title: str, options: PictureOptions) -> str:
         """The motion as the text of one HTML page."""

@@ -1,4 +1,4 @@
-"""How a motion is shown in pages, pictures and films."""
+"""Options for motions in pages, pictures and films."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user gives as ``inputs=``, as signals by name.
+"""The argument ``inputs=``, as signals by name.
 
 {"road": (t, y)}                 points; y in the input's stated units
 {"road": arm.Signal(t, y, …)}    points with units and interpolation of their own
@@ -53,7 +53,7 @@ def _hint(system: Description, name: str, known: list[str]) -> str:
 
 
 def factor(system: Description, memory: Memory, signal: Signal) -> float:
-    """What the values of a signal are multiplied with to enter the model."""
+    """The factor from the units of a signal to those of the model."""
     if signal.units is None:
         return memory.factor
     unit, wanted = parse_unit(signal.units), memory.symbol.dimension

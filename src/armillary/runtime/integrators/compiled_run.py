@@ -65,7 +65,7 @@ _FAILED_STATE = ("diverged", "step too small")
 
 @dataclass(frozen=True)
 class _Plan:
-    """What runs of a model with a method and a kind of rows have in common: a loop, and the numbers with
+    """The common part of runs of a model with a method and a kind of rows: a loop, and the numbers with
     which it begins as far as they are the same for all.
     """
 
@@ -146,7 +146,7 @@ _CONTROL_SIZE = sizeof(Control)
 
 @dataclass(frozen=True)
 class _PreparedRuns:
-    """What runs of a model with the same settings have in common: all numbers but those of the start."""
+    """The common part of runs of a model with the same settings: all numbers but those of the start."""
 
     settings: IntegrationSettings
     chosen: tuple[object, ...]
@@ -167,7 +167,7 @@ def _prepared(
     stops: bool,
     changes: RunChanges | None,
 ) -> _PreparedRuns:
-    """What a run begins with; that of the last run is kept with the functions, for runs with the same
+    """The start of a run; that of the last run is kept with the functions, for runs with the same
     settings (these are the same object where they have the same values, see `completed`).
     """
     figures = None if changes is None else changes.figures
@@ -261,7 +261,7 @@ class CompiledRun:
             self._make_room()
 
     def keep(self) -> None:
-        """What `again` goes back to, of a run that has not begun."""
+        """The state to which `again` returns, of a run that has not begun."""
         self.control.capacity = 0
         self.state = self._room[: self.control.used]
         if self._times_given is not None:
@@ -368,7 +368,7 @@ class CompiledRun:
         return list(zip(rows, speeds, strict=True))
 
     def _set_speeds(self) -> np.ndarray | None:
-        """What events of the last instant set speeds to that may be no states (`speed_settings`)."""
+        """Values that events of the last instant give to speeds that may be no states (`speed_settings`)."""
         shape = self.shape.changes
         if shape is None or not shape.settings:
             return None

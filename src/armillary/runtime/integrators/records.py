@@ -1,4 +1,4 @@
-"""What enters an integration and what leaves it."""
+"""Input and output of an integration."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Functions:
 
 @dataclass(frozen=True)
 class Stepping:
-    """How redundant coordinates are advanced: the scheme, its ε, and the softness of exact constraints."""
+    """Steps of redundant coordinates: the scheme, its ε, and the softness of exact constraints."""
 
     scheme: Scheme
     epsilon: float
@@ -72,7 +72,7 @@ class Stepping:
 
 
 class Outlook(NamedTuple):
-    """What a run keeps of places where constraints lose rank, by the names of runtime/solver/record.py."""
+    """Data of places where constraints lose rank in a run, by the names of runtime/solver/record.py."""
 
     look: float = -inf
     share: float = 1.0
@@ -125,7 +125,7 @@ class Method:
 
 @dataclass
 class Integration:
-    """What an integration computed, however it ended.
+    """The results of an integration, however it ended.
 
     `samples` has one row per entry of `time`. `final_state` and `final_memory` belong to `t_stop`, the last
     time at which all was well. `failed_state` is the index of the state that was not finite ("diverged") or

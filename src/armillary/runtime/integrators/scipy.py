@@ -128,7 +128,7 @@ class _Run:
         self.last_step = 0.0
 
     def settle(self) -> bool:
-        """What happens at the time reached; whether the solver has to begin anew."""
+        """Events at the time reached; whether the solver has to begin anew."""
         model, t = self.model, self.t
         if not self.status and t >= self.t_end:
             self.status = "finished"

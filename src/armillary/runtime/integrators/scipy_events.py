@@ -60,7 +60,7 @@ class Events:
             self._returning = suspect & (rise * self._side > 0.0)
 
     def closeness(self, t_old: float, t: float) -> float:
-        """How close two times near the end of a step must be to count as one."""
+        """The distance below which two times near the end of a step count as one."""
         unit = max(ulp(t_old), ulp(t))
         return max(16 * unit, min((16 + self._fired) * unit, SNAP * (t - t_old)))
 

@@ -80,7 +80,7 @@ class IntegrationSettings(RunSettings):
 
     @cached_property
     def summary(self) -> dict[str, str | int | float]:
-        """How a run was made, as its ``info`` states it."""
+        """The settings of a run for its ``info``."""
         tolerances: dict[str, str | float] = {"rtol": self.rtol, "atol": str(self.atol)}
         step = self.step or 0.0
         step = step if type(step) in (int, float) else float(step)

@@ -1,4 +1,4 @@
-"""What one compiled loop is made for, and where its numbers live.
+"""The sizes for which a loop is compiled, and the places of its numbers.
 
 Everything that a loop keeps between two calls is in two blocks of memory that the caller owns: `Control`, a
 record of scalars and addresses, and a workspace of reals. So a run can be left after any step and taken up
@@ -259,12 +259,12 @@ class LoopShape:
 
     @property
     def derivative_vectors(self) -> int:
-        """How many derivative vectors k are kept."""
+        """The number of derivative vectors k that are kept."""
         return self.tableau.stages + (1 + len(self.tableau.extra_c) if self.dense else 0)
 
     @property
     def dense_vectors(self) -> int:
-        """How many vectors F make the dense output; see tableau.py."""
+        """The number of vectors F of the dense output; see tableau.py."""
         return 3 + len(self.tableau.dense) if self.dense else 0
 
     def lengths(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the solver takes from formulas.py, which lanes use too: stages, error, first step, dense output.
+"""The parts of the solver from formulas.py, which lanes use too: stages, error, first step, dense output.
 
 In these, sums over the states are in the order of the lanes.
 """

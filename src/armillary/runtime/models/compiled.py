@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Compiler(Protocol):
-    """What makes a model of equations: other equations of the same system are compiled as the first were."""
+    """A maker of models: other equations of the same system are compiled as the first were."""
 
     def __call__(
         self, equations: DerivedEquations, *, base: CompiledModel | None = None
@@ -100,7 +100,7 @@ class CompiledModel(ConfiguredProgram):
     def _second_half_at(
         self, t: float, q: np.ndarray, u: Given, parameters: Given, memory: Given
     ) -> np.ndarray:
-        """What follows the coordinates in a state, from speeds as they are given."""
+        """The part of a state after the coordinates, from speeds as they are given."""
         u = vector(u, len(self.speed_names), "speeds")
         return self.second_half(Instance(self, parameters), t, q, u, self._stored(memory, t))
 

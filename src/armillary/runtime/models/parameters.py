@@ -197,7 +197,7 @@ def _place(system: Description, name: str) -> str:
 
 
 def body_quantities(body: Body) -> dict[str, Expr]:
-    """What of a body cannot be negative, by name: its mass and moments of inertia."""
+    """Quantities of a body that cannot be negative, by name: its mass and moments of inertia."""
     moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
     return {"mass": body.mass, **moments}
 

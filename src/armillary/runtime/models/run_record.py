@@ -1,4 +1,4 @@
-"""What a run is made from: parameters that are known already, and the record that a user is given."""
+"""Parameters of a run as checked before, and the record that a user receives."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PLAIN, _FLOAT = {str, float}, {float}
 
 @dataclass(frozen=True)
 class KnownParameters:
-    """What follows from the parameters of a run: complete values in stated units, by name, and programs."""
+    """Results of the parameters of a run: complete values in stated units, by name, and programs."""
 
     given: Key | None  # as they were first, where all are plain numbers
     key: Key
@@ -99,7 +99,7 @@ def blank_run(model: ConfiguredProgram, values: Mapping[str, float]) -> Run:
 
 
 def run_info(blank: Run, how: DataMapping, tier: str) -> DataTable:
-    """What is stated of a run before it is made."""
+    """The information on a run before it is made."""
     return {**blank.info, **how, **({"tier": tier} if tier != "final" else {})}
 
 

@@ -102,7 +102,7 @@ class CompiledSensitiveModel(CompiledModel):
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """What follows the coordinates in a state without derivatives."""
+        """The part of a state after the coordinates, without derivatives."""
         return self.base.second_half(self.plain(instance), t, q, u, memory)
 
     def plain(self, instance: Instance) -> Instance:

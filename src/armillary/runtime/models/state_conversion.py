@@ -28,7 +28,7 @@ class CompiledConvertedModel(CompiledModel):
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """What follows the coordinates in a state."""
+        """The part of a state after the coordinates."""
         count = len(self.equations.targets.speeds)
         work = np.concatenate([q, np.zeros(count + len(self.state_names)), u])
         return instance.call("momenta", count, t, work, memory) + 0.0  # no −0

@@ -48,7 +48,7 @@ _MOST = 8  # settings that are kept
 def keep_straight(
     model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
 ) -> None:
-    """What is kept of a run that has been made, once a second one had its settings."""
+    """The data kept of a run, once a second one had its settings."""
     if known.last[0] is not given:
         known.last[0] = given
         return
@@ -112,7 +112,7 @@ class StraightRuns:
         self._free: list[_Track] = []
 
     def _names(self, names: tuple[str, ...]) -> _InitialNames:
-        """What is known of initial values by their names."""
+        """The places of initial values by their names."""
         found = [self._places[name] for name in names]
         places = [place for place, _ in found]
         first, factors = places[0] if places else 0, [factor for _, factor in found]

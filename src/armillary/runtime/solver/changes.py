@@ -48,8 +48,8 @@ from armillary.runtime.solver.singularities.passages import plan_passage, refuse
 
 
 def read_requests(run: RunRecord) -> truth:
-    """What the events that happen now require: the locks after them, and those that are held through the
-    impulse; false where they cannot be met here.
+    """The requirements of the events that happen now: the locks after them, and those that are held through
+    the impulse; false where they cannot be met here.
     """
     if LOCKING_EVENTS:
         for j in range(N_LOCKABLE):

@@ -28,7 +28,7 @@ def show(run: RunRecord, t: real) -> None:
 
 
 def wait(run: RunRecord) -> None:
-    """What the step across has come to is kept until the clock has come there."""
+    """Keeps the end of the step across until the clock has come there."""
     run.waiting = True
     run.reached = run.t
     run.kept = run.state

@@ -87,14 +87,14 @@ def events_inside(run: RunRecord, x: real) -> None:
 
 
 def closeness(run: RunRecord) -> real:
-    """How close two times near the end of the step just taken must be to count as one."""
+    """The distance below which two times near the end of the step just taken count as one."""
     ulp: real = EPSILON * max(abs(run.t_old), abs(run.t))
     step: real = run.h_taken if adaptive(run) else run.step
     return max(16.0 * ulp, min(float(run.firings + 16) * ulp, SNAP * step))
 
 
 def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
-    """How far into the step event k happens: regula falsi (Illinois), every third turn a bisection."""
+    """The time of event k within the step: regula falsi (Illinois), every third turn a bisection."""
     low: real = left
     high: real = right
     tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
@@ -303,8 +303,8 @@ def first_place(run: RunRecord) -> real:
 
 
 def pace_of_looks(run: RunRecord) -> real:
-    """How far apart the event functions are evaluated in a step: in one so long that it may jump over two
-    places where rank is lost, pivots have their other sign between these.
+    """The distance between evaluations of the event functions in a step: in one so long that it may jump over
+    two places where rank is lost, pivots have their other sign between these.
     """
     looks: real = 1.0
     if RANK_EVENT[run.configuration] != NONE:

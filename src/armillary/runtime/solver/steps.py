@@ -270,7 +270,7 @@ def first_step(run: RunRecord) -> None:
 
 
 def settle(run: RunRecord) -> None:
-    """What happens at the time just reached: events, the end, the update of memory, the next derivative."""
+    """Actions at the time just reached: events, the end, the update of memory, the next derivative."""
     if JUMPS:
         pass_jumps(run, run.t)
     if EVENTS and run.pending:

@@ -355,7 +355,7 @@ class Bench:
         record[_GEOMETRY], record[_MEMORY] = geometry, address(memory)
 
     def close(self, q: np.ndarray, u: np.ndarray, flags: np.ndarray, agreeing: bool) -> int:
-        """What became of a start, CLOSED or why not."""
+        """The outcome of a start: CLOSED, or the reason why not."""
         record = self._record
         self.q[:], self.u[:] = q, u
         if flags is not self._given:

@@ -47,7 +47,7 @@ class StartDerivatives:
         return Derived(self, instance, place, initial, given)
 
     def seeded(self, places: Sequence[str]) -> np.ndarray:
-        """What moves by itself: a row per direction, a column per name."""
+        """The quantities that move by themselves: a row per direction, a column per name."""
         moved = np.zeros((len(self.directions), len(places)))
         for row, direction in zip(moved, self.directions, strict=True):
             if direction.role != "parameter" and direction.name in places:
@@ -57,8 +57,8 @@ class StartDerivatives:
     def moved(
         self, values: Mapping[str, float], q: np.ndarray, u: np.ndarray, *others: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """How parameters, coordinates and speeds move, by name; with ``others``, states and memories too.
-        ``values`` are those of the parameters.
+        """Derivatives of parameters, coordinates and speeds, by name; with ``others``, states and memories
+        too. ``values`` are those of the parameters.
         """
         sizes = np.diag(np.array(self._sizes(values), dtype=float))
         found = {d.name: row for d, row in zip(self.directions, sizes, strict=True) if d.role == "parameter"}
@@ -206,7 +206,7 @@ class Derived:
             self.q[:, four] -= np.outer(outwards, e)
 
     def _rates(self, geometry: Geometry) -> list[GeometryValues]:
-        """How the figures of the constraints move, direction by direction."""
+        """Derivatives of the figures of the constraints, direction by direction."""
         numbers = self._starts.geometry(self._values, self._moved())
         return [geometry.layout.figures(column) for column in numbers.T]
 

@@ -1,4 +1,4 @@
-"""What the start of a run decides by all else that is given: mass centres, and memories of the state."""
+"""Values at the start of a run that depend on all others: mass centres, and memories of the state."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _KEPT = "finished blocks are kept: run it again to go on"
 
 
 class BlockAssignment(NamedTuple):
-    """What the workers of a cluster shall make; ``values`` where they cannot find them themselves."""
+    """The job for workers of a cluster; ``values`` where they cannot find them themselves."""
 
     job: Job
     values: Callable[[int], Values] | None

@@ -30,7 +30,7 @@ class UnfitWorkerError(ArmillaryError):
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker needs of a study: where it is, and how its model is built."""
+    """The data of a study for a worker: its place, and how its model is built."""
 
     folder: str
     digest: str

@@ -1,4 +1,4 @@
-"""What a worker of a cluster has: sent to it as code, so that it works whether Armillary is there or not.
+"""The report of a worker of a cluster: sent to it as code, so that it works with and without Armillary.
 
 Nothing of Armillary may be used here but inside `report`, which is pickled by value.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def report(folder: str, unfinished: str) -> dict[str, str]:
-    """What a worker has and sees: its host, its Armillary (or why it has none), and the study's folder."""
+    """The environment of a worker: its host, its Armillary (or why it has none), and the study's folder."""
     import os
     import socket
     import tempfile

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """Which workers are fit, each with its threads, and why others are not."""
+    """The workers that are fit, each with its threads, and the reasons why others are not."""
 
     pause = 2.0  # seconds between two looks
 

@@ -181,7 +181,7 @@ def check_same(
 
 
 def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
-    """What to do where only the number of runs is another."""
+    """The remedy where only the number of runs differs."""
     as_it_is = (
         f"or take it as it is: open_study('{folder.root}'), on the command line 'armillary study run "
         f"{folder.root}'"

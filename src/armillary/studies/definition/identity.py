@@ -152,7 +152,7 @@ def _from_text(folder: Folder, about: DataTable, trust: bool) -> System:
 
 
 def _difference(about: DataTable, model: CompiledModel) -> str:
-    """How a model differs from the one of a study; "" where it does not."""
+    """The difference of a model from that of a study; "" where there is none."""
     own = _default_values(model)
     for kind, word in _KINDS.items():
         if list(about[kind]) != list(own[kind]):

@@ -58,7 +58,7 @@ def define(
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
     def tried(values: Values) -> tuple[DataTable, Plan]:
-        """How runs are made, and the plan of one, which checks both."""
+        """The settings of runs, and the plan of one, which checks both."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
         others.pop("precision", None)
@@ -87,7 +87,7 @@ def define(
 def _plain_run(
     model: CompiledModel, how: DataMapping, vary: Mapping[str, str], first: Mapping[str, float]
 ) -> DataTable:
-    """How runs are made, as plain data: fixed values in their stated units."""
+    """The settings of runs as plain data: fixed values in their stated units."""
     run = {key: _data(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
     if INPUTS in how:
         run[INPUTS] = input_identity(how[INPUTS])

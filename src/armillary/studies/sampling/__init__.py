@@ -1,4 +1,4 @@
-"""What a study varies: distributions of parameters and initial values, and designs of runs.
+"""Variations of a study: distributions of parameters and initial values, and designs of runs.
 
 Enters: names and their distributions, the kind of design, a number of runs, a seed. Leaves: `Design`, which
 gives the values of any block of runs. Read `design.py` first, then `distributions.py`; `points.py` holds the

@@ -18,7 +18,7 @@ _SHOWN = 6  # numbers of a list that a message or a digest shows; of longer list
 
 
 class Distribution:
-    """What a varied quantity may be.
+    """The distribution of a varied quantity.
 
     `ppf(u)` is the value below which the quantity lies with probability u, for numbers or arrays u from 0 to
     1; `low` and `high` are its bounds, which may be infinite. Numbers without `units` are in those of the

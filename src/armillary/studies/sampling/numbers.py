@@ -35,7 +35,7 @@ def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[Da
 
 
 def factor(source: str, target: str, where: str) -> float:
-    """What numbers in one unit are multiplied with to be in another."""
+    """The factor from one unit to another."""
     one, other = parse_unit(source), parse_unit(target)
     if one.dimension is not other.dimension:
         raise UnitsError(f"{where} is given in {source}, but is in {target or 'no units'}")

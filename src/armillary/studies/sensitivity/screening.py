@@ -1,6 +1,4 @@
-"""Which varied quantities a metric depends on, and how much: Sobol' indices, Morris screening, or the
-variance explained in any runs.
-"""
+"""Sensitivities of a metric to varied quantities: Sobol' indices, Morris screening, explained variance."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ _WEAK = 0.1  # correlation whose square, the part of one that goes with the othe
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How strongly a metric depends on each varied quantity.
+    """The sensitivity of a metric to each varied quantity.
 
     `values` holds a column of numbers by their meaning, in the order of `names`; `confidence` the half width
     of their intervals at `level`, where there are any.
@@ -80,7 +78,7 @@ class Sensitivity:
 
     @property
     def overlap(self) -> str:
-        """What is to be known of parts of the variance where quantities are correlated, else ""."""
+        """A remark on parts of the variance where quantities are correlated, else ""."""
         pairs = [f"{one} and {other} ({rank:.2f})" for one, other, rank in self.correlated[:_SHOWN]]
         more = f" and {len(self.correlated) - _SHOWN} other pairs" if len(self.correlated) > _SHOWN else ""
         return (

@@ -55,7 +55,7 @@ def consolidate(folder: Folder, definition: Definition) -> None:
 
 
 def words(codes: np.ndarray) -> np.ndarray:
-    """How runs ended, in words; NaN where they have not been made."""
+    """The statuses of runs, in words; NaN where they have not been made."""
     found: np.ndarray = np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
     return found
 

@@ -21,7 +21,7 @@ from armillary.untyped import DataMapping, DataTable
 
 
 def input_identity(signals: Mapping[str, Signal]) -> dict[str, DataTable]:
-    """What identifies the inputs of a study."""
+    """The identity of the inputs of a study."""
     return {
         name: {
             "instants": len(signal),

@@ -1,4 +1,4 @@
-"""What a study keeps of its runs: numbers, a column each, and histories and histograms, an array each."""
+"""The layout of a study's results: numbers, a column each; histories and histograms, an array each."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _times_from_data(data: object) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What a block of runs gave: ``columns[c, i]`` and ``arrays[a][i, :]`` of its run i."""
+    """The results of a block of runs: ``columns[c, i]`` and ``arrays[a][i, :]`` of its run i."""
 
     columns: np.ndarray
     arrays: tuple[np.ndarray, ...]

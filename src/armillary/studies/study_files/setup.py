@@ -141,7 +141,7 @@ class StudySetup(Simulation):
     def _member_problems(
         self, name: str, value: object, members: list[str], known: list[str], units: dict[str, str]
     ) -> Iterator[str]:
-        """What is wrong with what varies under one name."""
+        """The errors in the variation of one name."""
         fixed = {**self.file.parameters, **self.file.initial, **self.file.inputs, **self.file.memory}
         unknown = [member for member in members if member not in known]
         for member in unknown:

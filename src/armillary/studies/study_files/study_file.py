@@ -157,7 +157,7 @@ class StudyFile:
 
 
 def _form_problems(document: Document) -> list[str]:
-    """What is wrong with its keys, whatever its model."""
+    """The errors in its keys, which do not depend on its model."""
     content = document.data
     found = unknown_keys(document, (*_RUN_KEYS, *TABLES))
     found += table_problems(document, {"vary": None, "metrics": None, "study": STUDY_KEYS})

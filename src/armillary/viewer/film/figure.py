@@ -116,7 +116,7 @@ class FilmFigure:
         return Painted(joined(surfaces), *map(np.concatenate, (colours, opacities, parts)))
 
     def _changing(self, frame: int) -> list[tuple[DrawnSurface, np.ndarray]]:
-        """What changes its form: springs and bent bodies."""
+        """Shapes that change their form: springs and bent bodies."""
         found = []
         for spring in self.content["springs"]:
             places = [self.path(end["body"], end["at"]) for end in spring["ends"]]

@@ -63,7 +63,7 @@ def inputs_of(
 def _known(
     about: DataMapping, kinds: Iterable[str], hidden: frozenset[str]
 ) -> dict[str, tuple[str, DataMapping]]:
-    """What can be moved, by name: where it stands in the description, and what stands there."""
+    """Quantities that sliders can move, by name: their kinds, and their entries in the description."""
     return {
         item["name"]: (kind, item)
         for kind in kinds
@@ -73,7 +73,7 @@ def _known(
 
 
 def wanted_sliders(wanted: object, option: str) -> Wanted:
-    """What a user requested: names, (name, lowest, highest), or a table of limits by name."""
+    """The sliders that a user requested: names, (name, lowest, highest), or a table of limits by name."""
     if wanted is None:
         return None
     if isinstance(wanted, Mapping):

@@ -1,4 +1,4 @@
-"""How the figure of a live page follows the sliders of parameters.
+"""The update of the figure of a live page by sliders of parameters.
 
 Lengths, places and sizes of drawn parts are numbers in the figure. For each slider they are computed at its
 two ends; between these and the value of the start the page moves along straight lines, and the changes of

@@ -104,7 +104,7 @@ def _evenly(count: int, most: int) -> np.ndarray:
 
 
 def _values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
-    """What runs are coloured by: as requested, else the first metric or difference of one number each."""
+    """The quantity that colours runs: as requested, else the first metric or difference with one number."""
     flat = {n: v for n, v in {**batch.metrics, **batch.varied}.items() if np.ndim(v) == 1}
     if name is None:
         name = next(iter(flat), "")

@@ -1,1 +1,1 @@
-"""What is drawn of a body: its shapes, links, meshes and bending parts, as data and as triangles."""
+"""The drawing of a body: its shapes, links, meshes and bending parts, as data and as triangles."""

@@ -1,4 +1,4 @@
-"""What is drawn for a body: its shapes or, without any, its links, its mass, and its joint by its kind."""
+"""The drawing of a body: its shapes or, without any, its links, its mass, and its joint by its kind."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ class MechanismNumbers:
         return replace(self, force_sizes=work / np.where(largest > 0.0, largest, 1.0))
 
     def values(self, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """What is driven and held at all rows, then what is left of the balance of forces: what the
-        conditions leave of targets that are zero.
+        """The driven and held quantities at all rows, then the residual of the balance of forces: the
+        residuals of the conditions with targets of zero.
         """
         m = self.mechanism
         without = positions.copy()

@@ -187,7 +187,7 @@ class Filled:
         return len(self.computed) - 1
 
     def placement(self, source: str) -> MatrixPlacement:
-        """How a function of all elements follows from one of the computed and solved ones."""
+        """The step from a function of computed and solved elements to one of all elements."""
         return MatrixPlacement(source, self._places, list(self._numbers))
 
     def functions(self, equations: DerivedEquations) -> ModelFunctions:

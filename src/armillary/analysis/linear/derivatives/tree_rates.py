@@ -124,7 +124,7 @@ class TreeRates:
         return found
 
     def _drifting(self, link: Link, still: Mapping[Expr, Expr]) -> dict[int, Expr]:
-        """What the rates of the linear speeds of a free body gain where x is held."""
+        """The change of the rates of a free body's linear speeds where x is held."""
         linear = _linear(link)
         changes = tangents([as_expr(self.drifts[d.index]) for d in linear], still)
         return {d.index: x for d, x in zip(linear, changes, strict=True) if x is not ZERO}

@@ -1,4 +1,4 @@
-"""What small motions do to each body: displacements, and kinetic and potential energies, by body and by load.
+"""Small motions of each body: displacements, and kinetic and potential energies, by body and by load.
 
 A body's velocity z = J u holds ω and the velocity v of its origin in its own axes, then the speeds of its
 modes of deformation. Changes δu of the speeds have, on average over a cycle, the kinetic energy
@@ -58,7 +58,7 @@ class LinearPlace(NamedTuple):
 
 
 class BodyMotions(NamedTuple):
-    """What small changes δy of the state y are to the bodies: arrays with axes of places and of changes."""
+    """Motions of bodies for small changes δy of the state y: arrays with axes of places and of changes."""
 
     speeds: np.ndarray  # δu of all speeds of the description
     velocities: np.ndarray  # J δu of all bodies, one after the other

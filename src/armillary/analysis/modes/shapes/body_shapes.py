@@ -17,7 +17,7 @@ _SHOWN = 0.005  # shares below this are not listed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyShapes:
-    """What modes do to coordinates, bodies and loads; the first axis of each array is that of the modes.
+    """Motion of coordinates, bodies and loads in modes; the first axis of each array is that of the modes.
 
     ``displacements`` are of all coordinates in their stated units, dependent ones too. ``translations`` are
     of the mass centres in the ground's axes, in the model's unit of length, ``rotations`` about these axes in

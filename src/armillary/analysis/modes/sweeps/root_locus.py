@@ -68,7 +68,7 @@ class RootLocus:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each branch is: its name, and the coordinates that make up most of it."""
+        """A description of each branch: its name, and the coordinates that make up most of it."""
         words = [in_words(shares, self.coordinates) for shares in self.participation]
         return tuple(f"{n}: {w}" if n else w for n, w in zip(self.names, words, strict=True))
 

@@ -52,7 +52,7 @@ def trace(
 
 @dataclass(frozen=True, eq=False)
 class Varied:
-    """What changes along a branch: a parameter or input, a fixed state, a prescribed output or rate."""
+    """The variable of a branch: a parameter or input, a fixed state, a prescribed output or rate."""
 
     name: str
     kind: str  # "input", "state", "output" or "rate"

@@ -1,4 +1,4 @@
-"""What engines on a GPU have in common: the kernel compiled for the card, constants, inputs, chunks of runs.
+"""Parts that engines on a GPU share: the kernel compiled for the card, constants, inputs, chunks of runs.
 
 Several threads may call an engine: one prepares starts or takes results while the card computes for another.
 """
@@ -160,7 +160,7 @@ class CardEngine(Engine):
         return waited
 
     def _outcome(self, on_card: DataTable, status: np.ndarray) -> Outcome:
-        """What came of runs, fetched from the card; ``status`` by the kernel's own numbers."""
+        """The results of runs, fetched from the card; ``status`` by the kernel's own numbers."""
         names = {"state": "state", "memory": "memory", "rows": "rows", "slots": "slots", "stops": "t_stop"}
         names |= {"ended": "event"} if "ended" in on_card else {}
         back = {name: self.device.fetch(on_card[key]) for key, name in names.items()}
@@ -178,7 +178,7 @@ class CardEngine(Engine):
             return self._signals
 
     def _put_constants(self, parameters: np.ndarray, signals: SignalData | None) -> None:
-        """What all runs share, in constant memory."""
+        """The data that all runs share, in constant memory."""
         inside = np.ascontiguousarray(parameters)
         shared = []
         for (address, count), places in zip(self.precomputing(), self.kernel.shared, strict=True):

@@ -150,7 +150,7 @@ def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
 
 
 def _due(plan: Plan) -> np.ndarray:
-    """What is due at each row: twice its number among those that are kept, from 1, plus 1 if metrics look."""
+    """A code for each row: twice its number among those that are kept, from 1, plus 1 if metrics use it."""
     kept = plan.kept & bool(plan.history)
     return np.where(kept, 2 * np.cumsum(plan.kept), 0).astype(np.int32) + (
         plan.measured & bool(plan.metrics)

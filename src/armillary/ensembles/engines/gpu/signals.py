@@ -81,7 +81,7 @@ def stopped(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _due(plan: Plan) -> np.ndarray:
-    """What is due at each grid point: twice the number of a kept row, from 1, plus 1 if metrics look."""
+    """A code for each grid point: twice the number of a kept row, from 1, plus 1 if metrics use it."""
     assert plan.row_at is not None
     due = np.zeros(len(plan.row_at), dtype=np.int32)
     on = plan.row_at >= 0

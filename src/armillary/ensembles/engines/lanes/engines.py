@@ -29,7 +29,7 @@ def _refusal(plan: Plan) -> str:
 
 @cache
 def lanes() -> int:
-    """How many doubles a vector register of this machine holds; at least 2."""
+    """The number of doubles in a vector register of this machine; at least 2."""
     here = features()
     return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
 

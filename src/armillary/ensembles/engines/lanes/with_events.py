@@ -146,7 +146,7 @@ def _tried(visits: ScalarVisits, runs: np.ndarray) -> np.ndarray:
 
 
 def _is_ready(engine: Scalar, visits: ScalarVisits, runs: np.ndarray) -> np.ndarray:
-    """Which runs stand before a step, with nothing else to come at this time, and with signs of events."""
+    """The runs that stand before a step, with nothing else to come at this time, and with signs of events."""
     reals = visits.controls[:, : len(REALS)].view(float)
     number = {name: reals[runs, FIELDS[name]] for name in ("t", "look", "across", "short_end")}
     calm = visits.controls[runs, FIELDS["phase"]] == Phase.READY

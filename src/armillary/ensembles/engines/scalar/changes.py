@@ -71,7 +71,7 @@ class ScalarRoom:
 
 
 def scalar_changes(plan: Plan) -> ScalarChanges | None:
-    """What is known of the configurations of a model; None where runs cannot change theirs in the loop."""
+    """The data of a model's configurations; None where runs cannot change theirs in the loop."""
     model = plan.code
     if not model.changes_configuration or np.ndim(plan.settings.atol) or plan.method.tableau is None:
         return None

@@ -18,7 +18,7 @@ from armillary.runtime.solver.methods import tableau
 
 
 class Counted(Protocol):
-    """What counts are made of: a model in some language."""
+    """A model in some language, whose operations are counted."""
 
     source: Source
     precision: str

@@ -1,4 +1,4 @@
-"""What QEMU counts of an embedded program: its text for the README, or the command that finds it."""
+"""Instructions of an embedded program, counted by QEMU: text for the README, or the command to count."""
 
 from __future__ import annotations
 

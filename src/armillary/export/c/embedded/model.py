@@ -20,7 +20,7 @@ CLOSED = {"single": 3e-4, "double": 1e-9}
 
 
 def embedded_features(source: Source, precision: str) -> set[str]:
-    """What a system has of what programs for microcontrollers can have."""
+    """The features of a system that programs for microcontrollers can have."""
     found = {*features(source), "embedded"} - {"masses", "physical"}
     found |= {"inputs"} if any(m.input for m in source.description.memory) else set()
     found |= {"clocked"} if "passing" in found else set()

@@ -1,4 +1,4 @@
-"""What each result of a section depends on, from its expression graph."""
+"""The dependencies of each result of a section, from its expression graph."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _THIRD_STEPS = (
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What stands in the head of a model description."""
+    """The head of a model description."""
 
     interface: Interface
     identifier: str  # of the library and its source files
@@ -150,7 +150,7 @@ def _second(root: Element, facts: Facts) -> None:
 
 
 def _initial(interface: Interface) -> list[FmiVariable]:
-    """What initialization computes, in the order of the variables."""
+    """The unknowns of the initialization, in the order of the variables."""
     return [
         v for v in (*interface.rates, *interface.outputs) if v in interface.rates or v.causality == "output"
     ]

@@ -112,7 +112,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     first_indicator = first_output + len(description.outputs)
 
     def depends_of(chosen: Callable[[Source], Sequence[Expr]], count: int) -> list[tuple[int, ...]]:
-        """What some results depend on, in some configuration."""
+        """The dependencies of some results, in any configuration."""
         found: list[set[int]] = [set() for _ in range(count)]
         for one, own in zip(sources, places, strict=True):
             references: dict[Expr, int] = {one.program.time: 0}

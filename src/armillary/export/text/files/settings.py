@@ -35,7 +35,7 @@ def foreign_keys() -> tuple[str, ...]:
 
 
 def setting_values(infinity: str) -> dict[str, str]:
-    """What templates put in: defaults by the names of keys, and the methods where none is given."""
+    """Values for templates: defaults by the names of keys, and the methods where none is given."""
     known = {key.key: key.default for key in run_keys() if key.default is not None}
     texts = {name: infinity if isinf(value) else repr(value) for name, value in known.items()}
     usual = {"with_step": usual_method(True), "without_step": usual_method(False)}

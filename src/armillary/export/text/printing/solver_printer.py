@@ -1,4 +1,4 @@
-"""What all printers of the solver share: statements in order, expressions with the brackets they need.
+"""Parts that all printers of the solver share: statements in order, expressions with the brackets they need.
 
 A language defines how it spells operators, names and blocks. Its hooks: `field`, `item`, `declare`, `assign`,
 `vector` (an assignment element by element), `model` (a section's results), `call` and `function`.
@@ -37,7 +37,7 @@ CONSTRAINT_GEOMETRY = "constraint_geometry"  # the section `geometry`: the start
 
 
 def called_section(name: str) -> str:
-    """What a section is called in programs."""
+    """The name of a section in programs."""
     return CONSTRAINT_GEOMETRY if name == "geometry" else name
 
 

@@ -61,7 +61,7 @@ class _Rooms:
 
     @cached_property
     def model(self) -> CompiledModel:
-        """What the changes of results are found with, in single precision."""
+        """The model with which changes of results in single precision are found."""
         return compile_equations(self.equations, tier="quick")
 
     def perturbed(self, values: Sequence[float]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What exported code needs to close loops before a run, as the process does it.
+"""The closing of loops before a run in exported code, as in the process.
 
 The algorithm is that of runtime/solver/assembly/assembly.py, which the printer of each language writes. Its
 data are here: a section of gaps Φ, elements of J and elements of N, for gaps and motions in terms of their

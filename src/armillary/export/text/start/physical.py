@@ -21,7 +21,7 @@ class Physical:
 
 
 def physical(equations: DerivedEquations) -> Physical | None:
-    """What of a system's bodies parameters could make negative; None where nothing could be."""
+    """Quantities of a system's bodies that parameters could make negative; None where there are none."""
     system, plain = equations.system, equations.reduction.plain
     known = [
         (f"body '{body.name}': its {what}", value)

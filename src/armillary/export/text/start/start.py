@@ -1,4 +1,4 @@
-"""What the start of a run computes from the values that are given, as the process does it.
+"""The start of a run in exported code, from the given values, as in the process.
 
     momenta          from coordinates and speeds, which are the values that a run gives
     mass centres     coordinates and speeds of joints that ``start_mass_centre`` places

@@ -1,1 +1,1 @@
-"""Which speeds are dependent: samples of the motion, the choice among them, and the parts that it makes."""
+"""The choice of dependent speeds: samples of the motion, choices, and the parts that they make."""

@@ -114,7 +114,7 @@ def _dependents(elimination: Elimination, names: Sequence[str]) -> tuple[str, ..
 
 
 def _rated(elimination: Elimination, sampled: SampledRows, places: ReachedPlaces) -> np.ndarray:
-    """How good a choice is at each place."""
+    """The quality of a choice at each place."""
     value = conditioning(elimination)
     if value is None:
         return np.ones(len(places.times))

@@ -104,7 +104,7 @@ def choose_dependent_speeds(
 
 
 def conditioning(elimination: Elimination) -> Expr | None:
-    """How good a choice of dependent speeds is at a place, in one measure for all choices: 1 at best, 0 where
+    """The quality of a choice of dependent speeds at a place, one measure for all choices: 1 at best, 0 where
     it is singular; None where nothing varies.
 
         min( (p/s_p)² / Σ (a_j/s_j)²,  1/max(1, (A_dr s_d/s_r)²) )

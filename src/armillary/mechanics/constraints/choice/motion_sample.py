@@ -36,7 +36,7 @@ _DIGITS = 6  # decimals of the places at which constants are taken
 def geometry_expressions(
     system: Description, found: Sequence[ConstraintRow], plain: Undimensioned
 ) -> tuple[list[Expr], GeometryLayout, list[Expr]]:
-    """What a Geometry needs of the rows, where it stands, and the coordinates that are free to move."""
+    """The data of the rows that a Geometry needs, its place, and the coordinates that are free to move."""
     given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
     free = [q for q in system.coordinates if q not in given]
     speeds = speed_places(system, plain)
@@ -131,7 +131,7 @@ class MotionSample:
         return result
 
     def _numbers(self, k: int) -> dict[Expr, Expr]:
-        """What is known at one place, but for the parameters."""
+        """The values at one place, except the parameters."""
         varying = {s: v for s, v in self.values.items() if not _is_parameter(s)}
         return {s: ZERO + round(float(v[k] if np.ndim(v) else v), _DIGITS) for s, v in varying.items()}
 

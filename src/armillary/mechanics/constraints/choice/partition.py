@@ -66,7 +66,7 @@ def partition(
 
 
 def _share(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> float:
-    """How well a choice is conditioned: the smallest singular value of its part of J."""
+    """The conditioning of a choice: the smallest singular value of its part of J."""
     part = (jacobian / sizes)[np.ix_([i for i, _ in pairs], [j for _, j in pairs])]
     return float(np.linalg.svd(part, compute_uv=False)[-1]) if pairs else 0.0
 

@@ -16,7 +16,7 @@ from armillary.mechanics.constraints.reduction import Reduction
 def movable_speeds(
     layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
-    """Which speeds may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""
+    """Speeds that may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""
     rows = set(layout.gaps) if positions else set(range(layout.rows))
     kept = [reduction.rows.index(row) for row in reduction.elimination.kept]
     dependent = np.zeros(layout.speeds, dtype=bool)

@@ -58,7 +58,7 @@ def rotor_acceleration(rotor: Rotor, dw: Triple) -> Scalar:
 
 
 def rotor_momentum(vehicle: Vehicle, turned: Attitude) -> Triple:
-    """What rotors add to the angular momentum of ``with_rotors``' vehicle, in the reference axes."""
+    """The angular momentum that rotors add to that of ``with_rotors``' vehicle, in the reference axes."""
     found: Triple = (0, 0, 0)
     for k, part in enumerate(vehicle.substructures):
         w = turned.back(k, turned.w[k])

@@ -34,7 +34,7 @@ FORMULATIONS: dict[str, Callable[[Vehicle], Assembled]] = {
 
 @dataclass(frozen=True, eq=False)
 class VehicleSolution:
-    """What a formulation gives at a state.
+    """The results of a formulation at a state.
 
     ``modes`` has for each appendage η̈, or δ̇ then η̇ in MBDYFR. ``momentum`` is about the system's mass
     centre, in the reference axes, rotors included. ``origin`` is the acceleration of the reference body's o,

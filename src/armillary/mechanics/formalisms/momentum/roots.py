@@ -76,7 +76,7 @@ class FreeRoot:
         return found
 
     def drifting(self, tree: Tree, masses: Sequence[Weight], P: Triple) -> dict[int, Scalar]:
-        """What the velocity P/m of the mass centre is in this body's own speeds, by index."""
+        """The velocity P/m of the mass centre in this body's own speeds, by index."""
         if self.held:
             return {}
         v = named(scaled(P, 1 / masses[self.base].mass), f"vc_{self.name}")

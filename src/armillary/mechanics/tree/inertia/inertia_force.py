@@ -31,7 +31,7 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
 
 
 def modal_remainders(tree: Tree) -> dict[int, Scalar]:
-    """What is left of every mode's equation for acceleration remainders, by speed index."""
+    """The rest of every mode's equation for acceleration remainders, by speed index."""
     if all(link.modes is None for link in tree.links):
         return {}
     return {

@@ -78,7 +78,7 @@ def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name
 
 
 def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Scalar:
-    """What is left of mode p's equation without unknown accelerations and applied forces."""
+    """The rest of mode p's equation without unknown accelerations and applied forces."""
     ww, S = motion.products, modes.slopes[p]
     diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))
     rest = sum_of_products((S[i][j], ww[i][j]) for i in range(3) for j in range(i + 1, 3))

@@ -1,4 +1,4 @@
-"""What a shape can be: a kind with sizes about its own centre, and further constants."""
+"""The data of a shape: a kind with sizes about its own centre, and further constants."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
     """
 
     def conditions(full: Array) -> Array:
-        """What the ends demand of the four coefficients, … × 4 × 4, rows of unit size."""
+        """The conditions of the ends on the four coefficients, … × 4 × 4, rows of unit size."""
 
         def row(at_tip: bool, order: int) -> Array:
             return np.moveaxis(_functions(full * at_tip, full, order), 0, -1)

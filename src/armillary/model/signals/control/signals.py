@@ -1,4 +1,4 @@
-"""What all blocks share: coefficients with their dimensions, states, and names for outputs."""
+"""Parts that all blocks share: coefficients with their dimensions, states, and names for outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a motion is differentiated by and what of it, by name: checked, with sizes and units."""
+"""Parameters by which a motion is differentiated, and outputs, by name: checked, with sizes and units."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LEAST = 1e-3  # of a parameter's default, or of 1: its size where it is smaller
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """What a motion is differentiated by: a parameter, or the initial value of a coordinate, speed, state
-    or memory.
+    """The variable by which a motion is differentiated: a parameter, or the initial value of a coordinate,
+    speed, state or memory.
 
     ``factor`` leads from its stated units to the model's. ``size`` is in the model's: of a parameter its own
     magnitude in each run, at least a thousandth of its default, since near zero there is no

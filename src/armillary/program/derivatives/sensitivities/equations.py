@@ -61,7 +61,7 @@ class DerivedSensitiveEquations(DerivedEquations):
 
 
 def derivative_name(of: str, to: str) -> str:
-    """What the derivative of an output by a parameter or initial value is called."""
+    """The name of the derivative of an output by a parameter or initial value."""
     return f"d({of})/d({to})"
 
 

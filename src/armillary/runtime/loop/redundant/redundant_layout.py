@@ -17,7 +17,7 @@ RIGID = 1e60
 
 @dataclass(frozen=True)
 class Scheme:
-    """How a redundant model is advanced: by "staggered" or "projected" steps."""
+    """The scheme of a redundant model: with "staggered" or "projected" steps."""
 
     kind: str
     translations: tuple[int, ...]  # how many translations each part has
@@ -51,7 +51,7 @@ class Scheme:
 
     @property
     def ahead(self) -> int:
-        """How far behind a speed its acceleration stands."""
+        """The distance from a speed to its acceleration."""
         return self.first_acceleration - self.first_speed
 
     @property

@@ -80,7 +80,7 @@ class Configurations:
         return list(self._models)
 
     def exchange_text(self, before: Configuration, after: Configuration) -> str:
-        """What an exchange of dependent speeds is, in words, which are kept; "" where they stay the same."""
+        """The words for an exchange of dependent speeds, which are kept; "" where they stay the same."""
         texts, exchange = self._models[self.first].exchange_texts, (before, after)
         if exchange not in texts:
             gone, now = (set(self[c].equations.dependents) for c in exchange)
@@ -93,7 +93,7 @@ class Configurations:
 
     @property
     def so_far(self) -> tuple[int, int]:
-        """How many configurations have been compiled, and of how many sets of locks the table was needed."""
+        """The number of configurations compiled, and of sets of locks whose table was needed."""
         return len(self._models), len(self._models[self.first].rated_choices)
 
     def tolerances(
@@ -262,7 +262,7 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 
 
 def set_speeds(instance: Instance, result: Integration) -> Settings:
-    """What events of the last instant of a run set speeds to that may be no states, from what was known
+    """The values to which events of the last instant set speeds that may be no states, from what was known
     before each of them, as far as its loop shows.
     """
     equations = instance.equations

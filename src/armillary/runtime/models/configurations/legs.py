@@ -145,8 +145,8 @@ class LegRunner:
         return self._go_on(self._run(instance, end, inside, step, max_step), end)
 
     def _go_on(self, result: Integration, end: float) -> bool:
-        """What follows a leg that was to come to an end: its rows taken over, and another configuration, or
-        the same leg again; whether there is another.
+        """The end of a leg: its rows taken over, and another configuration, or the same leg again; whether
+        there is another.
         """
         origin, began, instance = self.place, self.configuration, self.legs.instance
         if result.refused_event is not None:
@@ -309,9 +309,7 @@ class LegRunner:
         return result
 
     def _derivatives_end(self, plain: Instance, result: Integration) -> float:
-        """How far derivatives of the motion can be carried, after a look at the motion alone: to where a step
-        across begins.
-        """
+        """The end of the derivatives of a motion, found from the motion alone: where a step across begins."""
         t = self.place.t
         if result.refused_event is not None:
             refuse_derivatives(plain, result.t_stop)

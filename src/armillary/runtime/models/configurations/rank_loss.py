@@ -33,8 +33,9 @@ def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
 
 
 def _interruption(instance: Instance, t: float, begin: Place) -> str:
-    """What makes a step across too short for its accuracy: data that jump or bend near the place, or the
-    beginning of the leg; "" where neither is near. Rounding grows with the third power of the distance.
+    """The reason for a step across that is too short for its accuracy: data that jump or bend near the place,
+    or the beginning of the leg; "" where neither is near. Rounding grows with the third power of the
+    distance.
     """
     rates = instance.derivatives(begin.t, instance.packed(begin), begin.memory)[: len(begin.q)]
     usual = STRIDE / max(float(np.max(np.abs(rates), initial=0.0)), 1e-300)  # seconds

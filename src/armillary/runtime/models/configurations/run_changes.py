@@ -64,7 +64,7 @@ class KnownChanges:
 
 
 def known_changes(configurations: Configurations) -> KnownChanges | None:
-    """What is known of the configurations of a system; None where runs change theirs outside of the loop."""
+    """The data of a system's configurations; None where runs change theirs outside of the loop."""
     kept, so_far = configurations.changes, configurations.so_far
     if kept is None or kept[0] != so_far:
         kept = configurations.changes = so_far, _known_changes(configurations)
@@ -298,7 +298,7 @@ def speed_kinds(system: Description) -> list[int]:
 
 
 def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """What events of the user's own lock, unlock and set, and speeds that they set and may be no states."""
+    """Locks, unlocks and settings of the user's events, and the speeds they set that may be no states."""
     events = list(system.events.values())
     moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
     sets: dict[str, Sequence[Iterable[Expr]]] = {
@@ -343,7 +343,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
 
 
 def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) -> int:
-    """What an event does to the configuration, by the names of runtime/solver/language/language.py."""
+    """The effect of an event on the configuration, by the names of runtime/solver/language/language.py."""
     if event.name == DEPENDENT_SPEEDS and modal_speeds(equations.system):
         return ELSEWHERE  # joints are preferred to modes
     if event.name in INTERNAL_EVENTS:

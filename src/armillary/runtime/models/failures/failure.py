@@ -80,7 +80,7 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
 
 
 def doubtful_contacts(result: Integration, instance: Instance) -> str:
-    """How often contacts had more than one admissible outcome; "" where there was never any doubt."""
+    """The number of times that contacts had more than one admissible outcome, in words; "" for none."""
     system = instance.equations.system
     if AMBIGUOUS not in system.memories:
         return ""
@@ -127,7 +127,7 @@ def _culprit(result: Integration, instance: Instance) -> str:
 
 
 def _complaints(instance: Instance) -> list[str]:
-    """What imported FMUs say that failed in this run."""
+    """Messages of imported FMUs that failed in this run."""
     memories = instance.equations.system.memories.values()
     handles = [m.start.data for m in memories if m.hidden and m.start is not None]
     # Handles of FMUs have it, whose package stands above this one.

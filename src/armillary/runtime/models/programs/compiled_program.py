@@ -112,7 +112,7 @@ class CompiledProgram:
 
     @cached_property
     def independent_speeds(self) -> np.ndarray:
-        """Which speeds of the system are states of this program, in the order of the state."""
+        """The speeds of the system that are states of this program, in the order of the state."""
         number = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
         return np.array([number[name] for name in self.speed_names], dtype=int)
 

@@ -64,7 +64,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @cached_property
     def masses(self) -> tuple[Masses, list[ConstraintRow]]:
-        """What runs that may have met a place without mass are checked by."""
+        """The check of runs that may have met a place without mass."""
         return masses_and_constraints(self.equations)
 
     @cached_property
@@ -98,11 +98,11 @@ class ConfiguredProgram(CompiledProgram):
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """What follows the coordinates in a state, from the speeds of ``speed_names``: these themselves."""
+        """The part of a state after the coordinates, from the speeds of ``speed_names``: these themselves."""
         return u
 
     def further_states(self, instance: Instance, place: Place) -> np.ndarray:
-        """What follows that in a state: nothing."""
+        """The part of a state after that: empty."""
         return np.empty(0)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
@@ -170,7 +170,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @kept_with_owner
     def loops(self) -> LoopStart:
-        """What closes the loops at the start of runs."""
+        """The assembly that closes the loops at the start of runs."""
         return LoopStart(self.equations)
 
     def refused(self, inside: Mapping[str, float]) -> str:
@@ -192,7 +192,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @property
     def picture(self) -> MotionPicture | None:
-        """What draws the motions of this model: the equations that a user holds do, without machine code."""
+        """The object that draws the motions of this model: the user's equations, without machine code."""
         return None
 
 

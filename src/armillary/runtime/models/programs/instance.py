@@ -108,7 +108,7 @@ class Instance:
 
     @kept_with_owner
     def changes(self) -> Changes:
-        """What leads from this configuration to another, and back."""
+        """The changes from this configuration to another, and back."""
         inside = self.inside
         return Changes(
             self.model.change_code,
@@ -145,7 +145,7 @@ class Instance:
         return self.model.loops.hold(self, Place(t, state[: len(self.model.coordinate_names)], u, memory))
 
     def _broken_constraint(self, place: Place) -> str:
-        """What to say of a place at which a constraint does not hold: the first one."""
+        """The message for a place at which a constraint does not hold: the first one."""
         layout, u = self._layout, place.u / self._sizes[0]
         scale = 1.0 + float(np.abs(u).max(initial=0.0))
         _, row, speed, _ = layout.owners
@@ -164,7 +164,7 @@ class Instance:
 
     @cached_property
     def _free_speeds(self) -> np.ndarray:
-        """Which speeds are not given."""
+        """The speeds that are not given."""
         given = self.equations.reduction.given
         return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
 
@@ -267,11 +267,11 @@ class Instance:
         return all([watched[k] > least for k, least in self.model.weakening])
 
     def quality(self, place: Place) -> float:
-        """How well the others determine the dependent speeds at a place; 0: not at all."""
+        """The conditioning of the dependent speeds at a place; 0: not determined."""
         return self._watched(DEPENDENT_SPEEDS, place.t, self.packed(place), place.memory) + POOR_PIVOT
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
-        """What is left of the weakest constraint at a state, of 1 as elsewhere, squared; 0: rank is lost."""
+        """The strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
         return max(self._watched(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
 
     def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:

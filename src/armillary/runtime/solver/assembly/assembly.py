@@ -140,7 +140,7 @@ def approach(run: Loops) -> None:
 
 
 def measure_gaps(run: Loops) -> None:
-    """What remains of each gap, in its own unit, in place of it; 0 for those that are closed."""
+    """The rest of each gap, in its own unit, in place of it; 0 for those that are closed."""
     shown: real = CLOSED_LOOP
     for i in range(N_GAPS):
         shown = max(shown, SHOWN_GAP * abs(run.numbers[i]))
@@ -157,7 +157,7 @@ def draw(run: Loops) -> None:
 
 
 def measure_reach(run: Loops) -> None:
-    """How far a unit of the most effective speed moves each coordinate, at the start."""
+    """The change of each coordinate by a unit of the most effective speed, at the start."""
     run.place = run.start
     look(run)
     for k in range(N_COORDINATES):

@@ -69,7 +69,7 @@ def turn_rows(run: Loops | RunRecord, first: whole, bound: whole) -> None:
 
 
 def rank_of_rows(run: Loops, first: whole, bound: whole, least: real) -> whole:
-    """How many singular values of these rows are larger than `least`."""
+    """The number of singular values of these rows that are larger than `least`."""
     turn_rows(run, first, bound)
     found: whole = 0
     for i in range(first, bound):

@@ -38,7 +38,7 @@ def extrapolate(run: RunRecord, x: real) -> None:
 
 
 def strength(run: RunRecord) -> real:
-    """What is left of the weakest constraint, of 1 as elsewhere, squared, by the event functions in `g`."""
+    """The strength of the weakest constraint, 1 elsewhere, squared, by the event functions in `g`."""
     left: real = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
     return left
 

@@ -59,7 +59,7 @@ def note_peaks(run: RunRecord) -> None:
 
 
 def fallen_share(run: RunRecord, t: real, x: real) -> real:
-    """What is left of the weakest pivot, in terms of its share at the start, so long after a place."""
+    """The remaining share of the weakest pivot, relative to that at the start, so long after a place."""
     run.point = run.way + x * run.k0
     run.shares = pivot_shares(t + x, run.point)
     least: real = INFINITY

@@ -185,7 +185,7 @@ def shorten(run: RunRecord) -> None:
 
 
 def judge_events(run: RunRecord) -> None:
-    """What becomes of events that were found in the step: near the place, those that leave the motion as it
+    """The effect of events that were found in the step: near the place, those that leave the motion as it
     is happen inside of it, and those that change it cannot happen in the place itself.
     """
     if not run.pending:
@@ -214,7 +214,7 @@ def search(run: RunRecord) -> None:
 
 
 def end_search(run: RunRecord) -> None:
-    """What becomes of a step across after it was searched; memory is updated wherever it ends. The end of the
+    """The end of a step across after it was searched; memory is updated wherever it ends. The end of the
     run may be in the place: the step was taken beyond it, with no stage near, and goes on where the run gets
     a later end.
     """
