@@ -86,7 +86,7 @@ def test_the_command_line_has_data_of_its_own(folder: Path, monkeypatch: pytest.
         ({"inputs.wind": "data.csv"}, "there is no input 'wind'"),
         ({"inputs.road.colum": "height"}, "unknown key 'colum'; did you mean 'column'?"),
         ({"inputs.road.column": "depth"}, "has no column 'depth'"),
-        ({"inputs.road.file": "none.csv"}, "cannot be read"),
+        ({"inputs.road.file": "none.csv"}, "there is no such file"),
         ({"inputs.road.units": "s"}, "but its data are in s"),
         ({"inputs.push.y": [1.0]}, "3 instants but values of shape (1,)"),
         ({"inputs.push.interpolation": "spline"}, "interpolation="),

@@ -295,7 +295,7 @@ def test_a_fit_takes_the_inputs_of_its_experiments() -> None:
         ({"u": object()}, ParameterError, "needs data over time"),
         ({"u": (UNEVEN, POINTS, "hold")}, ParameterError, "needs data over time"),
         ({"u": arm.Signal([0], [1], units="N")}, UnitsError, "but its data are in N"),
-        ("nowhere.csv", arm.ExpressionError, "cannot be read"),
+        ("nowhere.csv", arm.ExpressionError, "there is no such file"),
         (3, ParameterError, "inputs= must hold values by name"),
     ],
 )

@@ -90,7 +90,9 @@ def test_a_mesh_is_stored_once_and_a_missing_one_is_left_out(tmp_path: Path) -> 
         data = _page(_system(BRACKET, BRACKET, tmp_path / "missing.stl", broken))
     messages = [str(w.message) for w in caught if w.category is arm.PictureWarning]
     assert len(messages) == 2
-    assert "shape 'part2' is left out: mesh 'missing.stl' cannot be used: No such file" in messages[0]
+    assert (
+        "shape 'part2' is left out: mesh 'missing.stl' cannot be used: there is no such file" in messages[0]
+    )
     assert "'part3'" in messages[1] and "damaged" in messages[1]
     bodies = data["figures"][0]["bodies"]
     (key,) = data["meshes"]

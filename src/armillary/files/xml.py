@@ -16,6 +16,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from armillary.errors import ArmillaryError, ModelError, nearest
+from armillary.limited_files import UnreadableFileError, read_limited
 
 LARGEST = 50_000_000  # bytes; models of a thousand bodies have one million
 DEEPEST = 5_000
@@ -177,17 +178,10 @@ class Element:
 def read_xml(path: str | os.PathLike[str]) -> Element:
     """The root element of a file."""
     file = Path(path)
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "is not there"
-        raise ModelError(f"cannot load '{path}': it {what}; give the path of a file")
     try:
-        with file.open("rb") as stream:
-            data = stream.read(LARGEST + 1)
-    except OSError as error:
-        raise ModelError(f"cannot load '{path}': {error.strerror}; give a file you can read") from None
-    if len(data) > LARGEST:
-        raise ModelError(f"cannot load '{path}': it has more than {LARGEST // 1_000_000} MB, no model has")
-    return parse_xml(data, file.name)
+        return parse_xml(read_limited(file, LARGEST), file.name)
+    except UnreadableFileError as error:
+        raise ModelError(f"cannot load '{path}': {error}") from None
 
 
 def parse_xml(data: bytes, file: str) -> Element:

@@ -124,7 +124,7 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><COLLADA>&a;</COLL
         ("a.dae", dae_text(""), "no triangles"),
         ("a.dae", "<COLLADA>", "not a whole XML file"),
         ("a.step", "", "'.step' are not read"),
-        ("missing.stl", None, "No such file"),
+        ("missing.stl", None, "there is no such file"),
     ],
 )
 def test_damaged_and_hostile_meshes_are_refused(tmp_path: Path, name: str, content, message: str) -> None:

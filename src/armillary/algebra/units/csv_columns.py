@@ -20,6 +20,7 @@ import numpy as np
 from armillary.algebra.arguments import file_path
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ExpressionError, UnitsError, nearest
+from armillary.limited_files import UnreadableFileError, read_limited
 
 _HEADING = re.compile(r"\s*(.*?)\s*[\[(]([^\])]*)[\])]\s*\Z")
 _MOST = 2**28  # bytes of a file
@@ -78,11 +79,9 @@ def read_columns(path: str | os.PathLike[str]) -> CsvColumns:
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     """Lines with content and their numbers."""
     try:
-        if file.stat().st_size > _MOST:
-            raise ExpressionError(f"file '{file}' is larger than {_MOST // 2**20} MiB; take fewer points")
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ExpressionError(f"file '{file}' cannot be read: {error.strerror}") from None
+        text = read_limited(file, _MOST, "take fewer points").decode("utf-8-sig")
+    except UnreadableFileError as error:
+        raise ExpressionError(f"file '{file}': {error}") from None
     except UnicodeDecodeError:
         raise ExpressionError(f"file '{file}' is not a text in UTF-8") from None
     for n, line in enumerate(text.splitlines(), 1):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from armillary.errors import ModelError
+from armillary.limited_files import UnreadableFileError, limited
 
 LONGEST_DESCRIPTION = (
     64 << 20
@@ -47,11 +48,11 @@ def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU"
         entry = archive.getinfo(name)
     except KeyError:
         raise ModelError(f"'{archive.filename}' is not {what}: it holds no {name}") from None
-    with archive.open(entry) as file:
-        found = file.read(most + 1)
-    if len(found) > most:
-        raise ModelError(f"'{archive.filename}': its {name} is longer than {most >> 20} MiB")
-    return found
+    try:
+        with archive.open(entry) as file:
+            return limited(file, most)
+    except UnreadableFileError as error:
+        raise ModelError(f"'{archive.filename}': {name}: {error}") from None
 
 
 def unpack(path: str | os.PathLike[str], folders: tuple[str, ...], target: Path) -> None:

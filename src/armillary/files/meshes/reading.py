@@ -17,6 +17,7 @@ from armillary.files.meshes.glb import read_glb
 from armillary.files.meshes.obj import Beside, read_obj
 from armillary.files.meshes.surface import MeshFault, Paint, Patch, Surface, Triangles
 from armillary.files.meshes.textures import texture
+from armillary.limited_files import UnreadableFileError, read_limited
 
 LARGEST = 200_000_000  # bytes
 
@@ -33,11 +34,9 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
     if reader is None:
         raise MeshFault(f"files '{path.suffix}' are not read; {', '.join(READERS)} are")
     try:
-        if path.stat().st_size > LARGEST:
-            raise MeshFault(f"it has more than {LARGEST // 1_000_000} MB")
-        data = path.read_bytes()
-    except OSError as error:
-        raise MeshFault(error.strerror or "it cannot be opened") from None
+        data = read_limited(path, LARGEST)
+    except UnreadableFileError as error:
+        raise MeshFault(str(error)) from None
     try:
         patches = reader(data, lambda name: _beside(path, name))
         if picture is not None and (paint := texture(_image(picture))).image:
@@ -60,8 +59,8 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
 def _image(path: Path) -> bytes:
     """The bytes of a picture; none where it cannot be read."""
     try:
-        return path.read_bytes() if path.stat().st_size <= LARGEST else b""
-    except (OSError, ValueError):
+        return read_limited(path, LARGEST)
+    except ValueError:
         return b""
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from armillary.algebra.arguments import file_path
-from armillary.errors import ArmillaryError, ModelError, nearest, shortened
+from armillary.errors import ModelError, shortened
+from armillary.limited_files import UnreadableFileError, read_limited
 from armillary.untyped import DataTable
 
 LARGEST = 64 * 2**20  # bytes; a model of a thousand bodies has half a million
@@ -65,7 +66,10 @@ class Document:
 def read_document(path: str | os.PathLike[str], what: str = "model") -> Document:
     """A TOML file as data; ``what`` is the word for it in errors."""
     place = file_path(path, f"the {what}", FileError)
-    raw = read_bytes(place, what)
+    try:
+        raw = read_limited(place, LARGEST, "keep arrays in files of their own")
+    except UnreadableFileError as error:
+        raise FileError(str(error), str(place)) from None
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -95,34 +99,6 @@ def _unquoted(lines: list[str]) -> str:
         re.match(r"\s*([\w.\"'-]+)\s*=\s*([^\s\"'\[{#][^#\"'\[{]*?)\s*(#.*)?$", lines[0]) if lines else None
     )
     return f'; a text stands between quotes: {found[1]} = "{found[2]}"' if found else ""
-
-
-def read_bytes(path: Path, what: str) -> bytes:
-    """The content of a file of sane size."""
-    try:
-        if path.exists() and not path.is_file():
-            kind = "a folder" if path.is_dir() else "no ordinary file"  # a pipe or device may have no end
-            raise FileError(f"this is {kind}; give the file of a {what}", str(path))
-        with path.open("rb") as file:
-            raw = file.read(LARGEST + 1)
-        size = path.stat().st_size
-    except FileNotFoundError:
-        folder = path.parent
-        near = nearest(path.name, [p.name for p in folder.iterdir()]) if folder.is_dir() else ""
-        raise FileError(f"there is no such file{near or '; check its name and folder'}", str(path)) from None
-    except OSError as error:
-        raise FileError(f"cannot be read: {error.strerror or error}", str(path)) from None
-    except FileError:
-        raise
-    except ValueError as error:  # a null character in the name
-        raise ArmillaryError(f"'{str(path)!r}' is not the name of a file: {error}") from None
-    if len(raw) > LARGEST:
-        raise FileError(
-            f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep arrays "
-            "in files of their own",
-            str(path),
-        )
-    return raw
 
 
 def _nesting(text: str) -> int:

@@ -186,7 +186,8 @@ def upward_axis(path: Path) -> int | None:
         return 1
     if path.suffix.lower() != ".dae":
         return None
-    head = path.read_bytes()[:20_000]
+    with path.open("rb") as file:
+        head = file.read(20_000)
     return next((i for i, name in enumerate((b"X_UP", b"Y_UP", b"Z_UP")) if name in head), 1)
 
 

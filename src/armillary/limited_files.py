@@ -1,0 +1,43 @@
+"""Files from outside, read up to a size: a file without an end cannot fill the memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+from armillary.errors import ArmillaryError, nearest
+
+
+class UnreadableFileError(ArmillaryError):
+    """Why a file cannot be read; it does not repeat the name of the file."""
+
+
+def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
+    """The bytes of a file, at most so many; ``remedy``: what to do about a larger one."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe or device may have no end
+            kind = "a folder" if path.is_dir() else "no ordinary file"
+            raise UnreadableFileError(f"this is {kind}; give a file")
+        with path.open("rb") as file:
+            return limited(file, most, remedy)
+    except FileNotFoundError:
+        raise UnreadableFileError(f"there is no such file{_similar(path)}") from None
+    except OSError as error:
+        raise UnreadableFileError(f"it cannot be read: {error.strerror or error}") from None
+
+
+def limited(file: IO[bytes], most: int, remedy: str = "") -> bytes:
+    """The bytes of an open file, at most so many."""
+    found = file.read(most + 1)
+    if len(found) > most:
+        raise UnreadableFileError(f"it has more than {most // 10**6} MB{remedy and f'; {remedy}'}")
+    return found
+
+
+def _similar(path: Path) -> str:
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        names = []
+    return nearest(path.name, names) or "; check its name and folder"
