@@ -115,16 +115,17 @@ def checked_names(
     *,
     after: str = "",
     listed: bool = False,
-) -> list[str]:
-    """Names that must be among the known ones. The error about another has ``missing`` before the name,
+) -> DataTable:
+    """What is given, by names that must be among the known ones: the values of a mapping, or the things
+    themselves; a symbol is as good as its name. The error about another name has ``missing`` before it,
     ``after`` behind it, the nearest known one, and all of them where they are to be ``listed``.
     """
-    names = [str(name) for name in given]
-    for name in names:
+    found = {str(key): given[key] if isinstance(given, Mapping) else key for key in given}
+    for name in found:
         if name not in known:
             all_of_them = f"; {there_are(known)}" if listed else ""
             raise error(f"{missing} '{name}'{after}{nearest(name, known)}{all_of_them}")
-    return names
+    return found
 
 
 class NamedTable(dict[str, Item]):

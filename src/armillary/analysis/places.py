@@ -131,10 +131,12 @@ class PlaceReader:
         what: str,
         noun: str,
     ) -> np.ndarray:
-        given = {str(key): self._numbers(x, f"{what}[{str(key)!r}]") for key, x in value.items()}
         missing, after = f"{self.verb}: {what} names", f", which is no independent {noun}"
-        checked_names(given, names, missing, ParameterError, after=after, listed=True)
-        own = {name: x * state_factor(self.symbols[name]) for name, x in given.items()}
+        given = checked_names(value, names, missing, ParameterError, after=after, listed=True)
+        own = {
+            name: self._numbers(x, f"{what}[{name!r}]") * state_factor(self.symbols[name])
+            for name, x in given.items()
+        }
         columns = [own[name] if name in own else np.array(start.get(name, 0.0)) for name in names]
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
 

@@ -114,8 +114,7 @@ def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]
     from armillary.program.print.listings import sections_document
 
     sections = {section.name: section for section in equations.program.sections()}
-    checked_names(names, sections, "no section", ModelError, listed=True)
-    chosen = [sections[name] for name in names]
+    chosen = [sections[n] for n in checked_names(names, sections, "no section", ModelError, listed=True)]
     return sections_document(equations, chosen, form)
 
 

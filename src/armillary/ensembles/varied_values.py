@@ -91,7 +91,7 @@ class VariedValues:
                 self.model.check_start({name: 0.0})
         for name, value in self._memory.items():
             if differs(value):
-                checked_names([name], system.memories, "there is no memory", ParameterError)
+                [name] = checked_names([name], system.memories, "there is no memory", ParameterError)
                 record = system.memories[name]
                 node = record.symbol
                 put("memory", name, f"memory '{name}'", record.factor, node.dimension, node.data.units or "")

@@ -130,7 +130,8 @@ def _reactions(
     run: Run, equations: DerivedEquations, poses: Poses, look: Appearance, names: Sequence[str]
 ) -> tuple[list[DataTable], np.ndarray]:
     """Forces and moments of the joints on bodies, at the origins of the bodies."""
-    checked_names(names, look.named, f"'{look.name}' has no body", after=" for the reaction of its joint")
+    after = " for the reaction of its joint"
+    names = list(checked_names(names, look.named, f"'{look.name}' has no body", after=after))
     if not names:
         return [], np.zeros((len(run), 0))
     compiled = compile_equations(equations)

@@ -380,3 +380,10 @@ def test_pickled_files_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "bad.npy", np.array([{"a": 1}], dtype=object))
     with pytest.raises(ModelError, match=r"bad\.npy.*cannot be read"):
         flexible_part("body 'boom'", **{**CHAIN, "mass_matrix": tmp_path / "bad.npy"})
+
+
+def test_shapes_of_nodes_with_numbers_for_names_are_found() -> None:
+    numbered = {"nodes": dict(enumerate(PLACES.values(), 1)), "shapes": dict(enumerate(SHAPES, 1))}
+    part, named = (flexible_part("body 'boom'", **{**NODES, **given}) for given in (numbered, {}))
+    for number, name in enumerate(PLACES, 1):
+        assert np.array_equal(part.node(str(number)).shape, named.node(name).shape)

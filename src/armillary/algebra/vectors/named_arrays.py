@@ -133,8 +133,8 @@ def _evaluated(elements: Sequence[Expr], values: Values, shape: tuple[int, ...])
 
 def _place(key: object, names: tuple[str, ...], what: str) -> int:
     if isinstance(key, str):
-        checked_names([key], names, f"{what}: there is no", listed=True)
-        return names.index(key)
+        [name] = checked_names([key], names, f"{what}: there is no", listed=True)
+        return names.index(name)
     if isinstance(key, int | np.integer) and -len(names) <= key < len(names):
         return int(key)
     raise ArmillaryError(f"{what}: {key!r} is neither a name nor a place from 0 to {len(names) - 1}")

@@ -10,7 +10,7 @@ from datetime import UTC, date, timedelta
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, several, table
+from armillary.algebra.arguments import checked_names, several
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
 from armillary.results.units import UNKNOWN, conversion
@@ -196,12 +196,9 @@ def _sigmas(given: Given, columns: Sequence[str], rows: int, name: str) -> dict[
     """Standard deviations by column, one for each row."""
     if given is None:
         return {}
-    by_column: DataTable = (
-        table(given, "sigma") if isinstance(given, Mapping) else dict.fromkeys(columns, given)
-    )
-    checked_names(by_column, columns, f"sigma: {name} has no column")
+    by_column = given if isinstance(given, Mapping) else dict.fromkeys(columns, given)
     found = {}
-    for column, value in by_column.items():
+    for column, value in checked_names(by_column, columns, f"sigma: {name} has no column").items():
         what = f"sigma of '{column}' of {name}"
         spread = _numbers(np.broadcast_to(value, rows) if np.ndim(value) == 0 else value, rows, what)
         if not np.all((spread > 0) & np.isfinite(spread)):

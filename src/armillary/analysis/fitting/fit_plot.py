@@ -21,7 +21,7 @@ _PALE = "#9aa4ad"
 def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """Pale points for measurements, a line over them for the model; a colour for each experiment."""
     known = list(dict.fromkeys(c for m in fit.experiments for c in m.columns))
-    shown = checked_names(columns, known, "no data of", after=" were fitted") or known
+    shown = list(checked_names(columns, known, "no data of", after=" were fitted")) or known
     several = len(fit.experiments) > 1
     with drawn((8.0, 1.4 + 2.2 * len(shown)), path, show=show) as figure:
         axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, table
+from armillary.algebra.arguments import checked_names
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.places import Places
@@ -82,7 +82,7 @@ class ExcitingTrajectory:
 
     def text(self, coordinate: str) -> str:
         """The motion of a coordinate as an expression of the time t, in the model's own units."""
-        checked_names([coordinate], self.coordinates, "the trajectory has no coordinate")
+        [coordinate] = checked_names([coordinate], self.coordinates, "the trajectory has no coordinate")
         j = self.coordinates.index(coordinate)
         terms = [repr(float(self.centre[j]))]
         for k, (a, b) in enumerate(self.amplitudes[j].tolist(), start=1):
@@ -210,8 +210,7 @@ class _Joints:
         self.units = {s.data.name: s.data.units or "" for s in (*nodes, *speeds)}
         if not isinstance(limits, Mapping):
             raise ArmillaryError(f"limits= must be {{coordinate: (lowest, highest)}}, not {shown(limits)}")
-        named = table(limits, "limits=")
-        checked_names(named, self.coordinates, "limits= names", listed=True)
+        named = checked_names(limits, self.coordinates, "limits= names", listed=True)
         if missing := [name for name in self.coordinates if name not in named]:
             raise ArmillaryError(f"limits= has none for '{missing[0]}'; give its lowest and highest value")
         both = (
@@ -229,8 +228,7 @@ def _largest(given: Mapping[str, float] | float | None, names: tuple[str, ...], 
     if given is None:
         return np.full(len(names), np.inf)
     if isinstance(given, Mapping):
-        named = table(given, what)
-        checked_names(named, names, f"{what} names", listed=True)
+        named = checked_names(given, names, f"{what} names", listed=True)
         return np.array([float(named.get(name, np.inf)) for name in names])
     return np.full(len(names), float(given))
 

@@ -173,13 +173,12 @@ def _in_order(made: RegressorModel, motion: ExcitingTrajectory) -> tuple[np.ndar
 def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int) -> np.ndarray:
     """Measured efforts, a column for each speed."""
     if isinstance(efforts, Mapping):
-        efforts = table(efforts, "efforts=")
-        if missing := [name for name in names if name not in efforts]:
+        given = checked_names(efforts, names, "identify(): efforts= names")
+        if missing := [name for name in names if name not in given]:
             raise ArmillaryError(
                 f"identify(): efforts= has nothing for '{missing[0]}'; give those along all speeds"
             )
-        checked_names(efforts, names, "identify(): efforts= names")
-        found = [efforts[name] for name in names]
+        found = [given[name] for name in names]
         if run is not None:
             found = [run[column] if isinstance(column, str) else column for column in found]
         efforts = np.column_stack(found)
@@ -202,11 +201,10 @@ def _friction_terms(
         friction = (friction,)
     wanted = friction if isinstance(friction, Mapping) else dict.fromkeys(speeds, friction)
     found = []
-    for name, kinds in wanted.items():
-        [speed] = checked_names([name], speeds, "identify(): friction= names")
+    for speed, kinds in checked_names(wanted, speeds, "identify(): friction= names").items():
         chosen = several(kinds, "identify(): friction")
-        chosen = checked_names(chosen, FRICTION, "identify(): no friction", listed=True)
-        found += [(speed, kind) for kind in chosen]
+        known = checked_names(chosen, FRICTION, "identify(): no friction", listed=True)
+        found += [(speed, kind) for kind in known]
     return found
 
 

@@ -27,9 +27,8 @@ def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, 
         system.speeds[i].data.name: symbol for i, symbol in zip(found.independent, found.rates, strict=True)
     }
     wanted = dict.fromkeys(free.values(), ZERO)
-    for key, value in rates.items():
-        name = str(key)
-        checked_names([name], free, "inverse():", after=" is no independent speed", listed=True)
+    given = checked_names(rates, free, "inverse():", after=" is no independent speed", listed=True)
+    for name, value in given.items():
         if not isinstance(value, Expr | int | float):
             raise ArmillaryError(
                 f"inverse(): the rate of '{name}' must be an expression or a number, not {shown(value)}; "

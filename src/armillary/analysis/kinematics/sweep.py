@@ -170,8 +170,8 @@ def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: f
 def _rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.ndarray:
     """Rates of what is driven, a row each; zero where none is given."""
     found = np.zeros((len(drive), len(drive.names)))
-    for name, values in table(given, what).items():
-        checked_names([name], drive.names, what, after=" is not driven")
+    known = checked_names(table(given, what), drive.names, what, after=" is not driven")
+    for name, values in known.items():
         try:
             numbers = np.asarray(values, dtype=float)
             found[:, drive.names.index(name)] = numbers.reshape(-1) if numbers.ndim else numbers

@@ -151,8 +151,8 @@ def _bounds(
     given: Mapping[str, object], quantities: Mapping[str, Quantity], names: ModelNames
 ) -> dict[str, tuple[float, float]]:
     found = {}
-    for name, pair in given.items():
-        checked_names([name], quantities, "bounds= names", after=", which is neither a state nor an input")
+    after = ", which is neither a state nor an input"
+    for name, pair in checked_names(given, quantities, "bounds= names", after=after).items():
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise ArmillaryError(f"the bounds of '{name}' must be a pair (low, high), not {shown(pair)}")
         low, high = (names.bound(quantities[name], value) for value in pair)
@@ -196,7 +196,8 @@ class ModelNames:
             )
 
     def state(self, name: str, value: object, where: str) -> float:
-        checked_names([name], [*self.states, *self.dependents], "there is no coordinate, speed or state")
+        known = [*self.states, *self.dependents]
+        [name] = checked_names([name], known, "there is no coordinate, speed or state")
         if name in self.dependents:
             own = {s.data.name: s for s in self.equations.system.moving()}
             return state_number(own[name], value, where)
@@ -217,7 +218,7 @@ class ModelNames:
     def output(self, name: str, value: object) -> float:
         """A value of an output, in its stated units."""
         columns = {c.name: c for c in self.equations.targets.columns}
-        checked_names([name], columns, "there is no output")
+        [name] = checked_names([name], columns, "there is no output")
         system, where = self.equations.system.units, f"output '{name}'"
         if isinstance(value, str):
             return text_number(value, where, columns[name].units, system, None)

@@ -62,8 +62,8 @@ def chosen_platforms(given: Given) -> tuple[str, ...]:
         raise ArmillaryError(
             f'platforms={given!r} is neither "all" nor a list of names: {", ".join(PLATFORMS)}'
         )
-    checked_names(names, PLATFORMS, "unknown platform", listed=True)
-    return tuple(name for name in PLATFORMS if name in names)
+    chosen = checked_names(names, PLATFORMS, "unknown platform", listed=True)
+    return tuple(name for name in PLATFORMS if name in chosen)
 
 
 def folders(version: str, name: str) -> tuple[str, ...]:

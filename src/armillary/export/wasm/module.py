@@ -64,10 +64,8 @@ class WasmModule:
 
     def __init__(self, source: Source, methods: Sequence[str] = METHODS_OF_MODULES) -> None:
         self.source, self.equations, self.program = source, source.equations, source.program
-        self.methods = tuple(methods)
-        for name in self.methods:
-            known = [m.name for m in METHODS.values() if m.exported]
-            checked_names([name], known, "a module has no method", listed=True)
+        known = [m.name for m in METHODS.values() if m.exported]
+        self.methods = tuple(checked_names(methods, known, "a module has no method", listed=True))
         self.bodies = moving_bodies(self.equations)
         self._poses = with_functions(
             self.equations, {"poses": pose_expressions(self.equations)}, search=False

@@ -16,7 +16,7 @@ from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, RobotFreedom
 from armillary.model.loads.armature import armature
 from armillary.model.loads.contact import stop
 from armillary.model.loads.forces import force, moment
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping, DataTable, Given
 
 _STOPS = ("stiffness", "damping", "exponent")
 
@@ -25,7 +25,7 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
     """Springs, dampers, armatures and limits of all joints."""
     limited: list[str] = []
     if stops is not None:
-        _check_stops(stops)
+        stops = _known_stops(stops)
     for name, joint in builder.freedoms.items():
         with joint.element.located():
             if joint.damping or joint.stiffness:
@@ -126,10 +126,10 @@ def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
         armature(builder.system, speed, made[units])
 
 
-def _check_stops(stops: Mapping[str, float]) -> None:
+def _known_stops(stops: Mapping[str, float]) -> DataTable:
     if not isinstance(stops, Mapping) or "stiffness" not in stops:
         raise ModelError(f"stops={stops!r} is not a table such as {{'stiffness': 1e4, 'damping': 0.1}}")
-    checked_names(stops, _STOPS, "stops: there is no", ModelError, listed=True)
+    return checked_names(stops, _STOPS, "stops: there is no", ModelError, listed=True)
 
 
 def _stop(builder: Builder, name: str, low: float, high: float, stops: DataMapping) -> None:

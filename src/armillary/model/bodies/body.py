@@ -216,7 +216,7 @@ class Body(_Part):
         self.system.shape(label, body=self, shape=shape, **options)
 
     def _known_point(self, name: str) -> Point:
-        checked_names([name], self.points, f"body '{self.name}' has no point", ModelError)
+        [name] = checked_names([name], self.points, f"body '{self.name}' has no point", ModelError)
         return self.points[name]
 
     def __getattr__(self, name: str) -> Any:  # a coordinate, a speed, a point or a node, by its name

@@ -160,18 +160,22 @@ def per_node(value: object, names: Sequence[str], where: str, what: str) -> Give
     """Values in the order of the nodes; a mapping must have exactly their names."""
     if not isinstance(value, Mapping):
         return value
-    for name in value:
-        known_node(str(name), names, where, what)
-    missing = [name for name in names if name not in value]
+    found = _of_nodes(value, names, where, what)
+    missing = [name for name in names if name not in found]
     if missing:
         raise ModelError(f"{where}: {what} has nothing for node '{missing[0]}'; give one for every node")
-    return [value[name] for name in names]
+    return [found[name] for name in names]
 
 
 def known_node(name: str, names: Sequence[str], where: str, what: str) -> int:
     """The number of a node among the names, or an error with the nearest one."""
-    checked_names([name], names, f"{where}: {what} names node", ModelError, after=", which does not exist")
-    return names.index(name)
+    [known] = _of_nodes([name], names, where, what)
+    return names.index(known)
+
+
+def _of_nodes(given: Iterable[object], names: Sequence[str], where: str, what: str) -> DataTable:
+    missing, after = f"{where}: {what} names node", ", which does not exist"
+    return checked_names(given, names, missing, ModelError, after=after)
 
 
 def node_records(

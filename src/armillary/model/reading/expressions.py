@@ -179,7 +179,7 @@ def _quoted(system: Description, name: str) -> Given:
     if name == "mass centre":  # what energy and momentum may be taken about
         return name
     known = {s.data.name: s for s in variables(system)}
-    checked_names([name], known, "there is no variable", ModelError)
+    [name] = checked_names([name], known, "there is no variable", ModelError)
     return known[name]
 
 

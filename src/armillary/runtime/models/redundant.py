@@ -122,7 +122,7 @@ class CompiledRedundantModel(CompiledModel):
     def check_start(self, initial: DataMapping) -> None:
         """An error for names that have no initial value; only a run finds values that fit together."""
         known = self.equations.start_names
-        checked_names(map(str, initial), known, "there is no coordinate, speed or state", ParameterError)
+        checked_names(initial, known, "there is no coordinate, speed or state", ParameterError)
 
     @cached_property
     def minimal(self) -> CompiledModel:

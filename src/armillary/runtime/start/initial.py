@@ -155,8 +155,7 @@ def initial_memory(
         if memory.period is not None and t0 is not None:
             stored[i] = t0 + memory.period
     values = table(given, "memory=", ParameterError)
-    checked_names(values, names, "there is no memory", ParameterError)
-    for name, value in values.items():
+    for name, value in checked_names(values, names, "there is no memory", ParameterError).items():
         stored[names.index(name)] = memory_number(system, system.memories[name], value)
     return stored
 

@@ -48,7 +48,7 @@ def joint_values(
             where = f"the initial value of '{name}'"
             if name in prescribed:
                 raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
-            checked_names([name], values, "there is no coordinate, speed or state", ParameterError)
+            [name] = checked_names([name], values, "there is no coordinate, speed or state", ParameterError)
             values[name] = state_number(by_name[name], value, where)
     plain = Undimensioned()
     known = model.inside(parameters) | {system.time.data.name: t}

@@ -143,9 +143,9 @@ class Design:
     def from_data(data: Mapping[str, object], units: Mapping[str, str] | None = None) -> Design:
         """A design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal": [1, 0.1]}}}."""
         known = ("vary", "kind", "runs", "seed", "levels", "second_order")
-        data = arguments.table(data, "a design", ParameterError)
-        arguments.checked_names(data, known, "a design has no", ParameterError)
-        return Design(**{"vary": {}, **data}, units=units)
+        table = arguments.table(data, "a design", ParameterError)
+        given = arguments.checked_names(table, known, "a design has no", ParameterError)
+        return Design(**{"vary": {}, **given}, units=units)
 
     def __repr__(self) -> str:
         return f"Design({', '.join(self.names)}: {self.kind}, {self.runs} runs, seed {self.seed})"
@@ -190,9 +190,9 @@ class Design:
 
     def _grid_axes(self) -> dict[str, np.ndarray]:
         every = dict.fromkeys(self.names, self.levels)
-        given = arguments.table(self.levels, "levels=") if isinstance(self.levels, Mapping) else every
+        given = self.levels if isinstance(self.levels, Mapping) else every
         after = ", which does not vary"
-        arguments.checked_names(given, self.names, "levels for", ParameterError, after=after)
+        given = arguments.checked_names(given, self.names, "levels for", ParameterError, after=after)
         axes = {}
         for name, each in self.distributions.items():
             if isinstance(each, Choice):

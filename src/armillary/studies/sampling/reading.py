@@ -68,9 +68,9 @@ def distribution_from_data(data: DataMapping) -> Distribution:
         raise ParameterError(f"a distribution has one of {', '.join(_BY_WORD)}; found {_keys(data)}{close}")
     word = words[0]
     kind, numbers = _BY_WORD[word], data[word]
-    options = {str(key): value for key, value in data.items() if key != word}
     known = _OPTIONS.get(word, ("units",))
-    checked_names(options, known, f"{word} has no option", ParameterError)
+    given = {key: value for key, value in data.items() if key != word}
+    options = checked_names(given, known, f"{word} has no option", ParameterError)
     if not isinstance(options.get("units", ""), str):
         raise ParameterError(f"the units of a {word} distribution must be text, not {options['units']!r}")
     if kind is Choice:

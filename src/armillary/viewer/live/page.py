@@ -170,7 +170,7 @@ def _shown(plots: object, names: list[str], model: CompiledModel) -> list[str]:
     if plots is None:
         own = list(model.equations.system.outputs)
         return [*own, *(n for n in names if n not in own)][: min(_SHOWN, len(own) or _SHOWN)]
-    return checked_names(several(plots, "plots="), names, "plots=: the model has no output")
+    return list(checked_names(several(plots, "plots="), names, "plots=: the model has no output"))
 
 
 def _completed(page: str) -> str:

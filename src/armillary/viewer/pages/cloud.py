@@ -110,7 +110,7 @@ def _values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
         name = next(iter(flat), "")
         return np.asarray(flat.get(name, np.zeros(batch.runs)), dtype=float), name
     missing = f"the batch of '{batch.system}' has no"
-    checked_names([name], flat, missing, after=" to colour its runs by", listed=True)
+    [name] = checked_names([name], flat, missing, after=" to colour its runs by", listed=True)
     return np.asarray(flat[name], dtype=float), name
 
 

@@ -219,8 +219,7 @@ class _UniqueNames:
 def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, float]:
     """Start values of all parameters in the user's units."""
     known = [p.name for p in source.description.parameters]
-    given = {str(name): value for name, value in (given or {}).items()}
-    checked_names(given, known, "there is no parameter", ParameterError)
+    given = checked_names(given or {}, known, "there is no parameter", ParameterError)
     missing = [p.name for p in source.description.parameters if p.default is None and p.name not in given]
     if missing:
         raise ParameterError(

@@ -83,9 +83,7 @@ def outputs_of(equations: DerivedEquations, of: Sequence[str] | None) -> tuple[s
         system = equations.system
         shown = {s.data.name for s in system.moving()} | set(system.outputs)
         return tuple(name for name in known if name in shown)
-    names = tuple(dict.fromkeys(str(name) for name in of))
-    checked_names(names, known, "there is no output")
-    return names
+    return tuple(checked_names(of, known, "there is no output"))
 
 
 _ONE_UNIT = re.compile(r"[^\W\d_]+\^?\d*")
