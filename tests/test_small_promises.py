@@ -121,11 +121,11 @@ def test_wrong_keys_of_results_get_a_sentence(model: arm.CompiledModel) -> None:
     design = arm.Design({"L": [1.0, 2.0]}, "list")
     assert "b.q2" not in op and op.get("b.q2") is None  # an unknown name is a KeyError, too
     for call, sentence in (
-        (lambda: sens[3], "sensitivities are taken by two names, .* not by 3"),
-        (lambda: sens["height", "L", "m"], "sensitivities are taken by two names"),
+        (lambda: sens[3], "sensitivities are given by two names, .* not by 3"),
+        (lambda: sens["height", "L", "m"], "sensitivities are given by two names"),
         (lambda: sens["height", 3], "no derivative by '3'"),
         (lambda: sens.plot(to=3), "to= must be"),
-        (lambda: frequencies[0], "frequency responses are taken by two names, .* not by 0"),
+        (lambda: frequencies[0], "frequency responses are given by two names, .* not by 0"),
         (lambda: frequencies[1, 2], "the linear model has no output '1'"),
         (lambda: lin.modes().named("weave"), "a mapping of numbers to names, {0: 'weave'}, is needed"),
         (lambda: locus.named(["weave"]), "a mapping of numbers to names, {0: 'weave'}, is needed"),

@@ -3,7 +3,7 @@
 Each field of `RunSettings` has a `Setting`. The keys of run and study files, their JSON schemas, the options
 of ``armillary run``, echo files, the identity of a study and the signatures of ``simulate`` and such verbs
 are made from these. A new setting is one field here and its type in `SettingOptions`, for editors. The
-integrators complete the record: see `runtime/integrators/settings.py`. This file is no part of the runtime,
+integrators complete the record: see `runtime/integrators/settings.py`. This file is not part of the runtime,
 so that help texts load quickly.
 """
 

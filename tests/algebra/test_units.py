@@ -125,7 +125,7 @@ def test_factor_and_dimension(text, scale, dimension):
         ("m/", "a unit is missing at its end"),
         ("(m", "'\\)' is missing"),
         ("m)", "'\\)' is not expected"),
-        ("m//s", "'/' stands where a unit should"),
+        ("m//s", "'/' is in the place of a unit"),
         ("N/m-s", "read both ways"),
         ("N/m s", "read both ways"),
         ("m^(1/0)", "divided by zero"),

@@ -30,8 +30,8 @@ def pushed(force: Any) -> arm.System:
     [
         (["kk"], None, r"no parameter, coordinate, speed, state or memory 'kk'; did you mean 'k'"),
         (["b.q2"], None, r"'b.q2'; did you mean 'b.q1'"),
-        (["k", "k"], None, r"'k' stands twice"),
-        ([], None, r"sensitivities to what"),
+        (["k", "k"], None, r"'k' occurs twice"),
+        ([], None, r"sensitivities: to= is empty"),
         (["k"], ["b.q"], r"no output 'b.q'; did you mean 'b.q1'"),
     ],
 )

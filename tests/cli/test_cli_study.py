@@ -184,7 +184,7 @@ def test_another_study_is_not_written_over(command: Command) -> None:
     Path("full").mkdir()
     Path("full/mine.txt").write_text("mine")
     other = command("run", "swings.toml", "--folder", "full")
-    assert other.exit_code == 2 and "is no study, but holds mine.txt" in other.stderr
+    assert other.exit_code == 2 and "is not a study, but holds mine.txt" in other.stderr
 
 
 def test_values_that_only_vary_need_no_default(command: Command) -> None:
@@ -235,7 +235,7 @@ def test_mistakes_are_told_together_with_their_lines(command: Command) -> None:
         11: "varied 'L' is given in kg, but is in m",
         12: "varied 'c' is 3, which does not vary",
         13: "low = 2 must be below high = 1",
-        15: "'maximun(height)' is no metric; did you mean 'maximum'?",
+        15: "'maximun(height)' is not a metric; did you mean 'maximum'?",
         16: "metric 'b' must be text",
         18: "a study's results go to a folder: give [study] folder",
         20: "there is no design 'sobl'; did you mean 'sobol'?",

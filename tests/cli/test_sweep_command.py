@@ -1,4 +1,4 @@
-"""armillary sweep: positions of a model along a path, and what it says where the path is no path."""
+"""armillary sweep: positions of a model along a path, and what it says where the path is not a path."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_a_run_that_gets_nowhere_fails_with_the_sentence_of_a_single_run(
     start = {"inner.q1": np.array([np.pi / 2, 0.5]), "outer.u1": 1.0, "rotor.u1": 0.5}
     batch = model.simulate_batch(1.0, initial=start, metrics=["final(rotor.q1)"], progress=False)
     assert batch.info["engine"].startswith(engine.split()[0])
-    with pytest.raises(SimulationError, match="gets nowhere: near t = 0 s body 'outer'") as error:
+    with pytest.raises(SimulationError, match="does not advance: near t = 0 s body 'outer'") as error:
         model.simulate(1.0, initial={**start, "inner.q1": np.pi / 2})
     assert batch.status.tolist() == ["failed", "finished"]
     assert batch.messages == {0: str(error.value)}

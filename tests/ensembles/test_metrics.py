@@ -81,13 +81,13 @@ def test_names_of_metrics() -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("top(x)", "is no metric"),
+        ("top(x)", "is not a metric"),
         ("maximum()", "names no output"),
         ("crossing(x)", "write crossing"),
-        ("crossing(x, high)", "'high' is no number"),
+        ("crossing(x, high)", "'high' is not a number"),
         ("crossing(x, 4, up)", "a crossing is rising, falling, either, not 'up'"),
-        ("crossing(x, 40 mm)", "'40 mm' is no number; give a plain one, in the units of the output"),
-        ("maximum(x).", "nothing behind the bracket"),
+        ("crossing(x, 40 mm)", "'40 mm' is not a number; give a plain one, in the units of the output"),
+        ("maximum(x).", "with nothing after it"),
         ("maximum x", r"write maximum\(output\)"),
         ("histogram(x, 0, 1)", "write histogram"),
         ("histogram(x, 1, 0, 5)", "bounds low < high"),

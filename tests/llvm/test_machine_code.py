@@ -115,7 +115,7 @@ def test_a_model_has_the_digits_of_llvms_code(
 def test_two_runs_at_once_have_the_digits_of_llvms_code(
     seed: int, piece: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An angle beyond the limit of sines, or one that is no number, leaves the digits of the other run."""
+    """An angle beyond the limit of sines, or one that is not a number, leaves the digits of the other run."""
     if name != "arm64":
         pytest.skip("vectors of runs are LLVM's on this processor")
     monkeypatch.setattr(sections, "ENCODED_PIECE", piece)

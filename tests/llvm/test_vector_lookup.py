@@ -24,7 +24,7 @@ def table(counts: tuple[int, ...], degrees: tuple[int, ...], outside: tuple[str,
 
 
 def points(breaks: np.ndarray) -> np.ndarray:
-    """Inside and outside, breaks and their neighbours, and what is no number."""
+    """Inside and outside, breaks and their neighbours, and what is not a number."""
     beside = [breaks, np.nextafter(breaks, math.inf), np.nextafter(breaks, -math.inf)]
     strange = [0.0, -0.0, math.inf, -math.inf, math.nan]
     return np.concatenate([*beside, np.linspace(-4, 4, 101), strange])

@@ -15,7 +15,7 @@ LOADS: Table = [
     (
         "moment without a body",
         lambda m: m.s.moment("M", 1, m.A.z),
-        "moment 'M' acts on no body; say which with on=body",
+        "moment 'M' acts on no body; give one with on=body",
     ),
     ("moment on a point", lambda m: m.s.moment("M", 1, m.A.z, on=m.A.com), "moment 'M'.*is not a body"),
     (

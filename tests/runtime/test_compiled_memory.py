@@ -45,7 +45,7 @@ def test_periods_are_positive_numbers(every: Any) -> None:
 
 
 def test_a_period_needs_an_update() -> None:
-    with pytest.raises(arm.ModelError, match="say what it becomes with update="):
+    with pytest.raises(arm.ModelError, match="give its new value with update="):
         arm.System("s").memory("held", every=0.1)
 
 

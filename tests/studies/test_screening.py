@@ -151,7 +151,7 @@ def test_a_failed_run_takes_its_group_with_it():
     found = sensitivity(design, y)
     assert (found.runs, found.left_out) == (5 * 512, 5 * 512)
     assert found.values["total"].tolist() == rest.values["total"].tolist()
-    assert "2560 runs are left out: their metric is no finite number" in str(found)
+    assert "2560 runs are left out: their metric is not a finite number" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def several(value: object, what: str, error: Error = ArmillaryError) -> list[Giv
 def pair(value: object, what: str) -> tuple[Given, Given]:
     """Two names, the key of a table of two sides."""
     if not isinstance(value, tuple) or len(value) != 2:
-        raise ArmillaryError(f"{what} are taken by two names, ['of', 'by'], not by {shown(value)}")
+        raise ArmillaryError(f"{what} are given by two names, ['of', 'by'], not by {shown(value)}")
     return value
 
 

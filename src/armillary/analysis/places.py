@@ -131,7 +131,7 @@ class PlaceReader:
         what: str,
         noun: str,
     ) -> np.ndarray:
-        missing, after = f"{self.verb}: {what} names", f", which is no independent {noun}"
+        missing, after = f"{self.verb}: {what} names", f", which is not an independent {noun}"
         given = checked_names(value, names, missing, ParameterError, after=after, listed=True)
         own = {
             name: self._numbers(x, f"{what}[{name!r}]") * state_factor(self.symbols[name])

@@ -39,7 +39,7 @@ def _numeric(cell: str) -> bool:
 
 
 def as_json(value: object) -> str:
-    """JSON that every reader takes: what is no finite number becomes null."""
+    """JSON that every reader takes: what is not a finite number becomes null."""
     return json.dumps(_finite(value), ensure_ascii=False, indent=2)
 
 

@@ -340,9 +340,9 @@ def read_metric(text: str) -> Metric:
         first = _SHORT.get(kind.split()[0], kind.split()[0]) if kind.split() else ""
         known = ", ".join(f"{name}(output)" for name in KINDS)
         hint = f"; write {first}(output)" if first in KINDS else nearest(kind, KINDS)
-        raise ArmillaryError(f"'{text}' is no metric{hint or f'; write one of {known}'}")
+        raise ArmillaryError(f"'{text}' is not a metric{hint or f'; write one of {known}'}")
     if not bracket or not rest.endswith(")"):
-        raise ArmillaryError(f"'{text}' is no metric; write {kind}(output), with nothing behind the bracket")
+        raise ArmillaryError(f"'{text}' is not a metric; write {kind}(output), with nothing after it")
     return KINDS[kind].read(rest[:-1], text)
 
 
@@ -363,7 +363,7 @@ def _is_number(part: str) -> bool:
 def _number(part: str, text: str) -> float:
     if not _is_number(part):
         raise ArmillaryError(
-            f"'{text}': '{part.strip()}' is no number; give a plain one, in the units of the output"
+            f"'{text}': '{part.strip()}' is not a number; give a plain one, in the units of the output"
         )
     return float(part)
 

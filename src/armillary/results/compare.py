@@ -108,7 +108,7 @@ class Comparison:
         return found if self.complete else f"{found}, and {single} {_are(single)} in one of them only"
 
     def as_dict(self) -> DataTable:
-        """Plain values that JSON takes; a difference that is no finite number is the text "nan" or "inf"."""
+        """Plain values for JSON; a difference that is not a finite number is the text "nan" or "inf"."""
         return {
             "agree": self.agree,
             "complete": self.complete,

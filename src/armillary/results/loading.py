@@ -42,4 +42,4 @@ def _require_texts(run: Run) -> None:
     texts += [text for table in (run.units, run.descriptions, run.parameter_units) for text in table.values()]
     for text in texts:
         if not isinstance(text, str):
-            raise ArmillaryError(f"{text!r} stands where a text should")
+            raise ArmillaryError(f"{text!r} is not a text")

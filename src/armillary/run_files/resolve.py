@@ -249,7 +249,7 @@ def _is_input(memory: Memory) -> bool:
 
 
 def known_names(key: str) -> Iterable[str]:
-    """The names that a setting of [run] may have; none where it is no name."""
+    """The names that a setting of [run] may have; none where it is not a name."""
     if key == "method":
         from armillary.runtime.integrators import METHODS
 

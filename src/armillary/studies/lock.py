@@ -57,7 +57,9 @@ class StudyLock:
                     f"it; {self._if_dead(found)}open_study reads a study that runs"
                 )
             self._remove(found)
-        raise ArmillaryError(f"study '{self.path.parent}': its lock '{self.path}' changes hands all the time")
+        raise ArmillaryError(
+            f"study '{self.path.parent}': other processes take over its lock '{self.path}' again and again"
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

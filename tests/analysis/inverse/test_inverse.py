@@ -190,7 +190,7 @@ def test_wrong_arguments_are_named(arm_model):
         arm_model.inverse([0, 0], [1, 2, 3])
     with pytest.raises(arm.ArmillaryError, match="q must be a number or an array of numbers"):
         arm_model.inverse("upright")
-    with pytest.raises(arm.ArmillaryError, match=r"'B.u2', which is no independent speed.*B.u1"):
+    with pytest.raises(arm.ArmillaryError, match=r"'B.u2', which is not an independent speed.*B.u1"):
         arm_model.inverse([0, 0], {"B.u2": 1.0})
     with pytest.raises(arm.ArmillaryError, match=r"leading axes of q \(3, 2\), u \(2, 2\)"):
         arm_model.inverse(np.zeros((3, 2)), np.zeros((2, 2)))

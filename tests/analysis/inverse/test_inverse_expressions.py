@@ -44,7 +44,7 @@ def test_expressions_are_the_numbers_of_the_model():
 
 def test_mistakes_are_sentences():
     eom = two_links().derive()
-    with pytest.raises(arm.ArmillaryError, match=r"'A.u2' is no independent speed.*A\.u1"):
+    with pytest.raises(arm.ArmillaryError, match=r"'A.u2' is not an independent speed.*A\.u1"):
         eom.inverse({"A.u2": 1.0})
     with pytest.raises(arm.ArmillaryError, match=r"must be an expression or a number, not '-A\.q1'"):
         eom.inverse({"A.u1": "-A.q1"})

@@ -203,7 +203,7 @@ def test_numbers_truths_enumerations_and_arrays_cross_the_border(typed: Path) ->
         ({"inputs": {"blob": 1.0}}, "input 'blob' of 'typed' is of type Binary, which cannot be connected"),
         ({"inputs": {"in Float64": [1, 2]}}, "input 'in Float64' has 4 elements, and 2 are given"),
         ({"parameters": {"label": 3}}, "parameter 'label' needs a text, not 3"),
-        ({"parameters": {"count": 1.5}}, r"parameter 'count' is of type Int32, and 1\.5 is no whole number"),
+        ({"parameters": {"count": 1.5}}, r"'count' is of type Int32, and 1\.5 is not a whole number"),
         ({"every": None}, "offers no model exchange; give every=…"),
     ],
 )

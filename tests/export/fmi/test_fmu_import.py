@@ -91,7 +91,7 @@ def test_parameters_of_the_fmu(strut_unit: Path) -> None:
 
 
 def test_a_failing_fmu_ends_the_run(strut_unit: Path) -> None:
-    """An input that is no number is refused by the FMU; its outputs are then none either."""
+    """An input that is not a number is refused by the FMU; its outputs are then none either."""
     s = arm.System("bad")
     m = s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
     out = s.fmu("strut", strut_unit, every=1e-3, inputs={"x": "0.1*sqrt(0.05 - t)"})
@@ -165,7 +165,7 @@ def rewritten(path: Path, target: Path, **files: bytes) -> Path:
         (lambda x: x.replace(b'valueReference="3"', b'valueReference="-3"'), "no 32-bit number"),
         (lambda x: x.replace(b'start="40.0"', b'start="nan"'), "not a finite number"),
         (lambda x: x.replace(b'factor="0.001"', b'factor="0"'), "factor zero"),
-        (lambda x: x.replace(b'Identifier="strut"', b'Identifier="../../strut"'), "no name of a library"),
+        (lambda x: x.replace(b'Identifier="strut"', b'Identifier="../../strut"'), "not a name of a library"),
     ],
 )
 def test_descriptions_that_make_no_sense(plain: Path, tmp_path: Path, change: Any, message: str) -> None:

@@ -179,7 +179,7 @@ def test_derivatives_of_inputs_carry_them_through_a_step(pushed: dict[str, Path]
     assert one.get(["m.u1", "push"]) == pytest.approx([2 + 4 + 8, 1 + 4 + 12], rel=1e-13)
     one.step(2.0, 0.25)  # derivatives are those of one step: from here the push stays at 17 N
     assert one.get(["m.u1"]) == pytest.approx([14 + 0.25 * 17], rel=1e-13)
-    for wrong, order, message in (("push", 3, "up to order 2, not 3"), ("m.u1", 1, "is no input")):
+    for wrong, order, message in (("push", 3, "up to order 2, not 3"), ("m.u1", 1, "is not an input")):
         at = (c_uint32 * 1)(one.references[wrong])
         with pytest.raises(FailedCall, match=message):
             one.call("SetRealInputDerivatives", at, c_size_t(1), (c_int * 1)(order), (c_double * 1)(1.0))

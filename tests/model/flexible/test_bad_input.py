@@ -327,7 +327,7 @@ def test_ready_part_is_checked_when_made(name: str) -> None:
 BEAM = Beam(1.0, EI=1.0, mass_per_length=1.0)
 PLATE = Plate(1.0, 1.0, 0.01, E=1.0, nu=0.3, density=1.0)
 USES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
-    "how many": (BEAM, {}, ["say how many modes="]),
+    "how many": (BEAM, {}, ["give modes=, the number"]),
     "not a number": (BEAM, {"modes": 2.5}, ["modes=2.5 must be a whole number"]),
     "masses of a beam": (BEAM, {"modes": 2, "masses": 1}, ["masses= does not go with a Beam"]),
     "misspelt": (BEAM, {"mode": 2}, ["no option mode", "did you mean 'modes'"]),

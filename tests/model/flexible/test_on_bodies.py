@@ -104,7 +104,7 @@ def test_forces_at_places_move_jpl_vehicles_as_they_move_others() -> None:
 
 
 def test_coupling_is_about_the_mass_centre() -> None:
-    """H = Δ + r × P with r = (0.7, 0, 0): 1 + 0.7; a mass centre that is a parameter is no number to take."""
+    """H = Δ + r × P with r = (0.7, 0, 0): 1 + 0.7; a mass centre that is a parameter has no value to use."""
     s = arm.System("bus")
     part = s.body("a", joint=arm.Free(), mass=1.0, com=(0.7, 0, 0)).flexible(**COUPLING)
     np.testing.assert_allclose(part.H[:, 0], [0, 0, 1.7])

@@ -1,8 +1,8 @@
 """Derivatives along a direction that stay numbers wherever they exist.
 
 The chain rule multiplies: at rest the slope of √(v²) is infinite and the rate of v² is zero, and the product
-of the two is no number, although whatever follows from it (a drag −c |v| v) has a derivative. So 0·∞ counts
-as 0 here, and of the two sides of a choice only the one taken counts. Elsewhere these are the
+of the two is not a number, although whatever follows from it (a drag −c |v| v) has a derivative. So 0·∞
+counts as 0 here, and of the two sides of a choice only the one taken counts. Elsewhere these are the
 derivatives of calculus.py: the zero is chosen where the slope is infinite, not wherever the rate is zero, so
 that a tangent can be differentiated again by its rates, at rest too.
 """

@@ -46,7 +46,7 @@ def positive_whole(value: object) -> int | None:
 
 
 def plain_float(value: Given) -> float | None:
-    """A number that a user gave, as a float; None for text, True, and whatever else is no number."""
+    """A number that a user gave, as a float; None for text, True, and whatever else is not a number."""
     if isinstance(value, str | bool):
         return None
     try:

@@ -239,7 +239,7 @@ def intern(
 
 
 def negated(node: NodeType) -> NodeType:
-    """−node, of what is no number: a product that is found from the node itself, for signs come and go.
+    """−node, of what is not a number: a product that is found from the node itself, for signs come and go.
 
     It is not in the table, and of all that a node has only its digest and order differ. These it gets where
     they are requested: most opposites become terms and factors, whose signs are taken out.

@@ -2,7 +2,7 @@
 
 Separators are commas, semicolons or tabs, whichever the first line has; between semicolons a decimal comma is
 read too. Blank lines and lines that begin with "#" are skipped. The first line holds headings where a cell of
-it is no number: "speed", "speed [rpm]" or "speed (rpm)".
+it is not a number: "speed", "speed [rpm]" or "speed (rpm)".
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CsvColumns:
 
 
 def read_columns(path: str | os.PathLike[str]) -> CsvColumns:
-    """All columns of a file; an error names the line and the column of what is no number."""
+    """All columns of a file; an error names the line and the column of what is not a number."""
     file = file_path(path, "the file of a table", ExpressionError)
     lines = list(_lines(file))
     if not lines:

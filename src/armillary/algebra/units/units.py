@@ -239,7 +239,7 @@ def _read_factor(text: str, plain: str, place: int) -> tuple[float, Dimension, i
         return float(found.group()), ONE, found.end()
     found = _NAME.match(plain, place)
     if not found:
-        raise _unreadable(text, f"{plain[place]!r} stands where a unit should")
+        raise _unreadable(text, f"{plain[place]!r} is in the place of a unit")
     known = _known_unit(found.group())
     if known is None:
         where = "" if found.group() == text else f" in '{text}'"

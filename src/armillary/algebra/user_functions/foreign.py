@@ -42,7 +42,7 @@ class ForeignFunction:
         self.derivatives = partials
         self.argument_dimensions = (None,) * arity
         self.dimension = None
-        # The address differs from process to process, so it is no part of the digest.
+        # The address differs from process to process, so it is not part of the digest.
         self.digest = crc32(f"{name}/{arity}".encode())
 
     def __hash__(self) -> int:

@@ -117,7 +117,7 @@ def _table(data: Given, name: str) -> tuple[Given, DataTable, dict[str, str]]:
         columns = {str(key): value for key, value in data.items()}
     else:
         raise ArmillaryError(
-            f"{name}: {type(data).__name__} is no data; give a run, a mapping, a DataFrame, a Dataset or a "
+            f"{name}: {type(data).__name__} is not data; give a run, a mapping, a DataFrame, a Dataset or a "
             "path"
         )
     found = [t for t in _TIME if t in columns]
@@ -132,7 +132,7 @@ def _numbers(values: object, length: int | None, what: str) -> np.ndarray:
             raise TypeError
         found = np.array(values, dtype=float)
     except (TypeError, ValueError):
-        raise ArmillaryError(f"{what} holds what is no number") from None
+        raise ArmillaryError(f"{what} contains an entry that is not a number") from None
     if found.ndim != 1 or (length is not None and len(found) != length):
         expected = "one-dimensional" if length is None else f"{length} numbers, one for each time"
         raise ArmillaryError(f"{what} must be {expected}, not an array of shape {found.shape}")
@@ -183,8 +183,8 @@ def _chosen(
     for column in chosen:
         if column not in known:
             raise ArmillaryError(
-                f"column '{column}' of {name} is no output of '{model.equations.system.name}'"
-                f"{nearest(column, known)}; rename it, or say with outputs= which columns are to be fitted"
+                f"column '{column}' of {name} is not an output of '{model.equations.system.name}'"
+                f"{nearest(column, known)}; rename it, or select the columns with outputs="
             )
     if not chosen:
         there = ", ".join(columns) or "none"

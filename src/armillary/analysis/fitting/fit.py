@@ -146,7 +146,7 @@ def _solved(
         if not np.isfinite(np.sum(residuals.values(x) ** 2)):
             raise ArmillaryError(
                 "from where the fit starts: the model lies so far from the data, in terms of sigma, that the "
-                "sum of squares is no number; are data and sigma in the units of the outputs?"
+                "sum of squares is not a number; are data and sigma in the units of the outputs?"
             )
     apart = dict(residuals.scale)
     for _ in range(_ROUNDS):

@@ -65,9 +65,7 @@ def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection
     else:
         listed = [wanted] if isinstance(wanted, str) else () if wanted is None else wanted
         if not isinstance(listed, Iterable):
-            raise ParameterError(
-                f"what is to be fitted is named, ['k', 'c'] or {{'k': start}}, not {wanted!r}"
-            )
+            raise ParameterError(f"unknowns are given by name, ['k', 'c'] or {{'k': start}}, not {wanted!r}")
         names = [str(name) for name in listed]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ParameterError(f"{what} '{twice[0]}' is to be fitted twice")

@@ -100,7 +100,7 @@ def actuated(equations: DerivedEquations, names: Sequence[str], units: Mapping[s
 def _unknown(load: Load, e: Expr) -> Load:
     if load.axis is None:
         raise ModelError(
-            f"inverse(): load '{load.name}' has no direction of its own, so it is no actuator; make it a "
+            f"inverse(): load '{load.name}' has no direction of its own, so it is not an actuator; make it a "
             "force, a moment or a strut, or name a speed"
         )
     return replace(load, magnitude=e, vector=load.axis * e)

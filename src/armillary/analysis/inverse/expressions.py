@@ -27,7 +27,7 @@ def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, 
         system.speeds[i].data.name: symbol for i, symbol in zip(found.independent, found.rates, strict=True)
     }
     wanted = dict.fromkeys(free.values(), ZERO)
-    given = checked_names(rates, free, "inverse():", after=" is no independent speed", listed=True)
+    given = checked_names(rates, free, "inverse():", after=" is not an independent speed", listed=True)
     for name, value in given.items():
         if not isinstance(value, Expr | int | float):
             raise ArmillaryError(

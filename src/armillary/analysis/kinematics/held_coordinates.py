@@ -19,7 +19,7 @@ _ALIKE = 1e-9  # of a row that others leave: below, it adds nothing to them
 
 
 def freedom(kinematics: Kinematics) -> int:
-    """Independent motions of positions: directions less gaps that say something new."""
+    """Independent motions of positions: directions less independent gaps."""
     kept = kinematics.equations.reduction.elimination.kept
     return len(kinematics.u) - sum(row.gap is not None for row in kept)
 

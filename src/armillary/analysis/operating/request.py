@@ -192,7 +192,7 @@ class ModelNames:
                 else nearest(name, self.states)
             )
             raise ArmillaryError(
-                f"{where} names '{name}', which is no independent coordinate, speed or state{depends}"
+                f"{where} names '{name}', which is not an independent coordinate, speed or state{depends}"
             )
 
     def state(self, name: str, value: object, where: str) -> float:
@@ -234,7 +234,7 @@ class ModelNames:
         found: dict[str, tuple[Quantity, float]] = {}
         for name in names:
             if name in found:
-                raise ArmillaryError(f"'{name}' stands twice among inputs=")
+                raise ArmillaryError(f"'{name}' occurs twice in inputs=")
             if name in system.parameters:
                 node = system.parameters[name]
                 factor = system.units.factor(parse_unit(node.data.units)) if node.data.units else 1.0
@@ -253,7 +253,7 @@ class ModelNames:
             else:
                 known = [*system.parameters, *system.memories]
                 raise ArmillaryError(
-                    f"inputs= names '{name}', which is no parameter or input of '{system.name}'"
+                    f"inputs= names '{name}', which is not a parameter or input of '{system.name}'"
                     f"{nearest(name, known)}"
                 )
         return found

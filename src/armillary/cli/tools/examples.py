@@ -36,7 +36,7 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
         show.emit(json_wanted, data, show.columns([[*item] for item in titles.items()], header=False))
         return 0
     if name is None:
-        raise click.UsageError("which example? 'armillary examples' lists them")
+        raise click.UsageError("no example is named; 'armillary examples' lists them")
     files = example_files(name)
     if action == "show":
         texts = {path.name: path.read_text(encoding="utf-8") for path in files}

@@ -16,7 +16,7 @@ from armillary.runtime.solver.language.translator import Solver
 
 
 class PlainPrinter(CPrinter):
-    """C with the library's sines: assembly is no part of the loop."""
+    """C with the library's sines: assembly is not part of the loop."""
 
     paired_angles = 0
 

@@ -197,7 +197,7 @@ def settings(
             raise ModelError(f"{where}: parameter '{v.name}' needs a number, not {given!r}")
         if not v.type.startswith("Float") and value != round(value):
             raise ModelError(
-                f"{where}: parameter '{v.name}' is of type {v.type}, and {given!r} is no whole number"
+                f"{where}: parameter '{v.name}' is of type {v.type}, and {given!r} is not a whole number"
             )
         result[v] = value
     return result

@@ -5,7 +5,7 @@
     completed(handle, t, x…, u…) the end of a step announced
 
 Values at one time, state and input are computed once, whichever function is called first. Event iterations,
-which are rare, are called from Python (library.py). A state that is no number, as a step that is tried and
+which are rare, are called from Python (library.py). A state that is not a number, as a step that is tried and
 rejected may give, leads to results that are none; an error of the FMU ends the run with the FMU's message.
 """
 

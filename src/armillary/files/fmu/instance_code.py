@@ -73,7 +73,7 @@ class InstanceCode(Code):
             self.fail()
 
     def fail(self) -> None:
-        """The end of the function with a result that is no number."""
+        """The end of the function with a result that is not a number."""
         self.give(self.real(math.nan))
 
     def truth(self, value: bool) -> Value:

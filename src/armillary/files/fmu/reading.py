@@ -55,7 +55,7 @@ def _identifier(element: Element | None) -> str:
         return ""
     found = element.text("modelIdentifier", "")
     if not (found.isascii() and found.isidentifier()):
-        element.fail(f"its modelIdentifier '{found[:80]}' is no name of a library: letters, digits and _")
+        element.fail(f"its modelIdentifier '{found[:80]}' is not a name of a library: letters, digits and _")
     return found
 
 

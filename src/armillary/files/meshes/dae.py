@@ -96,7 +96,7 @@ class _ColladaScene:
             node, above, depth = stack.pop()
             met += 1
             if depth > _DEEPEST or met > _NODES:
-                raise MeshFault(f"its nodes go in a circle, or are more than {_NODES:,}")
+                raise MeshFault(f"its nodes form a cycle, or are more than {_NODES:,}")
             T = above @ _transform(node)
             for instance in _all(node, "instance_geometry", "instance_controller"):
                 bound = self._bound(instance)

@@ -67,7 +67,7 @@ class _GltfFile:
         while stack:
             index, above = stack.pop()
             if index in met:  # nodes of glTF 2.0 are strict trees
-                raise MeshFault("its nodes go in a circle")
+                raise MeshFault("its nodes form a cycle")
             met.add(index)
             node = nodes[index]
             T = above @ _transform(node)

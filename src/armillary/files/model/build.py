@@ -156,7 +156,7 @@ def _trusted(part: ModelPart, file: str, trust: bool) -> str:
     if not trust:
         kind = "an SSP package" if file.endswith(".ssp") else "an FMU"
         raise ModelError(
-            f"'{file}' is {kind}, machine code that would run in this process; if you trust it, say so: "
+            f"'{file}' is {kind}, machine code that would run in this process; if you trust it, use "
             "load(…, trust=True), or --trust on the command line"
         )
     return str(part.document.path.parent / file)
@@ -204,7 +204,7 @@ class TextFunction:
         if values in self.known:  # else functions of functions would take time without bounds
             return self.known[values]
         if self.busy:
-            raise ExpressionError(f"function '{self.name}' calls itself; a function here has no end then")
+            raise ExpressionError(f"function '{self.name}' calls itself, without end")
         self.busy = True
         try:
             local = dict(zip(self.arguments, values, strict=True))

@@ -32,7 +32,7 @@ def load_ssp(
     if not trust:
         raise ModelError(
             f"'{Path(path).name}' is an SSP package of FMUs, machine code that would run in this process; if "
-            "you trust it, say so: load(…, trust=True), or --trust on the command line"
+            "you trust it, use load(…, trust=True), or --trust on the command line"
         )
     if every is None:
         raise ModelError(

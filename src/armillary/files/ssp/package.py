@@ -51,7 +51,7 @@ class Package:
 def connector(text: object, components: Mapping[str, object], where: str) -> Connector:
     """An end of a connection, from ``component.variable`` or the name of a connector of the package."""
     if not isinstance(text, str) or not text.strip():
-        raise ModelError(f"{where}: {text!r} is no connector; give 'component.variable', or a name")
+        raise ModelError(f"{where}: {text!r} is not a connector; give 'component.variable', or a name")
     first, dot, rest = text.partition(".")
     if first in components:
         if not rest:

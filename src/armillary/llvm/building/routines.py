@@ -97,7 +97,7 @@ class Routine(Code):
         return (sums[0].get() + sums[1].get()) + (sums[2].get() + sums[3].get())
 
     def largest(self, count: Value, term: Callable[[Value], Value]) -> Value:
-        """The largest magnitude; NaN where one is no number."""
+        """The largest magnitude; NaN where one is not a number."""
         found = Local(self, self.real(0.0))
         with self.each(count) as i:
             found.set(self.intrinsic("maximum", found.get(), self.magnitude(term(i))))

@@ -275,7 +275,7 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
         raise ModelError(
             f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of "
             f"its {free} speeds, so nothing moves; remove one of{listed}\n"
-            "or, if they are all meant, say with start() where the coordinates are: in a flat position "
+            "or, if they are all meant, give the coordinates with start(): in a flat position "
             "constraints may be redundant that are not elsewhere"
         )
     return elimination

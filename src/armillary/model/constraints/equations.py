@@ -38,7 +38,7 @@ def constrain(
 
     The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Where
     the force that keeps the constraint is known to act at a point along a direction, ``at`` and ``along``
-    say so: reactions at joints need it. It acts on the point's body, or on the body ``on`` at that place:
+    give them: reactions at joints need it. It acts on the point's body, or on the body ``on`` at that place:
     on a wheel, at the point of its carrier that is above the road.
     """
     label = constraint_name(system, name, "constraint")

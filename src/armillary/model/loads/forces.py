@@ -108,7 +108,7 @@ def moment(
     """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given."""
     check_new_name(system, name, "moment")
     if on is None:
-        raise ModelError(f"moment '{name}' acts on no body; say which with on=body")
+        raise ModelError(f"moment '{name}' acts on no body; give one with on=body")
     body = find_body(system, on, f"moment '{name}'")
     value = read_expression(system, magnitude, f"moment '{name}'", MOMENT)
     axis = unit_direction(system, direction, f"moment '{name}'")

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
 def check_new_name(system: Description, name: str, kind: str) -> None:
-    """An error for a name that is no name, reserved or taken."""
+    """An error for a name that is not a name, reserved or taken."""
     if not isinstance(name, str) or not _NAME.match(name):
         near = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_") if isinstance(name, str) else ""
         hint = f"; write '{near}'" if _NAME.match(near) else ""

@@ -127,7 +127,7 @@ def _renew_periodically(system: Description, memory: Expr, update: object, every
     if not 0 < period < inf:
         raise ModelError(f"memory '{name}': every={every!r} is not a positive number of seconds")
     if update is None:
-        raise ModelError(f"memory '{name}' has a period but no update; say what it becomes with update=")
+        raise ModelError(f"memory '{name}' has a period but no update; give its new value with update=")
     clock, advanced = make_clock(system, name, period, f"next update of {name}")
     value = read_expression(system, update, f"update of memory '{name}'", memory.dimension)
     changes = {memory: value, **advanced}

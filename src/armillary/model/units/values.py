@@ -19,7 +19,7 @@ _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
 # After a number, unlike a unit: an operator (but "-" alone is a unit), or another number.
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
 _ARITHMETIC_AND_UNIT = re.compile(r"(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z", re.DOTALL)  # "pi/18 rad"
-_LONGEST = 200  # characters of a value; what is longer is no number that somebody wrote
+_LONGEST = 200  # characters of a value; what is longer is not a number that somebody wrote
 
 
 class BadValueError(ArmillaryError):

@@ -30,7 +30,7 @@ _INTERVALS = 10_000  # in which a function is sampled over a run without fixed s
 
 
 def read_inputs(system: Description, inputs: Given, settings: RunSettings) -> dict[str, Signal]:
-    """Signals by the names of inputs; an error names what is no input and what is no signal."""
+    """Signals by the names of inputs; an error names what is not an input and what is no signal."""
     known = [name for name, m in system.memories.items() if m.input]
     if not known:
         raise ParameterError(

@@ -91,7 +91,7 @@ def _changed(model: ConfiguredProgram, initial: Initial, changes: DataMapping) -
     state = vector(initial, len(order), "initial state")
     for name, value in changes.items():
         if name not in order:
-            raise ParameterError(f"on_start sets '{name}', which is no part of the initial state")
+            raise ParameterError(f"on_start sets '{name}', which is not part of the initial state")
         state[order.index(name)] = state_number(symbols[name], value, f"the initial value of '{name}'")
     found: Initial = state.tolist()
     return found

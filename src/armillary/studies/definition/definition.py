@@ -140,14 +140,14 @@ def definition_for_writing(folder: Folder) -> Definition | None:
 def _check_empty(folder: Folder) -> None:
     """An error for a folder with other things in it; a study that was just begun has a lock at most."""
     if folder.root.is_symlink() and not folder.root.exists():
-        raise ArmillaryError(f"'{folder.root}' is a link to nowhere; give a folder for the study")
+        raise ArmillaryError(f"'{folder.root}' is a broken link; give a folder for the study")
     if folder.root.exists() and not folder.root.is_dir():
         raise ArmillaryError(f"'{folder.root}' is a file; give a folder for the study")
     there = sorted(e.name for e in folder.root.iterdir()) if folder.root.is_dir() else []
     if other := [name for name in there if name != "lock" and not name.startswith(".")]:
         named = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
         raise ArmillaryError(
-            f"the folder '{folder.root}' is no study, but holds {named}: nothing is overwritten; give "
+            f"the folder '{folder.root}' is not a study, but holds {named}: nothing is overwritten; give "
             "another folder, or empty it"
         )
 

@@ -64,7 +64,7 @@ def _default_values(model: CompiledModel) -> dict[str, dict[str, float | None]]:
 
 
 def _values_near_start(model: CompiledModel) -> list[list[float | None]]:
-    """Rates and outputs near the initial state; None where one is no number."""
+    """Rates and outputs near the initial state; None where one is not a number."""
     program, initial = model.equations.program, _default_values(model)["initial"]
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}
     start = np.array([initial.get(s.data.name) or 0.0 for s in program.state])

@@ -235,7 +235,7 @@ class Design:
             hint = ", best as many of them as a power of two" if self.kind == "saltelli" else ""
             raise ParameterError(
                 f"runs of a {self.kind} design of {len(self.names)} names come in groups of {self.group}"
-                f"{hint}: {runs} is no multiple; use {near}"
+                f"{hint}: {runs} is not a multiple; use {near}"
             )
         if self.kind in ("sobol", "saltelli") and groups & (groups - 1):
             low, high = (self.group * count for count in self._powers(groups))

@@ -52,7 +52,7 @@ class Sensitivity:
     | | rank | Spearman's correlation of ranks, from -1 to 1: the direction |
 
     `second` has the part of variance that two quantities cause only together, where that was requested.
-    `left_out` runs had a metric that is no finite number, or belong to a group with such a one.
+    `left_out` runs had a metric that is not a finite number, or belong to a group with such a one.
     `correlated` has pairs of quantities and the correlation of their ranks: their parts of the variance
     overlap, and add up to more than there is.
     """
@@ -126,9 +126,9 @@ class Sensitivity:
 
 
 _WHY = {
-    SOBOL: "their metric is no finite number, or that of others in their group",
-    MORRIS: "their metric is no finite number, or that of others on their trajectory",
-    GIVEN: "their metric is no finite number",
+    SOBOL: "their metric is not a finite number, or that of others in their group",
+    MORRIS: "their metric is not a finite number, or that of others on their trajectory",
+    GIVEN: "their metric is not a finite number",
 }
 
 
@@ -143,8 +143,8 @@ def sensitivity(
     """The sensitivity of a metric, given by its values in all runs of a design.
 
     From a "saltelli" design Sobol' indices, from "morris" Morris screening, both by SALib; from any other the
-    variance explained. Runs whose value is no finite number are left out, and with them the whole group of a
-    saltelli or morris design: where many are, the results hold for the rest alone.
+    variance explained. Runs whose value is not a finite number are left out, and with them the whole group of
+    a saltelli or morris design: where many are, the results hold for the rest alone.
     """
     if not 0 < level < 1:
         raise ArmillaryError(f"the level of intervals lies between 0 and 1, as 0.95; it is {level}")

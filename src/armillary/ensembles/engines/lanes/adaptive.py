@@ -5,7 +5,7 @@ smaller one next. A lane whose run has ended takes the next run, so that none wa
 inside a step come from the method's dense output, as in single runs (steps.py and dense.py
 of runtime/loop).
 
-A run that gets nowhere in its first steps is left to a single run, which finds out why.
+A run that does not advance in its first steps is left to a single run, which finds the reason.
 
 Lanes are independent: a run's numbers do not depend on which runs are its neighbours.
 """

@@ -45,7 +45,7 @@ ARGUMENTS = (
 
 def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
     """The module of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and that of the metrics. ``again``:
-    the status of a run that needs a change of configuration or gets nowhere; ``first``: the number of the
+    the status of a run that needs a change of configuration or does not advance; ``first``: the number of the
     configuration in which runs start.
     """
     metrics = Module()

@@ -283,7 +283,7 @@ int fmu_set_slopes(fmu *me, const uint32_t *references, size_t count, const int3
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
         if (fmu_find(references[i], &at) != MEMORY || !INPUTS[at])
-            return fmu_fail(me, "the variable with value reference %lu is no input", (unsigned long)references[i]);
+            return fmu_fail(me, "the variable with value reference %lu is not an input", (unsigned long)references[i]);
         if (orders[i] < 1 || orders[i] > 2)
             return fmu_fail(me, "derivatives of inputs are taken up to order 2, not %d", (int)orders[i]);
         if (!isfinite(values[i]))

@@ -6,7 +6,7 @@
     contacts         modes of contacts without compliance, and an impact where they are struck at once
 
 It is a function of time, given values in the order of the state, parameters and memory. Parameters, not
-constants: it is called once, and what it needs of them is no part of the loop.
+constants: it is called once, and what it needs of them is not part of the loop.
 """
 
 from __future__ import annotations

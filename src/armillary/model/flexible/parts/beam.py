@@ -221,7 +221,7 @@ class Beam:
 
     def _lowest(self, modes: object, limit: float | None, where: str) -> list[_Mode]:
         if modes is None and limit is None:
-            raise ModelError(f"{where}: say how many modes= of the beam are wanted, or a frequency_limit=")
+            raise ModelError(f"{where}: give modes=, the number of modes of the beam, or frequency_limit=")
         modes = None if modes is None else how_many(modes, where)
         found: list[_Mode] = []
         for motion in self.motions:

@@ -139,7 +139,7 @@ def _symmetric(structure: Structure, matrix: MatrixLike, what: str) -> MatrixLik
         raise ModelError(
             f"{structure.where}: {what}_matrix is not symmetric: ({structure.label(i)}, "
             f"{structure.label(j)}) is {matrix[i, j]:.6g}, but the other way round {matrix[j, i]:.6g}; a "
-            "file with one triangle only must say so (Matrix Market 'symmetric'), else add the other"
+            "file with one triangle only must be marked (Matrix Market 'symmetric'), else add the other"
         )
     return (0.5 * (matrix + matrix.T)).tocsr()
 

@@ -44,9 +44,9 @@ def directions(equations: DerivedEquations, to: Sequence[Given]) -> tuple[Direct
     """Parameters and initial values by name; unknown ones, and ones named twice, are errors."""
     names = [str(name) for name in to]
     if not names:
-        raise ParameterError("sensitivities to what? Give to=[…] names of parameters or initial values")
+        raise ParameterError("sensitivities: to= is empty; give names of parameters or initial values")
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ParameterError(f"'{twice[0]}' stands twice in to=; name it once")
+        raise ParameterError(f"'{twice[0]}' occurs twice in to=; name it once")
     return tuple(_direction(equations, name) for name in names)
 
 

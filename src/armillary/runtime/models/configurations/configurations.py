@@ -185,8 +185,8 @@ class Configurations:
                 known = settings.get((event.name, target.data.name))
                 if known is None:
                     raise ArmillaryError(
-                        f"'{event.name}' sets '{target}', which is no state, to '{value}', which depends on "
-                        "accelerations or reactions; let an earlier event keep that in a memory"
+                        f"'{event.name}' sets '{target}', which is not a state, to '{value}', which depends "
+                        "on accelerations or reactions; let an earlier event keep that in a memory"
                     )
                 u[equations.system.speeds.index(target)] = known
         return u

@@ -33,7 +33,7 @@ def watching_start(
     def reached(t: float) -> None:
         nonlocal first
         if first and t - start.t < NOWHERE * (t_end - start.t) and (why := weak_start(instance, start)):
-            raise SimulationError(f"simulation of '{instance.equations.system.name}' gets nowhere: {why}")
+            raise SimulationError(f"simulation of '{instance.equations.system.name}' does not advance: {why}")
         first = False
         if report is not None:
             report(t)
