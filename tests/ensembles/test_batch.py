@@ -153,6 +153,32 @@ def test_batch_size_threads_and_chunks_leave_no_trace() -> None:
         np.testing.assert_array_equal(whole.final_state[i0:i1], some.final_state)
 
 
+def test_runs_that_turn_quickly_leave_no_trace_in_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sines of stages may be taken near those of the first one while angles change by less than 1/64 in a
+    step, here while speeds are below 15 rad/s: always, from the middle on no more, or never.
+    """
+    monkeypatch.setenv("ARMILLARY_COMPILE", "full")
+    s = arm.System("double pendulum")
+    s.gravity(9.81, -s.ground.y)
+    upper = s.body("upper", joint=arm.Revolute("z"), com=(0.5, 0, 0), mass=1, inertia=0)
+    s.body("lower", upper, arm.Revolute("z"), at=(1, 0, 0), com=(0.4, 0.1, 0), mass=0.7, inertia=0)
+    model = s.derive().compile()
+    speeds = np.array([1.0, 40.0, 12.0, 1.5, -400.0, 14.0])
+    how = {"step": 0.001, "outputs": ["upper.q1", "lower.u1"], "progress": False}
+
+    def batch(*runs: int) -> np.ndarray:
+        made = model.simulate_batch(0.5, initial={"lower.u1": speeds[list(runs)]}, **how)
+        assert made.info["engine"].startswith("lanes")
+        return np.stack([made["upper.q1"], made["lower.u1"]])
+
+    together = batch(*range(6))
+    assert np.sum(np.max(np.abs(together[1]), axis=1) > 15.6) > 2 > np.sum(np.abs(speeds[:3]) > 15.6)
+    for runs in ((0,), (1,), (2,), (5,), (0, 3), (1, 4), (3, 1), (5, 2), (4, 0, 5)):
+        np.testing.assert_array_equal(batch(*runs), together[:, list(runs)])
+    given = {"initial": {"lower.u1": speeds}}
+    assert worst_difference(model, 0.5, given, list(range(6)), step=0.001) < 1e-11
+
+
 def test_vectors_of_every_width_give_the_same_bits() -> None:
     model = everything()
     p = plan(

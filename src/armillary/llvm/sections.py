@@ -26,6 +26,7 @@ from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
+from armillary.program.near_sines import NearSines
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %
@@ -112,27 +113,45 @@ def _changes(module: Module, program: Program) -> None:
         _ordinary(module, section.name, section, places if section.name == "leave" else moving)
 
 
-def lanes_module(program: Program, lanes: int) -> Module:
+def lanes_module(program: Program, lanes: int, near: NearSines | None = None) -> Module:
     """The sections of steps between events, for so many runs at once: every value a vector.
 
     The functions are for a loop in the same module; ``t`` is a vector too, and arrays hold the lanes of each
     quantity side by side. Where a vector is a register of arm64, code is arranged as that of single runs.
+
+    With ``near``, ``derivatives`` also stores sines and cosines, to an array before that of its results.
+    derivatives_near(t, state, constants, memory, sines, base, out, turned) takes them, and the state that
+    they belong to as ``base``; ``turned`` is the largest d².
     """
     arranged = lanes == 2 and encodes() == "arm64"
     module = Module(lanes, registers=registers(), encodes=encodes()) if arranged else Module(lanes)
     places = _places(program)
     _precompute(module, program)
-    for name, section in (
-        ("derivatives", program.derivatives),
-        ("outputs", program.outputs),
-        ("events", program.events),
-        ("update", program.update),
-    ):
-        if section.results or name == "derivatives":  # all may be prescribed
-            _ordinary(module, name, section, places)
+    if near is None:
+        _ordinary(module, "derivatives", program.derivatives, places)  # also where all is prescribed
+    else:
+        _near_derivatives(module, near, places)
+    for section in (program.outputs, program.events, program.update):
+        if section.results:
+            _ordinary(module, section.name, section, places)
     if program.quaternions:
         _unit_length(module, program, "normalise", places)
     return module
+
+
+def _near_derivatives(module: Module, near: NearSines, places: Places) -> None:
+    """Derivatives of the first stage of a step, and those near them."""
+    count = len(near.sines)
+    outs: list[Place] = [("out", i) for i in range(len(near.first.results) - count)]
+    kept: list[Place] = [("sines", i) for i in range(count)]
+    inputs, out = _inputs(module), f"ptr {_ATTRIBUTES} %out"
+    arguments = f"{inputs}, ptr {_ATTRIBUTES} %sines, {out}"
+    _function(module, "derivatives", near.first, arguments, places, [*outs, *kept])
+    given = [f"ptr {_ATTRIBUTES} readonly %{name}" for name in ("sines", "base")]
+    arguments = ", ".join([inputs, *given, out, f"ptr {_ATTRIBUTES} %turned"])
+    nearby = places | dict(zip(near.sines, kept, strict=True))
+    nearby |= {q: ("base", i) for q, i in near.angles.items()}
+    _function(module, "derivatives_near", near.further, arguments, nearby, [*outs, ("turned", 0)])
 
 
 def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr) -> str:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from armillary.ensembles.engines.lanes.frame import LaneFrame, lengths
 from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
 from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.jit import encodes
+from armillary.program.near_sines import LARGEST, near_sines
 from armillary.runtime.loop.formulas import not_finite, stages
 
 WHOLES = ("blocks", "stride", "last")
@@ -23,12 +25,18 @@ ADDRESSES = ("grid", "steps", "due", "halt")
 class LaneSteps(LaneFrame):
     """The loop for a method of fixed step."""
 
+    largest: Local | None = None  # d² of the stages that are taken near the first one
+
     def __init__(self, plan: Plan, lanes: int) -> None:
         rooms, tableau = lengths(plan), plan.method.tableau
         assert tableau is not None
         rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
             f"k{j}": rooms["state"] for j in range(tableau.stages)
         }
+        if encodes() == "arm64" and tableau.stages > 1:
+            self.near = near_sines(plan.program)
+        if self.near is not None:
+            rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
         self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
         with self.each(self.whole_argument("blocks")) as block:
@@ -50,6 +58,7 @@ class LaneSteps(LaneFrame):
 
     def motion(self) -> None:
         self.alive = Local(self, self.of_kind(self.kind, 1.0))
+        self.turning = Local(self, self.of_kind(self.kind, 0.0))
         status = Local(self, self.of_kind(self.kind, FINISHED))
         stop = Local(self, self.spread(self.outside("grid")[self.last]))
         self.kept = Local(self, self.whole(0))
@@ -109,5 +118,35 @@ class LaneSteps(LaneFrame):
     def step(self, n: Value, t: Value) -> Value:
         """The state after a step, in ``trial``; lanes in which it is not finite."""
         self.derivatives(t, self.vector("state"), self.vector("k0"))
-        stages(self, t, self.spread(self.outside("steps")[n]))
+        h = self.spread(self.outside("steps")[n])
+        if self.near is None:
+            stages(self, t, h)
+        else:
+            self.stages_with_sines(t, h)
         return not_finite(self, self.vector("trial"))
+
+    def stages_with_sines(self, t: Value, h: Value) -> None:
+        """Stages with sines near those of the first one; with whole ones in lanes of which an angle has
+        changed too much in this step or in one before, whatever the other lanes do.
+        """
+        turning = self.turning
+        with self.when(self.any(turning.get().equals(0.0))):
+            self.largest = Local(self, self.of_kind(self.kind, 0.0))
+            stages(self, t, h)
+            turning.set(self.choose(self.largest.get() <= LARGEST, turning.get(), 1.0))
+            self.largest = None
+        with self.when(self.any(turning.get().differs(0.0))):
+            self.copy(self.states, self.vector("trial"), self.vector("near_trial"))
+            stages(self, t, h)
+            self.blend(self.states, turning.get().equals(0.0), "near_trial", "trial")
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        if self.near is None:
+            super().derivatives(t, state, result)
+        elif self.largest is None:
+            self.generated("derivatives", t, state, "constants", "memory", "sines", result)
+        else:
+            given = ("constants", "memory", "sines", "state", result, "turned")
+            self.generated("derivatives_near", t, state, *given)
+            turned = self.vector("turned")[0]
+            self.largest.set(self.intrinsic("maximum", self.largest.get(), turned))

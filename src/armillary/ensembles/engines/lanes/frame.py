@@ -22,6 +22,7 @@ from armillary.llvm.building.assembly import (
 )
 from armillary.llvm.building.builder import Operand, Span, Value, power_text
 from armillary.llvm.sections import lanes_module
+from armillary.program.near_sines import NearSines
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.tableau import Tableau
 
@@ -45,6 +46,8 @@ def lengths(plan: Plan) -> dict[str, int]:
 
 class LaneFrame(Stepper):
     """``runs(wholes…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
+
+    near: NearSines | None = None  # where stages of a step take the sines of the first one
 
     def __init__(
         self,
@@ -130,7 +133,7 @@ class LaneFrame(Stepper):
 
     def texts(self) -> tuple[str, str]:
         """The module with this function, and the one with all that it calls, to be linked."""
-        rest = lanes_module(self.program, self.lanes)
+        rest = lanes_module(self.program, self.lanes, self.near)
         if self.metrics:
             metrics_function(rest, self.metrics)
         symbol, power = power_text(self.lanes)
