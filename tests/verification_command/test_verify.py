@@ -163,4 +163,4 @@ def test_the_summary_names_every_case() -> None:
     shown = tables(MANUAL / "index.md")
     assert [row[1].strip("`") for row in shown["summary"]] == list(verification.CASES)
     first = shown["counts"][0]
-    assert first[:3] == ["Stanford arm without controller", "240 and 353", "157 and 243"]
+    assert first[:3] == ["Stanford arm without controller", "240 and 353", "145 and 228"]

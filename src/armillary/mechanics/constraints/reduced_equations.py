@@ -35,7 +35,8 @@ def reduced_equations(
                 value = plus(value, times(a, columns[d].get(s, 0)))
             if not is_zero(value):
                 matrix[r, s] = fn.named(value, f"R_{r + 1}_{s + 1}")
-    return ImplicitEquations(matrix, reduced_forces(equations.force, factors), equations.names)
+    separate = tuple((k, b, _reduced_row(c, factors)) for k, b, c in equations.separate)
+    return ImplicitEquations(matrix, reduced_forces(equations.force, factors), equations.names, separate)
 
 
 def reduced_forces(
@@ -50,6 +51,15 @@ def reduced_forces(
         for d, a in factors.items():
             value = plus(value, times(a.get(r, 0), force[d]))
         found[r] = fn.named(value, f"g_{r + 1}")
+    return found
+
+
+def _reduced_row(row: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]) -> dict[int, Scalar]:
+    """c A: a row by independent speeds."""
+    found = {r: c for r, c in row.items() if r not in factors}
+    for d in row.keys() & factors.keys():
+        for r, a in factors[d].items():
+            found[r] = plus(found.get(r, 0), times(row[d], a))
     return found
 
 

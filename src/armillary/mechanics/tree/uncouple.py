@@ -23,12 +23,14 @@ Order = str | Sequence[int]
 class ImplicitEquations:
     """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
 
-    Unknowns go by speed index.
+    Unknowns go by speed index. Those that are ``separate`` are in no other equation: x_k = b_k − Σ c_kj x_j
+    with (k, b_k, c_k), each after those that it needs.
     """
 
     matrix: dict[tuple[int, int], Scalar]
     force: dict[int, Scalar]
     names: dict[int, str]
+    separate: tuple[tuple[int, Scalar, dict[int, Scalar]], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,12 @@ class Eliminated:
 
 def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Scalar]:
     """x by speed index, eliminated in the given order."""
-    return eliminate(equations, order).solution({})
+    x = eliminate(equations, order).solution({})
+    for k, value, row in equations.separate:
+        for j in sorted(row):
+            value = minus(value, times(row[j], x[j]))
+        x[k] = fn.named(value, f"x_{k + 1}")
+    return x
 
 
 def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] = ()) -> Eliminated:

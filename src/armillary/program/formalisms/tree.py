@@ -21,12 +21,12 @@ from armillary.mechanics.constraints.multipliers import TreeFormalism, constrain
 from armillary.mechanics.constraints.reduced_equations import dependent_rates, reduced_equations
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
 from armillary.mechanics.formalisms import recursive
-from armillary.mechanics.formalisms.kane import implicit_equations
+from armillary.mechanics.formalisms.kane import implicit_equations, separable_speeds
 from armillary.mechanics.masses.massless import MotionWithoutMass
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import Tree
-from armillary.mechanics.tree.uncouple import Order, eliminate, uncouple
+from armillary.mechanics.tree.uncouple import ImplicitEquations, Order, eliminate, uncouple
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
@@ -55,9 +55,13 @@ _CHAIN = 0.35  # share of the longest chain of dependent operations in the time 
 
 
 def _kane(reduction: Reduction, loads: AppliedLoads, order: Order = "fewest neighbours") -> dict[int, Scalar]:
-    factors = reduction.elimination.factors
-    equations = reduced_equations(implicit_equations(reduction.tree, loads), factors)
-    return dependent_rates(reduction.tree, uncouple(equations, order), factors)
+    equations = _kanes_equations(reduction, loads)
+    return dependent_rates(reduction.tree, uncouple(equations, order), reduction.elimination.factors)
+
+
+def _kanes_equations(reduction: Reduction, loads: AppliedLoads) -> ImplicitEquations:
+    tree, factors = reduction.tree, reduction.elimination.factors
+    return reduced_equations(implicit_equations(tree, loads, separable_speeds(tree, factors)), factors)
 
 
 def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Scalar]]:
@@ -193,8 +197,7 @@ def _searched(
     def tried(order: Order) -> _Candidate:
         return _candidate(best.formalism, loads, system, reduction, Clock(), partial(_kane, order=order))
 
-    factors = reduction.elimination.factors
-    equations = reduced_equations(implicit_equations(reduction.tree, loads), factors)
+    equations = _kanes_equations(reduction, loads)
     first = tuple(k for k, _, _ in eliminate(equations, "fewest neighbours").steps)
     order, gain = best_order(first, rates)
     return (best if order == first else tried(order)), (gain,)

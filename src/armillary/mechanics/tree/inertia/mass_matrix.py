@@ -5,16 +5,36 @@ leaves first: composite mass, first moment and inertia, about each joint's point
 speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each joint on the way
 its component is an element. For a turn the column is read off after the composite has been turned into the
 parent's axes, where its turned elements are at hand: k is the same in both.
+
+Where that column is a moment along the axis alone, (J_kk k, 0), as that of a wheel, a rotor or a balanced
+last link of a wrist, and nothing else is unknown beyond the joint, its speed can be eliminated at once. The
+joint passes on its own effort about k, whatever the accelerations are, so the others move J without J_kk; and
+with c_r = k·ω_r
+
+    u̇_d = f_d / J_kk − Σ_r c_r u̇_r
+
+Elimination from the whole matrix finds the same numbers, after filling in and taking out J_kk c_r c_s.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, matrix_sum, matrix_vector, named_symmetric
-from armillary.algebra.vectors.scalars import Scalar, inner, plus
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled, unit
+from armillary.algebra.vectors.scalars import Scalar, inner, is_zero, plus, times
+from armillary.algebra.vectors.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    joined,
+    named,
+    scaled,
+    unit,
+    vanishes,
+)
 from armillary.mechanics.tree.inertia.modal_equations import ModalEquations, couple_to_modes, modal_equations
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import Wrench, component_along, twist_dot, wrench_at_parent
@@ -51,6 +71,12 @@ class Composite:
             self.mass, named(self.first, f"h_{name}"), named_symmetric(self.inertia, f"J_{name}")
         )
 
+    def without(self, k: int) -> Composite:
+        """The same without its moment of inertia about a coordinate axis."""
+        own = scaled(unit(k), times(-1, self.inertia[k][k]))
+        x, y, z = (own if i == k else ZEROS for i in range(3))
+        return Composite(self.mass, self.first, matrix_sum(self.inertia, (x, y, z)))
+
     def turned(self, link: Link) -> Composite:
         """The same in the axes of the link's parent."""
         return Composite(
@@ -60,15 +86,42 @@ class Composite:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class SeparateTurn:
+    """A turn with J_k = J_kk k and no first moment across k: J_kk, and c_r by speed index."""
+
+    freedom: Freedom
+    inertia: Scalar
+    row: dict[int, Scalar]
+
+
 def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
     """M by (row, column), row ≤ column, of all speeds that are not prescribed."""
+    return separated_masses(tree, ())[0]
+
+
+def separated_masses(
+    tree: Tree, separable: Collection[int]
+) -> tuple[dict[tuple[int, int], Scalar], list[SeparateTurn]]:
+    """M of the other speeds with those turns eliminated that can be at once, and these, nearest to the ground
+    first. Only speeds that are ``separable``, by index, are looked at.
+    """
+    turns: list[SeparateTurn] = []
+    coupled: set[int] = set()  # links with unknown motion beyond them that is not separate
     composites = [Composite.of(link) for link in tree.links]
     matrix: dict[tuple[int, int], Scalar] = {}
     modal = modal_equations(tree)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
         own = composites[i].named(link.name)
-        _own_block(link, own, matrix)
+        turn = None if i in coupled else _separate_turn(tree, i, own, separable)
+        if turn is None:
+            _own_block(link, own, matrix)
+            if i in coupled or not all(d.prescribed for d in link.degrees):
+                coupled.add(link.parent)
+        else:
+            turns.insert(0, turn)
+            own = own.without(turn.freedom.direction)
         couple_to_modes(tree, i, modal, own.momentum, (ZEROS, ZEROS))
         if i in modal:
             _modal_block(tree, i, modal[i], matrix)
@@ -76,9 +129,27 @@ def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
             continue
         turned = own.turned(link)
         composites[link.parent] = composite_with_child(composites[link.parent], turned, link.offset)
-        for d in unknown_freedoms(link):
+        for d in unknown_freedoms(link) if turn is None else ():
             carry_column(tree, link.parent, parent_column(link, own, turned, d), d, matrix)
-    return matrix
+    return matrix, turns
+
+
+def _separate_turn(
+    tree: Tree, index: int, body: Composite, separable: Collection[int]
+) -> SeparateTurn | None:
+    """The turn of a link whose composite body it gives a momentum along its axis alone."""
+    link = tree.links[index]
+    if link.step != "turn" or link.degrees[0].index not in separable or len(link.degrees) > 1:
+        return None
+    d = link.degrees[0]
+    k, (n, f) = d.direction, momentum_column(body, d)
+    if is_zero(n[k]) or not vanishes((*n[:k], *n[k + 1 :], *f)):
+        return None
+    row: dict[tuple[int, int], Scalar] = {}
+    if link.parent >= 0:
+        axis = link.rotation.to_parent(scaled(unit(k), d.sign))
+        carry_column(tree, link.parent, (axis, ZEROS), d, row, name="c")
+    return SeparateTurn(d, body.inertia[k][k], {i + j - d.index: c for (i, j), c in row.items()})
 
 
 def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> Wrench:
@@ -132,17 +203,23 @@ def _modal_block(
 
 
 def carry_column(
-    tree: Tree, index: int, wrench: Wrench, d: Freedom, matrix: dict[tuple[int, int], Scalar], hub: int = -1
+    tree: Tree,
+    index: int,
+    wrench: Wrench,
+    d: Freedom,
+    matrix: dict[tuple[int, int], Scalar],
+    hub: int = -1,
+    name: str = "M",
 ) -> Wrench | None:
     """Adds the elements of a column from a link to the ground, or to a hub; returns the wrench at the hub."""
     while index != hub:
         link = tree.links[index]
         for other in unknown_freedoms(link):
-            set_element(matrix, other, d, component_along(other, *wrench))
+            set_element(matrix, other, d, component_along(other, *wrench), name)
         if link.carrier >= 0:
             for mode, column in zip(modal_freedoms(tree, index), link.columns, strict=True):
                 if not mode.prescribed:
-                    set_element(matrix, mode, d, twist_dot(column, wrench))
+                    set_element(matrix, mode, d, twist_dot(column, wrench), name)
         if link.parent < 0:
             return None
         wrench = wrench_at_parent(tree, index, *wrench)
@@ -156,10 +233,12 @@ def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
     return () if modes is None else modes.freedoms
 
 
-def set_element(matrix: dict[tuple[int, int], Scalar], a: Freedom, b: Freedom, value: Scalar) -> None:
+def set_element(
+    matrix: dict[tuple[int, int], Scalar], a: Freedom, b: Freedom, value: Scalar, name: str = "M"
+) -> None:
     """An element of M: the sum, where modes meet a joint twice, through a node and through the held body."""
     i, j = sorted((a.index, b.index))
-    matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"M_{i + 1}_{j + 1}")
+    matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"{name}_{i + 1}_{j + 1}")
 
 
 def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Composite:
