@@ -252,3 +252,17 @@ def test_a_matlab_function_refuses_them_too(exported: Callable[[str], Path]) -> 
     octave = str(shutil.which("octave-cli"))
     said = ran([octave, "--norc", "--quiet", "--eval", "\n".join(lines)], folder).splitlines()
     assert all(message in text for message, text in zip(REFUSED.values(), said, strict=True))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_system_without_states_runs_in_exported_programs(method: str, tmp_path: Path) -> None:
+    """All of its motion is prescribed: x = cos(0.3 sin 2t). The error of no states is zero, not 0/0."""
+    s = arm.System("toy")
+    crank = s.body("crank", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=0)
+    s.prescribe(crank.q1, "0.3*sin(2*t)")
+    s.output("x", arm.dot(arm.position(crank.com), s.ground.x))
+    made = s.derive()
+    for language in ("python", "c") if shutil.which("cc") else ("python",):
+        rows = LANGUAGES[language][0](made.export(language, tmp_path / language), method)
+        np.testing.assert_allclose(rows[:, -1], np.cos(0.3 * np.sin(2.0 * rows[:, 0])), rtol=0, atol=1e-15)
+        assert len(rows) == 41

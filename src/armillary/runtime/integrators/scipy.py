@@ -23,8 +23,8 @@ from armillary.runtime.integrators.records import Functions, Integration, Integr
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.integrators.scipy_events import Events
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.stops import before_stop
+from armillary.runtime.loop.thresholds.step_thresholds import LEAST_TOLERATED
 from armillary.untyped import LibraryObject
 
 SECONDS_BETWEEN_REPORTS = 0.1

@@ -1,22 +1,17 @@
 """The formulas of explicit Runge–Kutta methods, for one run or for as many as there are lanes.
 
-Stages, the error norm, the choice of steps and the dense output are written once, over any function under
-construction that gives access to the numbers of a run; the loops decide which run or lane goes on, and when.
-Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before the step), ``k0``, ``k1``, …,
-``atol``, ``ratio``, ``ratio_low`` and ``F0``, ``F1``, …; numbers: ``t``, ``t_end``, ``rtol``, ``max_step``,
-``error_old`` and ``after_rejection``.
+Stages, error estimates, sums over the states and the dense output are written over any function under
+construction that gives access to the numbers of a run; the choice of steps is that of
+runtime/solver/step_control.py. Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before
+the step), ``k0``, ``k1``, …, ``tolerated``, ``ratio``, ``ratio_low`` and ``F0``, ``F1``, ….
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import inf
 
 from armillary.llvm.building.builder import Code, Span, Value
 from armillary.runtime.loop.tableau import Row, Tableau
-
-EPSILON = 2.0**-52
-LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
 
 
 class Stepper(Code):
@@ -29,10 +24,6 @@ class Stepper(Code):
     @property
     def tableau(self) -> Tableau:
         raise NotImplementedError
-
-    def mean(self, total: Value) -> Value:
-        """A sum over the states, of each."""
-        return total / max(self.states, 1)
 
     def each_state(self) -> Iterator[Value]:
         """A loop over all states, one or several at a time."""
@@ -92,105 +83,23 @@ def not_finite(f: Stepper, *vectors: Span) -> Value:
     return found.differs(0.0)
 
 
-def tolerated(f: Stepper, absolute: Value, relative: Value) -> Value:
-    """The error that is tolerated: not zero where a state is exactly zero and no absolute error is given."""
-    return f.most(absolute + relative, LEAST_TOLERATED)
-
-
-def error_norm(f: Stepper, h: Value) -> Value:
-    """The root mean square of the error estimate over atol + rtol·max(|y|, |y₁|); NaN for a trial not finite.
-
-    Two rows of weights are the pair of dop853: e = e₅²/√(e₅² + 0.01 e₃²), HNW II.10.
-    """
-    tableau = f.tableau
-    state, trial, atol = f.vector("state"), f.vector("trial"), f.vector("atol")
-    ratios = [f.vector(name) for name in ("ratio", "ratio_low")[: len(tableau.errors)]]
-    rtol = f["rtol"]
+def error_ratios(f: Stepper, h: Value) -> None:
+    """The error estimates of a step, h Σⱼ eⱼ kⱼ."""
+    names = ("ratio", "ratio_low")[: len(f.tableau.errors)]
     for m in f.each_state():
-        scale = tolerated(f, atol[m], rtol * f.most(f.magnitude(state[m]), f.magnitude(trial[m])))
-        for ratio, weights in zip(ratios, tableau.errors, strict=True):
-            ratio[m] = h * weighted(f, weights, m) / scale
-    squares = [_sum_of_squares(f, ratio) for ratio in ratios]
-    unless_finite = f.total_of_states(lambda m: 0.0 * trial[m])
-    if len(squares) == 1:
-        mean = f.mean(squares[0])
-    else:
-        high, low = squares
-        norm = high + 0.01 * low
-        mean = f.mean(high * high / f.choose(norm.equals(0.0), 1.0, norm))
-    return f.root(mean) + unless_finite
+        for name, weights in zip(names, f.tableau.errors, strict=True):
+            f.vector(name)[m] = h * weighted(f, weights, m)
 
 
-def _sum_of_squares(f: Stepper, vector: Span) -> Value:
-    return f.total_of_states(lambda m: vector[m] * vector[m])
+def squares(f: Stepper, values: Span) -> Value:
+    """The sum of the squares of some values over what is tolerated."""
+    tolerated = f.vector("tolerated")
 
+    def square(m: Value) -> Value:
+        ratio = values[m] / tolerated[m]
+        return ratio * ratio
 
-def last_step(f: Stepper, t: Value, h: Value) -> tuple[Value, Value]:
-    """The step to take where h is wanted, and the time it leads to.
-
-    A remainder little longer than the step is taken with it, so that no sliver is left; max_step may be
-    exceeded only by what rounding adds up to.
-    """
-    remaining = f["t_end"] - t
-    last = remaining <= f.least(1.01 * h, (1 + 1e-9) * f["max_step"])
-    h = f.choose(last, remaining, h)
-    return h, f.choose(last, f["t_end"], t + h)
-
-
-def grown_error(f: Stepper, error: Value) -> Value:
-    """E^α, from which both the next step and a repeated one are found; see StepControl."""
-    assert f.tableau.control is not None
-    return f.power(error, f.tableau.control.exponent)
-
-
-def shorter_step(f: Stepper, h: Value, error: Value, grown: Value) -> Value:
-    """The step to try instead of one whose error is too large."""
-    control = f.tableau.control
-    assert control is not None
-    factor = f.least(grown / control.safety, 1.0 / control.least)
-    # Not a number, or beyond all bounds: the estimate does not give how far to go back.
-    return f.choose(error < inf, h / factor, 0.1 * h)
-
-
-def next_step(f: Stepper, h: Value, grown: Value) -> Value:
-    """The step after one that was accepted."""
-    control = f.tableau.control
-    assert control is not None
-    factor = grown / control.safety
-    if control.beta:
-        factor = factor / f.power(f["error_old"], control.beta)
-    proposal = h / f.most(1.0 / control.most, f.least(1.0 / control.least, factor))
-    proposal = f.choose(f["after_rejection"].equals(1), f.least(proposal, h), proposal)
-    return f.least(proposal, f["max_step"])
-
-
-def first_step(f: Stepper) -> Value:
-    """The first step, from the sizes of y, of k₀ = f(t, y) and of a difference of f (HNW II.4)."""
-    order = f.tableau.order
-    t, state, stage, atol, rtol = f["t"], f.vector("state"), f.vector("stage"), f.vector("atol"), f["rtol"]
-    k0, k1 = f.vector("k0"), f.vector("k1")
-
-    def size(entry: Span, less: Span | None = None) -> Value:
-        def square(m: Value) -> Value:
-            value = entry[m] - less[m] if less else entry[m]
-            ratio = value / tolerated(f, atol[m], rtol * f.magnitude(state[m]))
-            return ratio * ratio
-
-        return f.root(f.mean(f.total_of_states(square)))
-
-    size_y, size_f = size(state), size(k0)
-    tiny = (size_y < 1e-5) | (size_f < 1e-5)
-    guess = f.choose(tiny, 1e-6, 0.01 * size_y / f.choose(tiny, 1.0, size_f))
-    # A state of the size of rounding, as after a contact that opens, must not lead to a step lost in t.
-    guess = f.most(guess, 1024.0 * EPSILON * f.magnitude(t))
-    guess = f.least(f.least(guess, f["max_step"]), f["t_end"] - t)
-    combine(f, state, guess, (1.0,), stage)
-    f.derivatives(t + guess, stage, k1)
-    largest = f.most(size(k1, less=k0) / guess, size_f)
-    flat = largest <= 1e-15
-    other = f.power(0.01 / f.choose(flat, 1.0, largest), 1.0 / order)
-    other = f.choose(flat, f.most(1e-6, 1e-3 * guess), other)
-    return f.least(f.least(other, 100.0 * guess), f["max_step"])
+    return f.total_of_states(square)
 
 
 def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Span, work: Span) -> None:

@@ -105,10 +105,6 @@ class LoopFunction(RecordFunction, Stepper):
             else super().total_of_states(term)
         )
 
-    def mean(self, total: Value) -> Value:
-        known = not (self.shape.changes or self.shape.general)
-        return super().mean(total) if known else total / self.most(self["used"].to_real(), 1.0)
-
     def vector(self, name: str) -> Span:
         if not self.shape.general:
             offset = self.whole(self.program.offsets[name])

@@ -272,7 +272,7 @@ class LoopShape:
         found = dict.fromkeys(("state", "trial", "stage"), "states")
         found |= {f"k{i}": "states" for i in range(self.derivative_vectors)}
         if self.adaptive:
-            found |= dict.fromkeys(("atol", "ratio", "ratio_low"), "states")
+            found |= dict.fromkeys(("atol", "tolerated", "ratio", "ratio_low"), "states")
         if self.dense:
             found |= dict.fromkeys(("base", "end", "point"), "states")
             found |= {f"F{i}": "states" for i in range(self.dense_vectors)}

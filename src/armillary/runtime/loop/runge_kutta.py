@@ -1,13 +1,14 @@
-"""The parts of the solver from formulas.py, which lanes use too: stages, error, first step, dense output.
+"""The parts of the solver from formulas.py, which lanes use too: stages, error estimates, sums over states.
 
-In these, sums over the states are in the order of the lanes.
+These are in the order of the lanes.
 """
 
 from __future__ import annotations
 
-from armillary.llvm.building.assembly import REAL
+from armillary.llvm.building.assembly import ADDRESS, REAL
+from armillary.llvm.building.builder import Span
 from armillary.runtime.loop.configurations import emit_install
-from armillary.runtime.loop.formulas import error_norm, first_step, stages
+from armillary.runtime.loop.formulas import error_ratios, squares, stages
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant.projected import emit_begin, emit_projection
 from armillary.runtime.loop.redundant.staggered import emit_staggered
@@ -25,7 +26,7 @@ def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
     staggered = shape.scheme is not None and shape.scheme.kind == "staggered"
     found["stages"] = emit_staggered(program) if staggered else _emit_stages(program)
     if shape.adaptive:
-        found |= {"error_norm": _emit_error_norm(program), "first_step": _emit_first_step(program)}
+        found |= {"error_ratios": _emit_error_ratios(program), "squares": _emit_squares(program)}
     if shape.changes:
         found["install"] = emit_install(program)
     return found
@@ -38,20 +39,16 @@ def _emit_stages(program: LoopModule) -> LoopFunction:
     return f
 
 
-def _emit_error_norm(program: LoopModule) -> LoopFunction:
-    f = program.function("error_norm", REAL, (REAL,))
-    f.give(error_norm(f, f.argument(2)))
+def _emit_error_ratios(program: LoopModule) -> LoopFunction:
+    f = program.function("error_ratios", arguments=(REAL,))
+    error_ratios(f, f.argument(2))
+    f.give()
     return f
 
 
-def _emit_first_step(program: LoopModule) -> LoopFunction:
-    """The first step of a run, where none was given."""
-    f = program.function("first_step", rare=True)
-    f["h"] = first_step(f)
-    f["error_old"] = 1e-4
-    f["after_rejection"] = 0
-    f["choose_step"] = 0
-    f.give()
+def _emit_squares(program: LoopModule) -> LoopFunction:
+    f = program.function("squares", REAL, (ADDRESS,))
+    f.give(squares(f, Span(f, f.argument(2).raw)))
     return f
 
 

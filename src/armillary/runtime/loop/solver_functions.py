@@ -23,7 +23,7 @@ _RARE = (
     *("has_locks", "with_locks", "strike", "set_speeds", "adjust_others", "change_others", "suitable"),
     *("has_choice", "with_choice"),
     *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
-    *("locate", "land", "cut", "record", "first_place", "end_at_small_step"),
+    *("locate", "land", "cut", "record", "first_place", "end_at_small_step", "first_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
     *("plan_passage", "rank_falls", "least_singular_value", "measure_lengths", "read_rows", "turn_rows"),
     *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place", "end_at_change"),

@@ -8,7 +8,7 @@ the next step.
 
 from __future__ import annotations
 
-from armillary.runtime.loop.formulas import EPSILON
+from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 
 ROUNDINGS = 4.0  # δ, in units of the last place of the time
 

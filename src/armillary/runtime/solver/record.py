@@ -53,7 +53,8 @@ class RunRecord:
         rtol: real
         atol: real
         error_old: real
-        ratio: States
+        tolerated: States  # the error of each state that is tolerated
+        ratio: States  # the error estimate
         ratio_low: States  # of methods with two error estimates
         rejected: count
         choose_step: truth

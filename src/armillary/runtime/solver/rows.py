@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
+from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
 from armillary.runtime.solver.changes import choose_start
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.language.language import *
@@ -56,7 +57,7 @@ def start_run(run: RunRecord) -> None:
         set_control(run)
         run.rejected = 0
         run.h = min(run.step, run.max_step)
-        run.error_old = 1e-4
+        run.error_old = LEAST_ERROR
         run.choose_step = not (run.step > 0.0)
         run.after_rejection = False
     if CONFIGURATIONS:

@@ -1,12 +1,8 @@
-"""Steps of exported runs, in the small language of language.py: of fixed size, or under error control.
-
-In the process, the formulas of runtime/loop/formulas.py take the place of those with sums over the states.
-"""
+"""Steps in the small language of language.py: of fixed size, or under error control."""
 
 from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
-from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
@@ -22,6 +18,14 @@ from armillary.runtime.solver.singularities.masses import (
     speeds_jumped,
 )
 from armillary.runtime.solver.singularities.passages import continue_across, cross, find_events
+from armillary.runtime.solver.step_control import (
+    choose_next,
+    error_norm,
+    first_step,
+    is_too_short,
+    reaches,
+    try_shorter,
+)
 
 
 def pass_jumps(run: RunRecord, reached: real) -> None:
@@ -133,35 +137,6 @@ def fixed_step(run: RunRecord) -> None:
             run.phase = READY
 
 
-def error_norm(run: RunRecord, h: real) -> real:
-    """Root mean square of the error over what is tolerated; not a number for a trial that is not finite."""
-    error_ratios(run, h)
-    total: real = 0.0
-    low: real = 0.0
-    pair: truth = has_two_errors(run)
-    for i in range(N_STATES):
-        scale: real = run.atol + run.rtol * max(abs(run.state[i]), abs(run.trial[i]))
-        scale = max(scale, LEAST_TOLERATED)  # where a state is exactly zero and atol is
-        run.ratio[i] = run.ratio[i] / scale
-        total = total + run.ratio[i] * run.ratio[i]
-        if pair:
-            run.ratio_low[i] = run.ratio_low[i] / scale
-            low = low + run.ratio_low[i] * run.ratio_low[i]
-    states: real = float(N_STATES)
-    if CONFIGURATIONS:
-        states = float(run.used)
-    mean: real = total / states
-    if pair:
-        both: real = total + 0.01 * low
-        if not differs(both, 0.0):
-            both = 1.0
-        mean = total * total / (both * states)
-    norm: real = sqrt(mean)
-    if not is_finite(run.trial):
-        norm = NAN
-    return norm
-
-
 def end_at_small_step(run: RunRecord) -> None:
     """The end of a run whose step has become too small, and the state or the mass to blame."""
     if MASSES:
@@ -179,8 +154,8 @@ def end_at_small_step(run: RunRecord) -> None:
         return
     largest: real = -1.0
     for i in range(N_STATES):
-        if abs(run.ratio[i]) > largest:
-            largest = abs(run.ratio[i])
+        if abs(run.ratio[i]) > largest * run.tolerated[i]:
+            largest = abs(run.ratio[i]) / run.tolerated[i]
             run.failed = i
     run.status = TOO_SMALL
 
@@ -191,17 +166,16 @@ def adaptive_step(run: RunRecord) -> None:
         cross(run)
         return
     h: real = run.h
-    if not (h > 16.0 * EPSILON * abs(run.t)):
+    if is_too_short(run, h):
         end_at_small_step(run)
         return
-    # A remainder little longer than the step is taken with it, so that no sliver is left.
     t_new: real = run.t + h
-    if run.t_end - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step):
+    if reaches(run, h, run.t_end):
         h = run.t_end - run.t
         t_new = run.t_end
     t_last: real = t_new
     if JUMPS:
-        met: truth = run.stop - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step)
+        met: truth = reaches(run, h, run.stop)
         if met:
             h = before_jump(run, run.stop)
             t_last = run.t + h
@@ -216,57 +190,14 @@ def adaptive_step(run: RunRecord) -> None:
     grown: real = power(error, run.exponent)
     if not (error <= 1.0):
         run.rejected = run.rejected + 1
-        run.after_rejection = True
-        run.h = 0.1 * h
-        if error < INFINITY:
-            run.h = h / min(grown / run.safety, 1.0 / run.least)
+        try_shorter(run, h, error, grown)
         return
-    factor: real = grown / run.safety / power(run.error_old, run.beta)
-    proposal: real = h / max(1.0 / run.most, min(1.0 / run.least, factor))
-    if run.after_rejection:
-        proposal = min(proposal, h)
-    proposal = min(proposal, run.max_step)
+    if JUMPS:
+        wanted: real = run.h
+    choose_next(run, h, error, grown)
     if JUMPS and met:  # a step that a jump shortened shows nothing of the steps after it
-        proposal = max(proposal, run.h)
-    run.h = proposal
-    run.error_old = max(error, 1e-4)
-    run.after_rejection = False
+        run.h = max(run.h, wanted)
     accept_step(run, t_new, h, t_last)
-
-
-def scaled_size(run: RunRecord, values: States) -> real:
-    """The root mean square of some values over what is tolerated."""
-    total: real = 0.0
-    for i in range(N_STATES):
-        ratio: real = values[i] / max(run.atol + run.rtol * abs(run.state[i]), LEAST_TOLERATED)
-        total = total + ratio * ratio
-    states: real = float(N_STATES)
-    if CONFIGURATIONS:
-        states = float(run.used)
-    return sqrt(total / states)
-
-
-def first_step(run: RunRecord) -> None:
-    """The first step, from the sizes of y, of f and of a difference of f (HNW I, II.4)."""
-    size_y: real = scaled_size(run, run.state)
-    size_f: real = scaled_size(run, run.k0)
-    guess: real = 1e-6
-    if size_y >= 1e-5 and size_f >= 1e-5:
-        guess = 0.01 * size_y / size_f
-    # A state of the size of rounding must not lead to a step lost in t, as in runtime/loop/formulas.py.
-    guess = max(guess, 1024.0 * EPSILON * abs(run.t))
-    guess = min(min(guess, run.max_step), run.t_end - run.t)
-    run.stage = run.state + guess * run.k0
-    run.k_end = derivatives(run.t + guess, run.stage)
-    run.stage = run.k_end - run.k0
-    largest: real = max(scaled_size(run, run.stage) / guess, size_f)
-    other: real = max(1e-6, 1e-3 * guess)
-    if not (largest <= 1e-15):
-        other = power(0.01 / largest, 1.0 / run.order)
-    run.h = min(min(other, 100.0 * guess), run.max_step)
-    run.error_old = 1e-4
-    run.after_rejection = False
-    run.choose_step = False
 
 
 def settle(run: RunRecord) -> None:
@@ -313,6 +244,7 @@ def settle(run: RunRecord) -> None:
         mark_returning(run)
     if ADAPTIVE and run.choose_step and adaptive(run):
         first_step(run)
+        run.choose_step = False
     if CONFIGURATIONS and ADAPTIVE and run.look > run.t:
         run.h = min(run.h, run.look - run.t)
     if PASSING and ADAPTIVE:

@@ -1,9 +1,8 @@
 """Adaptive steps of many runs at once: every lane has a time, a step and an error of its own.
 
 All lanes try a step together, each its own; those whose error is too large stay where they are and try a
-smaller one next. A lane whose run has ended takes the next run, so that none waits for its neighbours. Values
-inside a step come from the method's dense output, as in single runs (steps.py and dense.py
-of runtime/loop).
+smaller one next: steps are chosen as in single runs (control.py). A lane whose run has ended takes the
+next run, so that none waits for its neighbours. Values inside a step come from the method's dense output.
 
 A run that does not advance in its first steps is left to a single run, which finds the reason.
 
@@ -16,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from armillary.ensembles.engines.engine import LEFT_OVER
+from armillary.ensembles.engines.lanes.control import LaneControl
 from armillary.ensembles.engines.lanes.frame import LaneFrame, lengths
 from armillary.ensembles.plan import (
     DIVERGED,
@@ -27,20 +27,9 @@ from armillary.ensembles.plan import (
     Plan,
 )
 from armillary.llvm.building.builder import Local, Operand, Value
-from armillary.runtime.loop.formulas import (
-    EPSILON,
-    dense_coefficients,
-    dense_state,
-    error_norm,
-    first_step,
-    grown_error,
-    last_step,
-    next_step,
-    not_finite,
-    shorter_step,
-    stages,
-)
+from armillary.runtime.loop.formulas import dense_coefficients, dense_state, not_finite, stages
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
+from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -60,7 +49,7 @@ def rooms_of(plan: Plan) -> dict[str, int]:
     assert tableau is not None
     states = rooms["state"]
     derivatives = tableau.stages + 1 + len(tableau.extra_c)
-    names = ["trial", "base", "point", "atol", "ratio", "ratio_low"]
+    names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
     names += [f"k{j}" for j in range(derivatives)] + [f"F{i}" for i in range(3 + len(tableau.dense))]
     return rooms | dict.fromkeys(names, states) | {"shown": rooms["slots"]} | dict.fromkeys(LANE, 1)
 
@@ -78,6 +67,7 @@ class AdaptiveSteps(LaneFrame):
         super().__init__(plan, lanes, rooms or rooms_of(plan), WHOLES, addresses)
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
+        self.control = LaneControl(self)
         self.next = Local(self, self.whole(0))
         self.prepared = Local(self, self.whole(0))
         self["own"], self["done"] = -1.0, 1.0
@@ -98,13 +88,6 @@ class AdaptiveSteps(LaneFrame):
     def __getitem__(self, name: str) -> Value:
         """A number of each lane, or one for all."""
         return self.setting[name] if name in SETTINGS else self.vector(name)[0]
-
-    def __setitem__(self, name: str, value: Operand) -> None:
-        self.vector(name)[0] = value
-
-    def put(self, where: Value, name: str, value: Operand) -> None:
-        """A number of each lane renewed where a condition holds."""
-        self[name] = self.choose(where, value, self[name])
 
     # ------------------------------------------------------------ which run is where
 
@@ -151,7 +134,7 @@ class AdaptiveSteps(LaneFrame):
             "h": step,
             "h_taken": 1.0,
         }
-        fresh |= {"error": 0.0, "error_old": 1e-4, "after_rejection": 0.0, "tried": 0.0, "filled": 0.0}
+        fresh |= {"error": 0.0, "error_old": LEAST_ERROR, "after_rejection": 0.0, "tried": 0.0, "filled": 0.0}
         for name, value in fresh.items():
             self.lanes_of(name)[lane] = value
         self.next_row(lane, self.whole(0))
@@ -170,7 +153,7 @@ class AdaptiveSteps(LaneFrame):
         self.blend(self.states, fresh, "trial", "k0")
         wrong = fresh & not_finite(self, self.vector("state"), self.vector("k0"))
         with self.when(self["step"].equals(0.0)):
-            self.put(fresh, "h", first_step(self))
+            self.control("first_step", where=fresh)
         self["restart"] = 0.0
         self.rows(fresh & ~wrong)
         self.end(wrong, DIVERGED)
@@ -186,28 +169,28 @@ class AdaptiveSteps(LaneFrame):
         """A step of every lane, of its own size; accepted if its error norm is at most one."""
         tableau, t, h = self.tableau, self["t"], self["h"]
         active = (self["own"] >= 0.0) & self["done"].equals(0.0)
-        tiny = active & ~(h > 16.0 * EPSILON * self.magnitude(t))
+        tiny = active & self.control("is_too_short", h)
         strange = ~(self["error"] < inf)
         self.end(tiny & strange, DIVERGED)
         self.end(tiny & ~strange, TOO_SMALL)
         moving = active & ~tiny
-        h, t_new = last_step(self, t, h)
+        last = self.control("reaches", h, self["t_end"])
+        h = self.choose(last, self["t_end"] - t, h)
+        t_new = self.choose(last, self["t_end"], t + h)
         stages(self, t, h)
         if tableau.end_enters_error:
             self.derivatives(t_new, self.vector("trial"), self.vector(f"k{tableau.stages}"))
-        error = error_norm(self, h)
+        error = self.control("error_norm", h)
         self.find_point(moving & (error <= 1.0), t_new)
         moving = moving & ~self.leaving(moving & (error <= 1.0), t_new, h)
         self.put(moving, "error", error)
         self.put(moving, "tried", self["tried"] + 1.0)
         good = moving & (error <= 1.0)
         bad = moving & ~(error <= 1.0)
-        grown = grown_error(self, error)
-        following = next_step(self, h, grown)
-        self.put(bad, "h", shorter_step(self, h, error, grown))
-        self.put(good, "h", following)
-        self.put(good, "error_old", self.most(error, 1e-4))
-        self["after_rejection"] = self.choose(good, 0.0, self.choose(bad, 1.0, self["after_rejection"]))
+        assert tableau.control is not None
+        grown = self.power(error, tableau.control.exponent)
+        self.control("try_shorter", h, error, grown, where=bad)
+        self.control("choose_next", h, error, grown, where=good)
         with self.when(self.any(good)):
             self.accept(good, t_new, h)
         going = active & self["done"].equals(0.0)

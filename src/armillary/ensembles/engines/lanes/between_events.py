@@ -12,8 +12,8 @@ from armillary.ensembles.engines.lanes.adaptive import ADDRESSES, AdaptiveSteps,
 from armillary.ensembles.plan import FINISHED, Plan
 from armillary.llvm.building.assembly import REAL, WHOLE, Raw
 from armillary.llvm.building.builder import Local, Operand, Value
-from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Reason
+from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 
 # Of each run: the part of its room that a lane has too, and what a lane changes of that.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")

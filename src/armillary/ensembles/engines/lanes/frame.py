@@ -122,7 +122,14 @@ class LaneFrame(Stepper):
         """The outputs shown to the metrics."""
         self.generated("update_metrics", t, "out", slots)
 
-    # ------------------------------------------------------------ vectors
+    # ------------------------------------------------------------ numbers and vectors
+
+    def __setitem__(self, name: str, value: Operand) -> None:
+        self.vector(name)[0] = value
+
+    def put(self, where: Value, name: str, value: Operand) -> None:
+        """A number of each lane renewed where a condition holds."""
+        self[name] = self.choose(where, value, self[name])
 
     def blend(self, count: int, where: Value, source: str, target: str) -> None:
         """The source in lanes where a condition holds."""

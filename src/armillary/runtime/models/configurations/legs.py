@@ -26,8 +26,8 @@ from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.records import Outlook, RunChanges
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.thresholds.change_thresholds import AROUND, MIDDLE, SOON
+from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 from armillary.runtime.models.configurations.configurations import (
     Configurations,
     changes_configuration,

@@ -13,11 +13,11 @@ from math import inf, nan
 from typing import Any, cast
 
 from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
-from armillary.llvm.building.builder import Local, Operand, Repeat, Span, Value
+from armillary.llvm.building.builder import Code, Local, Operand, Repeat, Span, Value
 from armillary.llvm.building.records import RecordModule
 from armillary.runtime.loop.configurations import Table
-from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.loop.functions import LoopFunction
+from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 from armillary.runtime.solver.language import language
 from armillary.runtime.solver.language.translator import (
     MODEL,
@@ -53,12 +53,12 @@ class SolverCode:
     of a size of the loop; ``known`` fields of the run that are constants; ``places`` vectors that have other
     names in the workspace; ``tables`` give entries of constant vectors; ``model`` calls the sections of the
     program; ``given`` are functions that the loop has made in another way, ``rare`` those that are not worth
-    much of LLVM's time.
+    much of LLVM's time. Without a ``program`` no function is made: statements are written in line.
     """
 
     def __init__(
         self,
-        program: RecordModule,
+        program: RecordModule | None,
         solver: Solver,
         *,
         sizes: Mapping[str, int | str],
@@ -72,46 +72,51 @@ class SolverCode:
         self.program, self.solver, self.sizes, self.known = program, solver, sizes, known
         self.places, self.tables, self.model, self.rare = places, tables, model, rare
         self.kinds = {f.name: f.type for f in solver.fields}
+        self.kinds["atol"] = "States"  # in the process each state has its own
         self.made: dict[str, Frame] = dict(given)
 
     def function(self, name: str) -> Frame:
         """The function of this name."""
         if name not in self.made:
-            self.made[name] = _Body(self, self.solver.functions[name]).frame
+            self.made[name] = self._write(self.solver.functions[name])
         return self.made[name]
 
-
-class _Body:
-    """One function under construction."""
-
-    def __init__(self, code: SolverCode, function: SolverFunction) -> None:
-        self.code = code
+    def _write(self, function: SolverFunction) -> Frame:
+        assert self.program is not None
         arguments = tuple(_TYPES.get(kind, ADDRESS) for kind in function.arguments.values())
         result = _TYPES[function.result] if function.result else NOTHING
         # What is called is made before, for a function's text is written as a whole.
         for node in (n for statement in function.body for n in ast.walk(statement)):
-            if isinstance(node, ast.Call) and called(node) in code.solver.functions:
-                code.function(called(node))
-        rare = function.name in code.rare
-        # The functions of another record than a run's have no vectors over states.
-        self.frame = f = cast(
-            "LoopFunction", code.program.function(function.name, result, arguments, rare=rare)
-        )
+            if isinstance(node, ast.Call) and called(node) in self.solver.functions:
+                self.function(called(node))
+        f = self.program.function(function.name, result, arguments, rare=function.name in self.rare)
         if function.name in _INLINED:
             f.function.attributes.append("alwaysinline")
+        given = [f.argument(place) for place in range(2, 2 + len(arguments))]
+        Statements(self, function, f, given).statements(function.body)
+        if not f.builder.block.ended:
+            f.give() if result == NOTHING else f.builder.unreachable()
+        return f
+
+
+class Statements:
+    """The statements of one function, with its arguments."""
+
+    def __init__(
+        self, code: SolverCode, function: SolverFunction, frame: Code, arguments: Sequence[Value]
+    ) -> None:
+        self.code, self.function = code, function
+        self.frame = f = cast("LoopFunction", frame)  # others have no vectors over states
         self.locals: dict[str, Local] = {}
         self.vectors: dict[str, Span] = {}
         self.kinds = {**function.locals, **function.arguments}
-        for place, (name, kind) in enumerate(function.arguments.items(), 2):
+        for (name, kind), value in zip(function.arguments.items(), arguments, strict=True):
             if kind in VECTORS:
-                self.vectors[name] = Span(f, f.function.args[place])
+                self.vectors[name] = Span(f, value.raw)
             else:
-                self.locals[name] = Local(f, f.argument(place))
+                self.locals[name] = Local(f, value)
         self.loops: list[tuple[Block, Block]] = []  # where `continue` and `break` lead
         self.element: Value | None = None
-        self.statements(function.body)
-        if not f.builder.block.ended:
-            f.give() if result == NOTHING else f.builder.unreachable()
 
     # ---------------------------------------------------------------- statements
 
@@ -185,10 +190,13 @@ class _Body:
         kind = _TYPES[self.kinds[name]]
         found = self.value(value)
         if name in self.locals:
-            self.locals[name].set(found)
+            self.put(name, found)
         else:
             assert found.raw.type == kind, (name, found.raw)
             self.locals[name] = Local(self.frame, found)
+
+    def put(self, local: str, value: Value) -> None:
+        self.locals[local].set(value)
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -206,7 +214,7 @@ class _Body:
             case ast.Subscript(value=ast.Attribute(attr=field), slice=index):
                 self.part(field)[self.whole(index)] = self.as_real(self.value(value))
             case ast.Name(id=local):
-                self.locals[local].set(self.value(value))
+                self.put(local, self.value(value))
 
     def each(self, field: str, value: ast.expr) -> None:
         """An assignment element by element."""
@@ -231,13 +239,12 @@ class _Body:
         self.frame[field] = value
 
     def call(self, call: ast.Call) -> Value:
-        given = [a for a in call.args if not (isinstance(a, ast.Name) and a.id == "run")]
-        function = self.code.function(called(call))
-        values: list[Value] = []
-        for a in given:
-            found = self.argument(a)
-            values.append(Value(self.frame, found.address) if isinstance(found, Span) else found)
-        return self.frame.internal(function, *values)
+        return self.frame.internal(self.code.function(called(call)), *self.given(call))
+
+    def given(self, call: ast.Call) -> list[Value]:
+        """Arguments without the run; vectors as their addresses."""
+        found = [self.argument(a) for a in call.args if not (isinstance(a, ast.Name) and a.id == "run")]
+        return [Value(self.frame, a.address) if isinstance(a, Span) else a for a in found]
 
     # ---------------------------------------------------------------- expressions
 

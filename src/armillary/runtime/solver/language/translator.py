@@ -23,9 +23,13 @@ from armillary.mechanics.constraints.closing import closing_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import layout
-from armillary.runtime.loop.formulas import LEAST_TOLERATED
 from armillary.runtime.loop.stops import ROUNDINGS
-from armillary.runtime.loop.thresholds import change_thresholds, event_thresholds, mass_thresholds
+from armillary.runtime.loop.thresholds import (
+    change_thresholds,
+    event_thresholds,
+    mass_thresholds,
+    step_thresholds,
+)
 from armillary.runtime.solver.language import language
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
@@ -48,7 +52,7 @@ _RUN = (
     "record.py",
     *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
     *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
-    *("steps.py", "clock.py", "rows.py"),
+    *("step_control.py", "steps.py", "clock.py", "rows.py"),
 )
 _LOOPS = (
     "assembly/assembly_record.py",
@@ -57,13 +61,11 @@ _LOOPS = (
 )
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
-    "EPSILON": 2.0**-52,
     "SNAP": layout.SNAP,
     "ROUNDINGS": ROUNDINGS,
     "APART": APART,
-    "LEAST_TOLERATED": LEAST_TOLERATED,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
-for thresholds in (mass_thresholds, change_thresholds, partition, closing_thresholds):
+for thresholds in (step_thresholds, mass_thresholds, change_thresholds, partition, closing_thresholds):
     CONSTANTS |= {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }

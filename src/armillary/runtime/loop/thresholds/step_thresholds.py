@@ -1,0 +1,7 @@
+"""Numbers of the control of steps, shared by all that choose steps; see runtime/solver/step_control.py."""
+
+from __future__ import annotations
+
+EPSILON = 2.0**-52
+LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
+LEAST_ERROR = 1e-4  # of a step, as far as the next one is concerned: a smaller one has no part in its length

@@ -1,0 +1,113 @@
+"""The control of steps by an error estimate, in the small language of language.py.
+
+Runs in the process, lanes of many runs and exported programs all have these functions. The lanes of
+ensembles/engines compute both sides of a choice, so what they take from here has one return, at its end, and
+no vector is assigned in a choice. The process and the lanes have `error_ratios` and `squares` from
+runtime/loop/formulas.py: there a sum over the states is four sums of every fourth term.
+
+Source: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.4 and II.10; for the
+next step see StepControl in runtime/loop/tableau.py.
+"""
+
+from __future__ import annotations
+
+from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR, LEAST_TOLERATED
+from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.record import RunRecord
+
+
+def tolerate(run: RunRecord) -> None:
+    """The error that is tolerated of each state in a step: atol + rtol max(|y|, |y1|)."""
+    # The last term is lost in rounding but where a state and its absolute tolerance are zero.
+    run.tolerated = run.atol + run.rtol * max(abs(run.state), abs(run.trial)) + LEAST_TOLERATED
+
+
+def squares(run: RunRecord, values: States) -> real:
+    """The sum of the squares of some values over what is tolerated."""
+    total: real = 0.0
+    for i in range(N_STATES):
+        ratio: real = values[i] / run.tolerated[i]
+        total = total + ratio * ratio
+    return total
+
+
+def root_mean(run: RunRecord, total: real) -> real:
+    """The root of the mean over the states of a sum; not a number for a trial that is not finite."""
+    states: real = float(N_STATES)
+    if CONFIGURATIONS:
+        states = float(run.used)
+    found: real = sqrt(total / max(states, 1.0))
+    if not is_finite(run.trial):
+        found = NAN
+    return found
+
+
+def error_norm(run: RunRecord, h: real) -> real:
+    """The root mean square of the error over what is tolerated; of the two estimates of dop853 that of
+    e5^2 / sqrt(e5^2 + 0.01 e3^2).
+    """
+    error_ratios(run, h)
+    tolerate(run)
+    total: real = squares(run, run.ratio)
+    if has_two_errors(run):
+        both: real = total + 0.01 * squares(run, run.ratio_low)
+        if not differs(both, 0.0):
+            both = 1.0
+        total = total * total / both
+    return root_mean(run, total)
+
+
+def first_step(run: RunRecord) -> None:
+    """The first step, from the sizes of y, of f and of a difference of f."""
+    run.trial = run.state
+    tolerate(run)
+    size_y: real = root_mean(run, squares(run, run.state))
+    size_f: real = root_mean(run, squares(run, run.k0))
+    guess: real = 1e-6
+    if size_y >= 1e-5 and size_f >= 1e-5:
+        guess = 0.01 * size_y / size_f
+    # A state of the size of rounding, as after a contact that opens, must not lead to a step lost in t.
+    guess = max(guess, 1024.0 * EPSILON * abs(run.t))
+    guess = min(min(guess, run.max_step), run.t_end - run.t)
+    run.stage = run.state + guess * run.k0
+    run.k_end = derivatives(run.t + guess, run.stage)
+    run.stage = run.k_end - run.k0
+    largest: real = max(root_mean(run, squares(run, run.stage)) / guess, size_f)
+    other: real = max(1e-6, 1e-3 * guess)
+    if not (largest <= 1e-15):
+        other = power(0.01 / largest, 1.0 / run.order)
+    run.h = min(min(other, 100.0 * guess), run.max_step)
+    run.error_old = LEAST_ERROR
+    run.after_rejection = False
+
+
+def is_too_short(run: RunRecord, h: real) -> truth:
+    """Whether a step is lost in the time."""
+    return not (h > 16.0 * EPSILON * abs(run.t))
+
+
+def reaches(run: RunRecord, h: real, target: real) -> truth:
+    """Whether the step ends at a time where h is wanted: a remainder little longer than h is taken with it,
+    so that no sliver is left; the longest step may be exceeded only by what rounding adds up to.
+    """
+    return target - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step)
+
+
+def try_shorter(run: RunRecord, h: real, error: real, grown: real) -> None:
+    """The step to try instead of h, whose error is too large; `grown` is a power of the error."""
+    # Not a number, or beyond all bounds: the estimate does not give how far to go back.
+    run.h = 0.1 * h
+    if error < INFINITY:
+        run.h = h / min(grown / run.safety, 1.0 / run.least)
+    run.after_rejection = True
+
+
+def choose_next(run: RunRecord, h: real, error: real, grown: real) -> None:
+    """The step after one of length h that was accepted."""
+    factor: real = grown / run.safety / power(run.error_old, run.beta)
+    proposal: real = h / max(1.0 / run.most, min(1.0 / run.least, factor))
+    if run.after_rejection:
+        proposal = min(proposal, h)
+    run.h = min(proposal, run.max_step)
+    run.error_old = max(error, LEAST_ERROR)
+    run.after_rejection = False
