@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from armillary.algebra.expression import Expr
@@ -35,8 +35,22 @@ _RESERVED = (
 )
 
 
-# How far loops are closed after each step, and the part of a size within which they are closed at a start.
-CLOSING = {"attempts": "10", "closed": "1e-9", "part": "sizeof(double) == 4 ? 1e-3 : 1e-6"}
+# A correction of loops, in terms of a coordinate's size, after which no further one is needed, for its square
+# is left; and one, in parts of a coordinate and its size, with which the loops of a start are closed.
+CLOSED = {"single": 3e-4, "double": 1e-9}
+CLOSED_START = {"single": 1e-3, "double": 1e-6}
+
+
+def closing(precision: str, attempts: int = 10) -> dict[str, str]:
+    """How far loops are closed after each step, by so many of Newton's steps at most; of code "either" for
+    single or for double precision its type decides.
+    """
+
+    def number(values: Mapping[str, float]) -> str:
+        either = f"(sizeof(double) == 4 ? {values['single']!r} : {values['double']!r})"
+        return either if precision == "either" else repr(values[precision])
+
+    return {"attempts": str(attempts), "closed": number(CLOSED), "part": number(CLOSED_START)}
 
 
 class CModel:
@@ -87,7 +101,7 @@ class CModel:
                 f"{self.stem}{part}.o"
                 for part in ("_changes", *(other.prefix for other in self.source.others))
             ),
-            **CLOSING,
+            **closing(self.precision),
         }
 
     @property

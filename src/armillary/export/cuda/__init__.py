@@ -13,7 +13,7 @@ from pathlib import Path
 
 from armillary.export.c.assembly import PlainPrinter, assembly_code
 from armillary.export.c.configurations import changing_functions, configurations
-from armillary.export.c.model import CModel, roadmap
+from armillary.export.c.model import CModel, closing, roadmap
 from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
@@ -85,7 +85,7 @@ class CudaModel(CModel):
         own = {name: str(max(1, count)) for name, count in rooms.items()}
         own["end"] = "OWN_MOTION" if self.source.changing else "STATES"
         own["configuration_count"] = str(1 + len(self.source.others))
-        return super().values | own
+        return super().values | own | closing("either")
 
     @property
     def ends(self) -> tuple[StateDescription, ...]:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
-from armillary.export.c.model import CLOSING, INPUTS, RENEWED, RESULT
+from armillary.export.c.model import INPUTS, RENEWED, RESULT, closing
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.text import Signature, counts, function
 from armillary.export.cuda import on_device
@@ -206,7 +206,7 @@ class SectionWriter:
                 "places": ", ".join(map(str, program.corrected)) or "0",
                 "count": str(len(program.corrected)),
                 "sizes": ", ".join(map(self._size, program.correction_sizes)),
-                **CLOSING,
+                **closing("either"),
             }
             has = {
                 name

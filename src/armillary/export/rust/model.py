@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from armillary.export.c.embedded.model import ATTEMPTS, CLOSED, embedded_features
-from armillary.export.c.model import roadmap
+from armillary.export.c.embedded.model import ATTEMPTS, embedded_features
+from armillary.export.c.model import closing, roadmap
 from armillary.export.c.text import counts
 from armillary.export.rust.printer import RustPrinter, lookup_function
 from armillary.export.rust.solver import size_name
@@ -42,9 +42,7 @@ class RustModel:
             "title": one_line(d.name),
             "version": d.version,
             "real": "f32" if self.precision == "single" else "f64",
-            "attempts": str(ATTEMPTS),
-            "closed": repr(CLOSED[self.precision]),
-            "part": "1e-3" if self.precision == "single" else "1e-6",
+            **closing(self.precision, ATTEMPTS),
         }
 
     def code(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from armillary.export.c.embedded.precision import LIBRARY, in_precision
-from armillary.export.c.model import CModel
+from armillary.export.c.model import CModel, closing
 from armillary.export.c.printer import CPrinter
 from armillary.export.text.features import features
 from armillary.export.text.files.template import fill, template
@@ -15,8 +15,6 @@ from armillary.export.text.source import Sections, Source
 # Newton's steps towards closed loops after a step of time: a correction above a tenth is refused, and the
 # square of the square of the square of a tenth is below rounding.
 ATTEMPTS = 4
-# A correction, in terms of a coordinate's size, after which no further one is needed: its square is left.
-CLOSED = {"single": 3e-4, "double": 1e-9}
 
 
 def embedded_features(source: Source, precision: str) -> set[str]:
@@ -57,13 +55,12 @@ class EmbeddedModel(CModel):
     @property
     def values(self) -> dict[str, str]:
         own = {f"{kind}_value": f"{self.stem}_{kind}_values[i]" for kind in ("parameter", "state", "memory")}
-        own |= {"attempts": str(ATTEMPTS), "closed": repr(CLOSED[self.precision])}
         names = ("_changes", *(other.prefix for other in self.source.others))
         own["further"] = "".join(f" src/{self.stem}{name}.c" for name in names if self.source.changing)
         own["closing"] = f" src/{self.stem}_assembly.c" if self.source.assembly is not None else ""
         if "reclosing" in self.has:  # steps need it
             own["further"], own["closing"] = own["further"] + own["closing"], ""
-        own |= {"part": "1e-3" if self.precision == "single" else "1e-6", "precision": self.precision}
+        own |= {**closing(self.precision, ATTEMPTS), "precision": self.precision}
         return super().values | own | {"real": "float" if self.precision == "single" else "double"}
 
     def in_precision(self, code: str) -> str:
