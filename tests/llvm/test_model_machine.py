@@ -71,7 +71,9 @@ def test_the_order_is_that_of_the_rules(seed):
     cases = ((size, size, True), (6, size, True), (6, 16, True), (size, 16, False), (6, size, False))
     for limits in [*[(*case, NO_EXCESS) for case in cases], (6, size, False, -30)]:
         order, longest, spare = _order_by_the_rules(operands, latency, held, late, *limits)
-        machine = ModelMachine(operands, latency, held, late)
+        given = [[-1, *own] for own in operands]  # one operand of each is no other's value
+        flat, counts = [a for own in given for a in own], [len(own) for own in given]
+        machine = ModelMachine(flat, counts, latency, held, late)
         assert machine.longest_chain == longest and machine.spare == spare
         assert machine.order(*limits) == order
         found.add(tuple(order))
@@ -79,5 +81,5 @@ def test_the_order_is_that_of_the_rules(seed):
 
 
 def test_no_operations_have_no_order():
-    machine = ModelMachine([], [], [])
+    machine = ModelMachine([], [], [], [])
     assert machine.longest_chain == 0 and machine.order(60, 0, True) == []

@@ -12,9 +12,11 @@ import re
 import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from armillary.algebra.expression import UNIT, Expr
+from armillary.algebra.nodes.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Places, constant_array, real
@@ -381,14 +383,17 @@ def _is_arithmetic(section: ProgramSection, places: Places) -> bool:
     given = {s for s, place in places.items() if isinstance(place, tuple)}
     states = {s for s in given if places[s][0] == "state"}
 
-    def known(node: Expr) -> bool:
-        if node.kind == "call":
-            return node.data in ("min", "max", "abs") or (_grouped_call(node) and node.args[0] in states)
-        return node.kind != "product" or all([2 * n == int(2 * n) for n in node.data[1]])
+    def known(call: Expr) -> bool:
+        return call.data in ("min", "max", "abs") or (_grouped_call(call) and call.args[0] in states)
 
-    symbols = {a for node in section.nodes for a in node.args if a.kind == "symbol"}
-    symbols |= {a for a in map(meant, section.results) if a.kind == "symbol"}
-    return given >= symbols and all(map(known, section.nodes))
+    nodes = section.nodes
+    used = {*chain.from_iterable([node.args for node in nodes]), *map(meant, section.results)}
+    powers = {n.data[1] for n in nodes if n.kind == "product" and n.data is not PRODUCT_OF_TWO}
+    return (
+        given >= {a for a in used if a.kind == "symbol"}
+        and all([known(node) for node in nodes if node.kind == "call"])
+        and all([2 * n == int(2 * n) for exponents in powers for n in exponents])
+    )
 
 
 def plain_angles(section: ProgramSection) -> list[Expr]:
@@ -432,6 +437,8 @@ def cut(section: ProgramSection, size: int, whole: int = 0, *, loading: bool) ->
     arrival = section.arrival
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
     together = fused_packs(section, arrival)
+    if len(pieces) == 1:
+        return Cut(pieces, [[*range(len(section.results))]], packs, arrival, fused, together, {})
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
     crossing = _crossing(pieces, home, packs, fused | {node for pack in together for node in pack.lanes})
     results: list[list[int]] = [[] for _ in pieces]
@@ -452,13 +459,15 @@ def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) ->
     following = {n for pack in section.packs for n in pack.lanes[1:]}
     if section.packs:
         following |= {n for n in rest if n.kind == "let"}
-    sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
-    count = max(1, round(sum(sizes) / (PACKED * size if section.packs else size)))
-    if sum(sizes) <= whole and sum(len(n.args) for n in rest if n not in following) <= OPERANDS:
-        count = 1
-    if count > 1 and loading and sum([_numbers(n) for n in rest if n not in following]) > RICH * sum(sizes):
+    own = [n for n in rest if n not in following] if following else rest
+    total = sum([1 + len(n.args) // 8 for n in own])
+    count = max(1, round(total / (PACKED * size if section.packs else size)))
+    if count == 1 or (total <= whole and sum([len(n.args) for n in own]) <= OPERANDS):
+        return [[*early, *rest]]
+    if loading and sum(map(_numbers, own)) > RICH * total:
         count *= 2
-    share = sum(sizes) / count
+    share = total / count
+    sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
     cut: list[list[Expr]] = [[]]
     filled = 0
     for node, size in zip(rest, sizes, strict=True):
@@ -475,8 +484,6 @@ def _crossing(
     """Work-array places of the values that one piece (``home``: which) computes and a later one uses; packs
     stay together, and ``fused`` products are computed where they are used.
     """
-    if len(pieces) == 1:
-        return {}
     found: dict[Expr, int] = {}
 
     def meet(a: Expr) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import chain, repeat
 from math import inf
 from typing import Any, TypeAlias
 
@@ -216,16 +217,17 @@ def _order(
 ) -> list[Operation]:
     """Operations as the model machine starts them."""
     producer = {operation.name: i for i, operation in enumerate(operations)}
-    before = [[producer[a] for a in o.operands if a in producer] for o in operations]
+    operands = [operation.operands for operation in operations]
 
     def times() -> tuple[list[int], list[tuple[int, int]]]:
-        late = [
-            (i, producer[o.addend]) for i, o in enumerate(operations) if o.addend and o.addend in producer
-        ]
-        return [o.latency for o in operations], late
+        late = [(i, o.addend) for i, o in enumerate(operations) if o.addend]
+        cycles = [o.latency for o in operations]
+        return cycles, [(i, producer[addend]) for i, addend in late if addend in producer]
 
+    before = list(map(producer.get, chain.from_iterable(operands), repeat(-1)))
     latencies, late = times()
-    machine = ModelMachine(before, latencies, [o.held for o in operations], late)
+    held = [operation.held for operation in operations]
+    machine = ModelMachine(before, list(map(len, operands)), latencies, held, late)
     if change is not None:
         change(operations, machine.spare)
         machine.set_times(*times())
@@ -294,14 +296,15 @@ class Registers:
         known = {*self.loads, *[operation.name for operation in order if operation.held]}
         uses = self.uses
         for i in range(len(order) - 1, -1, -1):
-            operands = order[i].operands
-            if not known.issuperset(operands):
-                order[i].operands = operands = [a for a in operands if a in known]
-            for a in operands:
+            for a in order[i].operands:
                 if a in uses:
                     uses[a].append(i)
                 else:
                     uses[a] = [i]
+        unknown = uses.keys() - known
+        for a in unknown:
+            for i in uses.pop(a):
+                order[i].operands = [b for b in order[i].operands if b != a]
         for i, operation in enumerate(order):
             self.step(i, operation)
 

@@ -100,7 +100,8 @@ class _Section:
                 self.products.setdefault(frozenset([name for name, _ in self.given[i]]), i)
         self.cycles = [latency(form) for _, form, _ in lines]
         operands = [[*{self.at[name]: None for name, _ in own if name in self.at}] for own in self.given]
-        self.machine = ModelMachine(operands, self.cycles, [True] * len(lines))
+        flat, counts = [a for own in operands for a in own], list(map(len, operands))
+        self.machine = ModelMachine(flat, counts, self.cycles, [True] * len(lines))
         self.spare, self.ahead = self.machine.spare, self.machine.ahead
 
     def signed(self, name: str) -> Signed:
