@@ -146,18 +146,12 @@ class Expr(DisplayedNode):
         return apply_numpy(function, method, inputs, f"'{short(self)}'")
 
 
-def _node(
-    kind: str, args: tuple[Expr, ...], data: object, dimension: Dimension | None, key: tuple[object, ...]
-) -> Expr:
-    return intern(Expr, kind, args, data, dimension, key)
-
-
 def number(value: float, dimension: Dimension | None = ONE) -> Expr:
     """A number as a node; model data carry their dimension, plain literals are dimensionless."""
     value = whole(value)
     if value == 0:
         dimension = ONE
-    return _node("number", (), value, dimension, ("number", value, dimension))
+    return intern(Expr, "number", (), value, dimension, ("number", value, dimension))
 
 
 def symbol(
@@ -180,7 +174,7 @@ def symbol(
     """
     key = ("symbol", name, role, id(owner), dimension, smallness, units, about, default, undeclared)
     record = Symbol(name, role, owner, units, about, default, smallness, undeclared)
-    return _node("symbol", (), record, dimension, key)
+    return intern(Expr, "symbol", (), record, dimension, key)
 
 
 def _operand(value: object) -> Expr | None:
@@ -221,9 +215,17 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
 
     ``checked`` makes terms of different dimensions an error: for what users add, not what is derived from it.
     """
-    stack = list(pairs)
-    if len(stack) == 2 and (made := sum_of_two(*stack[0], *stack[1])) is not None:
+    terms = list(pairs)
+    if len(terms) == 2 and (made := sum_of_two(*terms[0], *terms[1])) is not None:
         return made
+    return collect_terms(terms, checked=checked)
+
+
+def collect_terms(stack: list[tuple[float, Expr]], *, checked: bool = False) -> Expr:
+    """As ``total``, of terms that ``sum_of_two`` leaves."""
+    if len(stack) == 2 and stack[0][1].kind == stack[1][1].kind == "number" and TRUNCATION.get() is None:
+        (c, a), (d, b) = stack
+        return number(c * a.data + d * b.data, b.dimension if b.data else a.dimension if a.data else ONE)
     constant: float = 0
     collected: dict[Expr, float] = {}
     constant_dimension: Dimension | None = ONE
@@ -576,7 +578,7 @@ def general_power(base: Expr, exponent: Expr) -> Expr:
 def call(function: object, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:
     """A function of arguments as a node, without simplification: use the functions of ``functions.py``."""
     args = tuple([number(a.data) if a.kind == "number" and a.dimension is None else a for a in args])
-    return _node("call", args, function, dimension, ("call", function, args, dimension))
+    return intern(Expr, "call", args, function, dimension, ("call", function, args, dimension))
 
 
 def compare(relation: str, a: object, b: object) -> Expr:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from armillary.algebra.expression import Expr, _node, number
+from armillary.algebra.expression import Expr, number
 from armillary.algebra.nodes.node import intern, negated
 from armillary.algebra.units.dimension import ONE, Dimension
 
@@ -85,14 +85,24 @@ def shown(definition: Expr, name: str) -> Expr:
     """An intermediate value with a line of its own in the generated program, however often it is used."""
     if definition.constant:
         return definition
-    return _node("let", (definition,), KeptName(name), definition.dimension, ("let", definition, name))
+    return intern(Expr, "let", (definition,), KeptName(name), definition.dimension, ("let", definition, name))
+
+
+def with_definition(value: Expr, definition: Expr) -> Expr:
+    """An intermediate value with another definition."""
+    name = value.data
+    if value.smallness != value.args[0].smallness:
+        return judged(definition, value.smallness, name)
+    if definition.kind == "sum" and type(name) is str and not definition.constant:  # most often
+        return _intermediate(definition, name, None)
+    return shown(definition, name) if isinstance(name, KeptName) else let(definition, name)
 
 
 def measured(x: Expr | float, dimension: Dimension, name: str) -> Expr:
     """An intermediate value of this dimension, where the numbers in it hide what units they have."""
     if not isinstance(x, Expr) or x.kind == "number":
         return number(x.data if isinstance(x, Expr) else x, dimension)
-    return _node("let", (x,), name, dimension, ("let", x, name, dimension))
+    return intern(Expr, "let", (x,), name, dimension, ("let", x, name, dimension))
 
 
 def settled(definition: Expr, name: str = "k") -> Expr:

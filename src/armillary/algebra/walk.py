@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from armillary.algebra.expression import Expr, as_expr, call, general_power, number, power, symbol, total
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
-from armillary.algebra.intermediate import KeptName, judged, let, shown
+from armillary.algebra.intermediate import judged, with_definition
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.notation import printing
 from armillary.errors import ExpressionError, nearest
@@ -73,10 +73,7 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         coefficient, exponents = node.data
         return product_of([number(coefficient, node.unit), *map(power, args, exponents)])
     if node.kind == "let":
-        if isinstance(node.data, KeptName):
-            return shown(args[0], node.data)
-        declared = node.smallness != node.args[0].smallness
-        return judged(args[0], node.smallness, node.data) if declared else let(args[0], node.data)
+        return with_definition(node, args[0])
     if node.kind == "call":
         if node.data == "pow":
             return general_power(args[0], args[1])

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 from weakref import ref
 from zlib import crc32
@@ -316,7 +315,6 @@ def _stable(data: object) -> object:
     return getattr(data, "digest", 0) or _checksum(str(getattr(data, "name", "")))
 
 
-@lru_cache(4096)
 def _checksum(name: str) -> int:
     return crc32(name.encode())
 

@@ -10,9 +10,9 @@ def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
     """c·a + d·b as ``total`` makes it, or None where it has more to do than put them in order: open sums,
     collect, merge constants, take out factors, truncate, compare dimensions.
     """
-    if (c != 1 and c != -1) or (d != 1 and d != -1):
-        return None
     p, q = a.kind, b.kind
+    if p == "number" or q == "number" or (c != 1 and c != -1) or (d != 1 and d != -1):
+        return None
     if p == "product" and (size := a.data[0]) != 1:
         if size != -1:
             return None
@@ -23,7 +23,7 @@ def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
             return None
         d, b = -d, b.opposite
         q = b.kind
-    if p == "sum" or p == "number" or q == "sum" or q == "number" or a is b:
+    if p == "sum" or q == "sum" or a is b:
         return None
     first, second = a, b  # of the factors, by which terms are ordered
     if p == "product":

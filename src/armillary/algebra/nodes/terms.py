@@ -77,11 +77,8 @@ def _variable_factors(e: Node) -> object:
 def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
     """The factors that all of some terms have, each with its least exponent."""
     first, last = nodes[0], nodes[-1]
-    others = last.args if last.kind == "product" else (last,)
-    for b in first.args if first.kind == "product" else (first,):
-        if b in others:
-            break
-    else:
+    others = {*last.args} if last.kind == "product" else {last}
+    if others.isdisjoint(first.args if first.kind == "product" else (first,)):
         return {}
     common = dict(factors(first))
     for e in nodes[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from armillary.algebra.expression import ZERO, Expr, multiply, number, scale
+from armillary.algebra.expression import ZERO, Expr, collect_terms, multiply, number, scale
 from armillary.algebra.expression import total as sum_of_terms
 from armillary.algebra.nodes.arithmetic import NUMBERS
 from armillary.algebra.nodes.sum_of_two import sum_of_two
@@ -15,9 +15,10 @@ ScalarMap = Callable[[Scalar], Scalar]
 
 def is_zero(x: Scalar) -> bool:
     """Whether a scalar is known to be zero before the model runs (arrays never are)."""
-    if type(x) is Expr:
+    kind = type(x)
+    if kind is Expr:
         return x is ZERO
-    return isinstance(x, NUMBERS) and x == 0
+    return (kind is int or kind is float or isinstance(x, NUMBERS)) and x == 0
 
 
 def is_constant(x: Scalar) -> bool:
@@ -38,7 +39,7 @@ def plus(a: Scalar, b: Scalar) -> Scalar:
         if a is ZERO or b is ZERO:
             return b if a is ZERO else a
         made = sum_of_two(1, a, 1, b)
-        return sum_of_terms(((1, a), (1, b))) if made is None else made
+        return collect_terms([(1, a), (1, b)]) if made is None else made
     return b if is_zero(a) else a if is_zero(b) else a + b
 
 
@@ -46,7 +47,7 @@ def minus(a: Scalar, b: Scalar) -> Scalar:
     """a − b, where a known zero leaves the other as it is."""
     if type(a) is Expr and type(b) is Expr and a is not ZERO and b is not ZERO:  # most often
         made = sum_of_two(1, a, -1, b)
-        return a - b if made is None else made
+        return collect_terms([(1, a), (-1, b)], checked=True) if made is None else made
     return a if is_zero(b) else -b if is_zero(a) else a - b
 
 
@@ -96,7 +97,7 @@ def difference_of_products(a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar
     first = product(a, b)
     if isinstance(first, Expr) and isinstance(second, Expr):
         made = sum_of_two(1, first, -1, second)
-        return sum_of_terms(((1, first), (-1, second))) if made is None else made
+        return collect_terms([(1, first), (-1, second)]) if made is None else made
     return first - second
 
 

@@ -41,7 +41,8 @@ def vanishes(triple: Sequence[Scalar]) -> bool:
 
 def named(triple: Sequence[Scalar], name: str) -> Triple:
     """The triple as intermediate values name_x, name_y, name_z."""
-    return joined(fn.named(a, f"{name}_{axis}") for a, axis in zip(triple, AXES, strict=True))
+    x, y, z = triple
+    return fn.named(x, f"{name}_x"), fn.named(y, f"{name}_y"), fn.named(z, f"{name}_z")
 
 
 def add(*triples: Sequence[Scalar]) -> Triple:

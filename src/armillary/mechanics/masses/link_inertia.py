@@ -54,7 +54,12 @@ class LinkInertias:
 
     def own_inertias(self, values: Values) -> list[np.ndarray]:
         """Each link's own 6×6 inertia, for rigid links."""
-        return [_spatial(entries) for entries in self._own.at(values)]
+        entries = self._own.at(values)
+        if not entries:
+            return []
+        return list(
+            _spatial(np.concatenate([own[:, :13] for own in entries])).reshape(len(entries), -1, 6, 6)
+        )
 
     def at(self, values: Values) -> list[LinkArrays]:
         """All links' numbers, with scalars or equally long arrays for the symbols."""

@@ -36,7 +36,7 @@ from armillary.mechanics.masses.mass_sweep import (
     sweep,
 )
 from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree
+from armillary.mechanics.tree.tree import LINEAR, MODAL, Tree
 from armillary.model.description import Description
 from armillary.model.units.unit_system import default_value
 
@@ -136,9 +136,12 @@ class Masses:
         """
         if any(link.modes is not None for link in self.tree.links):
             return False
+        alike: dict[tuple[int, ...], list[np.ndarray]] = {}  # links with freedoms in the same directions
+        for link, E in zip(self.tree.links, self.links.own_inertias(values), strict=True):
+            alike.setdefault(tuple(active(link)[1]), []).append(E)
         return all(
-            bool(np.all(own_share(link, E) > CLEAR))
-            for link, E in zip(self.tree.links, self.links.own_inertias(values), strict=True)
+            bool(np.all(own_share(directions, np.concatenate(own)) > CLEAR))
+            for directions, own in alike.items()
         )
 
     def least_share(self, values: Values) -> float:
@@ -256,9 +259,9 @@ def _numbers(matrix: Matrix, values: Values) -> np.ndarray:
     return np.array(evaluate_all(entries, {**values, **missing}), dtype=float).reshape(3, 3)
 
 
-def own_share(link: Link, E: np.ndarray) -> np.ndarray:
+def own_share(directions: Sequence[int], E: np.ndarray) -> np.ndarray:
     """The share of a link's own inertia in its weakest freedom, at each place; 1 without freedoms."""
-    indices = active(link)[1]
+    indices = list(directions)
     if not indices:
         return np.ones(len(E))
     turning, moving = np.trace(E[:, :3, :3], axis1=1, axis2=2), np.trace(E[:, 3:, 3:], axis1=1, axis2=2)

@@ -18,7 +18,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
-from armillary.mechanics.masses.mass_sweep import SINGULAR, sweep
+from armillary.mechanics.masses.mass_sweep import SINGULAR, active, sweep
 from armillary.mechanics.masses.massless import (
     CLEAR,
     Masses,
@@ -131,7 +131,8 @@ class RunMasses:
             part = here | self._named({name: x[left] for name, x in own.items()})
             if not flexible:
                 inertias = zip(masses.tree.links, masses.links.own_inertias(part), strict=True)
-                shares = [np.broadcast_to(own_share(link, _once(E)), len(left)) for link, E in inertias]
+                found_shares = [own_share(active(link)[1], _once(E)) for link, E in inertias]
+                shares = [np.broadcast_to(share, len(left)) for share in found_shares]
                 left = left[~(np.min(shares, axis=0) > CLEAR)]
             if left.size:
                 part = here | self._named({name: x[left] for name, x in own.items()})

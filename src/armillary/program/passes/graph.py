@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import with_definition
 from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.algebra.nodes.renaming import is_negative, renamed
 from armillary.algebra.walk import operands_first, rebuild
@@ -76,9 +77,11 @@ class Graph:
                 alike = alike and made is node
             elif tuple(args) == before:
                 made = node
-            elif kind == "let" or not alike or (made := renamed(node, args)) is None:
+            elif kind == "let":
+                made = with_definition(node, args[0])
+            elif not alike or (made := renamed(node, args)) is None:
                 made = rebuild(node, args)
-                alike = alike and (kind == "let" or kind == "call")
+                alike = alike and kind == "call"
             if alike and (kind == "let" or kind == "call"):
                 value = made.args[0] if is_negative(made) else made
                 alike = value.kind == kind and origin.setdefault(value, node) is node
