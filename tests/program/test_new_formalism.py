@@ -1,35 +1,64 @@
-"""A formalism with states of its own: it needs a class of equations and an entry of the registry."""
+"""A formalism is one object and a name in a list; a model of its own is one line more."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 
 import armillary as arm
-from armillary.program.formalisms.derivation import Derivation
-from armillary.program.formalisms.momentum import DerivedMomentumEquations, derive_momentum
-from armillary.program.formalisms.registry import FORMALISMS, Formalism
+from armillary.program.formalisms.momentum import MOMENTUM, DerivedMomentumEquations
+from armillary.program.formalisms.registry import FORMALISMS
+from armillary.runtime.models.compilation import MODELS
+from armillary.runtime.models.state_conversion import CompiledMomentumModel
 from armillary.stages.equations import Equations
+from armillary.stages.model import Model, MomentumModel
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DerivedImpulseEquations(DerivedMomentumEquations):
-    """Equations of motion in coordinates and momenta, under another name."""
+    """Equations of motion in coordinates and momenta, as a class that the stages do not list."""
 
 
-def derive_impulses(d: Derivation) -> DerivedImpulseEquations:
-    """The equations of "momentum", as a class that the stages do not list."""
-    return DerivedImpulseEquations(**vars(derive_momentum(d)))
+class CompiledImpulseModel(CompiledMomentumModel):
+    """A model with a call of its own, as a class that the stages do not list."""
+
+    def doubled(self) -> list[str]:
+        return [f"2 {name}" for name in self.momentum_names]
 
 
-def test_equations_of_a_new_class_have_the_verbs_and_the_model_of_the_nearest_one() -> None:
+def pendulum() -> arm.System:
     s = arm.System("pendulum")
     s.gravity(9.81, -s.ground.y)
     s.body("A", joint=arm.Revolute("z"), com=(0, -1, 0), mass=2.0, inertia=0)
-    with patch.dict(FORMALISMS, {"impulse": Formalism("impulse", derive_impulses)}):
-        eom = s.derive("impulse")
+    return s
+
+
+def test_equations_of_a_new_class_have_the_verbs_and_the_model_of_the_nearest_one() -> None:
+    with patch.dict(FORMALISMS, {"impulse": replace(MOMENTUM, name="impulse", kind=DerivedImpulseEquations)}):
+        eom = pendulum().derive("impulse")
+        again = pendulum().derive("impulse")
     assert isinstance(eom, Equations) and isinstance(eom, DerivedImpulseEquations)
-    assert type(eom).__name__ == "ImpulseEquations" and type(s.derive("momentum")) is not type(eom)
-    assert type(eom.compile()).__name__ == "MomentumModel"
+    assert (
+        type(eom).__name__ == "ImpulseEquations" and type(again) is type(eom) and eom.formalism == "impulse"
+    )
+    model = eom.compile()
+    assert type(model) is MomentumModel
     # p = m l² u and ṗ = -m g l sin q
-    assert np.allclose(eom.compile().derivatives(0.0, [0.3, 4.0]), [2.0, -2.0 * 9.81 * np.sin(0.3)])
+    assert np.allclose(model.derivatives(0.0, [0.3, 4.0]), [2.0, -2.0 * 9.81 * np.sin(0.3)])
+    with patch.dict(MODELS, {DerivedImpulseEquations: CompiledImpulseModel}):
+        model = eom.compile()
+    assert isinstance(model, Model) and type(model).__name__ == "ImpulseModel"
+    assert isinstance(model, CompiledImpulseModel) and model.doubled() == ["2 p(A.u1)"]
+    assert model.linearize().states == ("A.q1", "p(A.u1)")
+
+
+def test_every_formalism_has_its_page_of_theory_and_its_row_among_the_choices() -> None:
+    page = (DOCS / "how-to" / "choose-a-formalism.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for formalism in FORMALISMS.values():
+        assert (DOCS / "theory" / f"{formalism.theory}.md").exists()
+        name, link = f'`"{formalism.name}"`', f"(../theory/{formalism.theory}.md)"
+        assert any(name in row.split("|")[1] and link in row for row in rows), formalism.name

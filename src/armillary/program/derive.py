@@ -59,8 +59,9 @@ def derive(
         clock.stage("check masses")
         declared = judgements(system) if small else {}
         chosen.check_options(declared, axes)
-        return chosen.equations(
+        return chosen.derive(
             Derivation(
+                formalism=chosen,
                 system=system,
                 declared=declared,
                 configuration=first,

@@ -13,7 +13,7 @@ from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
 from armillary.program.derivatives.sensitivities import equations as sensitivity
 from armillary.program.formalisms import free_speeds, momentum, redundant
-from armillary.stages.other_stages import OtherStages
+from armillary.stages.other_stages import OtherStages, class_with_verbs
 from armillary.stages.pictures import MotionPictures
 from armillary.stages.pieces import EquationPieces
 
@@ -110,29 +110,15 @@ class SensitiveEquations(Equations, sensitivity.DerivedSensitiveEquations):
         return cast("SensitiveModel", super().compile(backend, tier=tier))
 
 
-KINDS: dict[type[derived.DerivedEquations], type[Equations]] = {
-    derived.DerivedEquations: Equations,
-    free_speeds.DerivedFreeSpeedEquations: FreeSpeedEquations,
-    momentum.DerivedMomentumEquations: MomentumEquations,
-    redundant.DerivedRedundantEquations: RedundantEquations,
-    sensitivity.DerivedSensitiveEquations: SensitiveEquations,
-}
+EQUATIONS = (Equations, FreeSpeedEquations, MomentumEquations, RedundantEquations, SensitiveEquations)
 
 
 def with_verbs(equations: derived.DerivedEquations) -> Equations:
     """Equations as a user holds them."""
     if isinstance(equations, Equations):
         return equations
-    return _kind(type(equations))(**{f.name: getattr(equations, f.name) for f in fields(equations)})
-
-
-def _kind(made: type[derived.DerivedEquations]) -> type[Equations]:
-    """The class with verbs: that of ``KINDS``, or one made of the nearest there and the formalism's own."""
-    if made not in KINDS:
-        nearest = next(KINDS[base] for base in made.__mro__ if base in KINDS)
-        name = made.__name__.removeprefix("Derived")
-        KINDS[made] = type(name, (nearest, made), {"__doc__": made.__doc__})
-    return KINDS[made]
+    kind = class_with_verbs(type(equations), EQUATIONS)
+    return kind(**{f.name: getattr(equations, f.name) for f in fields(equations)})
 
 
 def _compiled(
@@ -143,13 +129,11 @@ def _compiled(
     base: CompiledModel | None = None,
 ) -> Model:
     """Equations as a model that a user holds, and with it all others that are made of the same system."""
-    from armillary.runtime.models.compilation import compile_equations
-    from armillary.stages.model import KINDS as MODELS
-    from armillary.stages.model import Model
+    from armillary.runtime.models.compilation import compile_equations, model_kind
+    from armillary.stages.model import MODELS, Model
 
     compiler = partial(_compiled, backend=backend, tier=tier)
-    found = compile_equations(
-        with_verbs(equations), backend, tier, kinds=MODELS, compiler=compiler, base=base
-    )
+    kind = class_with_verbs(model_kind(equations), MODELS)
+    found = compile_equations(with_verbs(equations), backend, tier, kind=kind, compiler=compiler, base=base)
     assert isinstance(found, Model)
     return found

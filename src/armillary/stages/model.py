@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from armillary.errors import ArmillaryError
-from armillary.program import equations as derived
-from armillary.program.derivatives.sensitivities import equations as sensitivity
-from armillary.program.formalisms import momentum, redundant
-from armillary.runtime.models import compilation, compiled, state_conversion
+from armillary.runtime.models import compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models
 from armillary.settings import SettingOptions, expanded_signature, run_settings
@@ -441,10 +438,4 @@ class SensitiveModel(Model, sensitive_models.CompiledSensitiveModel):
     equations: SensitiveEquations
 
 
-KINDS: compilation.ModelKinds = {
-    derived.DerivedEquations: Model,
-    momentum.DerivedConvertedEquations: ConvertedModel,
-    momentum.DerivedMomentumEquations: MomentumModel,
-    redundant.DerivedRedundantEquations: RedundantModel,
-    sensitivity.DerivedSensitiveEquations: SensitiveModel,
-}
+MODELS = (Model, ConvertedModel, MomentumModel, RedundantModel, SensitiveModel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from armillary.errors import nearest
 
@@ -78,3 +78,21 @@ class OtherStages:
         if name in _WORDS and self._stage == "System":
             return f"; write system.{_WORDS[name]}"
         return nearest(name, [known for known in dir(self) if not known.startswith("_")])
+
+
+Verbs = TypeVar("Verbs")
+_made: dict[type, type] = {}  # classes for formalisms that no stage lists
+
+
+def class_with_verbs(plain: type, known: tuple[type[Verbs], ...]) -> type[Verbs]:
+    """The class with verbs for a plain one: that of these which is made of it, or one of it and the nearest,
+    for a formalism that has a class of its own.
+    """
+    made_of = {base: kind for kind in known for base in kind.__bases__}
+    if plain in made_of:
+        return made_of[plain]
+    if plain not in _made:
+        nearest = next(made_of[base] for base in plain.__mro__ if base in made_of)
+        name = plain.__name__.removeprefix("Derived").removeprefix("Compiled")
+        _made[plain] = type(name, (nearest, plain), {"__doc__": plain.__doc__})
+    return _made[plain]

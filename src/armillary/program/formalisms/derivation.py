@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import own_intermediates
@@ -17,11 +17,10 @@ from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, Stage
 from armillary.program.form.cost import Operations
 from armillary.program.form.sections import program_of
+from armillary.program.formalisms.formalism import Formalism
 from armillary.program.lanes.alike import corresponding
 from armillary.program.targets.targets import Targets
 from armillary.untyped import DataTable
-
-Kind = TypeVar("Kind", bound=DerivedEquations)
 
 
 class Clock:
@@ -42,6 +41,7 @@ class Clock:
 class Derivation:
     """The common start of all formalisms."""
 
+    formalism: Formalism
     system: Description  # frozen
     declared: dict[Expr, int]  # orders of what the user declared small or large
     configuration: Configuration
@@ -59,14 +59,17 @@ class Derivation:
 
     def finish(
         self,
-        kind: type[Kind],
-        formalism: str,
         wanted: Targets,
         reduction: Reduction,
         options: DataTable,
+        *,
+        name: str = "",
+        kind: type[DerivedEquations] | None = None,
         **more: Any,  # fields that only this kind has
-    ) -> Kind:
-        """Equations of this kind: the wanted expressions improved and put into sections."""
+    ) -> DerivedEquations:
+        """Equations of the formalism's name and kind, or of these: the wanted expressions improved and put
+        into sections.
+        """
         if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):
             # Where branches are alike, what one of them gains would make it differ from the others, with
             # which it is computed in vectors.
@@ -78,9 +81,9 @@ class Derivation:
             self.clock.stage("search")
         program, gains = program_of(self.system, wanted, reduction.plain, check=self.check)
         self.clock.stage("improve", program.derivatives.operations)
-        return kind(
+        return (kind or self.formalism.kind)(
             system=self.system,
-            formalism=formalism,
+            formalism=name or self.formalism.name,
             program=program,
             targets=wanted,
             parameter_units=self.units,

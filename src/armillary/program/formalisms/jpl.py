@@ -8,6 +8,7 @@ their meaning: amplitudes of the body's own shapes, and their rates.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
@@ -15,25 +16,42 @@ from armillary.algebra.units.dimension import MOMENT, TIME
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
-from armillary.mechanics.formalisms.jpl.rates import AppendageRates, appendage_rates
 from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
+from armillary.program.formalisms.formalism import Formalism
 from armillary.program.targets.targets import OutputColumn, Targets, targets
 
+if TYPE_CHECKING:
+    from armillary.mechanics.formalisms.jpl.rates import AppendageRates
 
-def derive_appendages(d: Derivation, formulation: str) -> DerivedEquations:
+
+def derive_appendages(d: Derivation) -> DerivedEquations:
     """Equations by one of the formulations."""
-    wanted, reduction = appendage_targets(d.system, d.configuration, formulation)
-    d.clock.stage(formulation)
-    return d.finish(DerivedEquations, formulation, wanted, reduction, {"small": False})
+    wanted, reduction = appendage_targets(d.system, d.configuration, d.formalism.name)
+    d.clock.stage(d.formalism.name)
+    return d.finish(wanted, reduction, {"small": False})
+
+
+def _formulation(name: str, *, partial_modes: bool = False) -> Formalism:
+    judgement = (
+        f"formalism '{name}' drops what JPL's program drops, nothing else; use formalism='kane' or "
+        "'recursive', or derive(small=False)"
+    )
+    return Formalism(name, "jpl", derive_appendages, judgement=judgement, partial_modes=partial_modes)
+
+
+MBDYFR = _formulation("mbdyfr", partial_modes=True)
+MBDYFN, MBDYFL = map(_formulation, ("mbdyfn", "mbdyfl"))
 
 
 def appendage_targets(
     system: Description, configuration: Configuration, formalism: str
 ) -> tuple[Targets, Reduction]:
     """Root expressions of all sections, with the setting that they were read in."""
+    from armillary.mechanics.formalisms.jpl.rates import appendage_rates  # takes 50 ms, when it is used
+
     reduction = reduce_system(system, Undimensioned(), configuration)
     found = appendage_rates(system, reduction, formalism)
     wanted = targets(system, found.speeds, found.reduction)

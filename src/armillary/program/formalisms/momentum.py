@@ -42,7 +42,9 @@ from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, Use
+from armillary.program.formalisms.converted_states import DerivedConvertedEquations
 from armillary.program.formalisms.derivation import Derivation
+from armillary.program.formalisms.formalism import Formalism
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets.converted_targets import converted_targets
 from armillary.program.targets.targets import OutputColumn, Targets, targets
@@ -52,24 +54,6 @@ from armillary.untyped import DataTable
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
 # and 547 ×.
 _FEW = 12
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DerivedConvertedEquations(DerivedEquations):
-    """Equations of motion in coordinates and what speeds are converted to; runs start from the speeds."""
-
-    solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
-    described_states: ClassVar[bool] = False
-
-    @property
-    def conversion(self) -> tuple[Expr, ...]:
-        """The part of the state after the coordinates, of coordinates and of speeds as ``targets.inputs``."""
-        return next(s.results for s in self.targets.stepping if s.name == "momenta")
-
-    @property
-    def speeds(self) -> tuple[str, ...]:
-        """Names of the speeds that are solved for; a run starts from their values."""
-        return tuple(u.data.name for u in self.solved)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +87,7 @@ class DerivedMomentumEquations(DerivedConvertedEquations):
 AXES = ("ground", "body")
 
 
-def derive_momentum(d: Derivation) -> DerivedMomentumEquations:
+def derive_momentum(d: Derivation) -> DerivedEquations:
     """Equations in coordinates and momenta."""
     system = d.system
     if d.axes not in AXES:
@@ -118,7 +102,18 @@ def derive_momentum(d: Derivation) -> DerivedMomentumEquations:
     wanted, more = momentum_targets(system, reduction, d.configuration, regrouped=d.regroup, axes=d.axes)
     d.clock.stage("momentum")
     options = {"regroup": d.regroup, "small": False, "axes": d.axes}
-    return d.finish(DerivedMomentumEquations, "momentum", wanted, more.pop("reduction"), options, **more)
+    return d.finish(wanted, more.pop("reduction"), options, **more)
+
+
+MOMENTUM = Formalism(
+    "momentum",
+    "momentum",
+    derive_momentum,
+    DerivedMomentumEquations,
+    judgement="momenta as states keep all terms: a momentum is not as small as its speed; use "
+    "formalism='kane' or 'recursive', or derive(small=False)",
+    axes=True,
+)
 
 
 @dataclass(frozen=True, eq=False)

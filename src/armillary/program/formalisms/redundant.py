@@ -31,6 +31,7 @@ from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations, Use
 from armillary.program.formalisms.derivation import Derivation
+from armillary.program.formalisms.formalism import Formalism
 from armillary.program.targets.targets import OutputColumn, StepSection, Targets, columns, normalised
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
@@ -72,13 +73,16 @@ class DerivedRedundantEquations(DerivedEquations):
         return f"{len(self.speeds)} speeds under {len(self.constraints)} constraints"
 
 
-def derive_redundant(d: Derivation) -> DerivedRedundantEquations:
+def derive_redundant(d: Derivation) -> DerivedEquations:
     """Equations in absolute coordinates with multipliers."""
     plain = Undimensioned()
     wanted, redundant = redundant_targets(d.system, plain)
     d.clock.stage("redundant")
     reduction = Reduction(Tree((), (0, 0, 0), {}), plain, d.system.prescriptions)
-    return d.finish(DerivedRedundantEquations, "redundant", wanted, reduction, {}, redundant=redundant)
+    return d.finish(wanted, reduction, {}, redundant=redundant)
+
+
+REDUNDANT = Formalism("redundant", "redundant", derive_redundant, DerivedRedundantEquations)
 
 
 def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Targets, Redundant]:

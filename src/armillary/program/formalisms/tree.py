@@ -32,6 +32,7 @@ from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
 from armillary.program.form.schedule import critical_path
 from armillary.program.formalisms.derivation import Clock, Derivation
+from armillary.program.formalisms.formalism import Formalism
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain
 from armillary.program.targets.small_quantities import (
@@ -100,9 +101,9 @@ RATES: dict[str, Callable[[Reduction, AppliedLoads], dict[int, Scalar]]] = {
 }
 
 
-def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
+def derive_tree(d: Derivation) -> DerivedEquations:
     """Equations by one of these formalisms, or by the cheapest one for "auto"."""
-    system, clock = d.system, d.clock
+    system, clock, formalism = d.system, d.clock, d.formalism.name
     plain = reader(d.declared, d.keep)
     with truncated(plain.truncation):
         reduction = reduce_system(system, plain, d.configuration)
@@ -129,15 +130,20 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
     judged = _judged(d.declared, plain, best)
     check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism, small=False).targets)
     made |= {"judged": judged, "considered": tuple(considered)}
-    kind: type[DerivedEquations] = DerivedEquations
     if best.chosen is not None:
         from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations, speed_symbols
 
-        own, kind = speed_symbols(system, best.chosen), DerivedFreeSpeedEquations
+        own, made["kind"] = speed_symbols(system, best.chosen), DerivedFreeSpeedEquations
         reduction = best.chosen.reduction
         made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
     options = {"regroup": d.regroup, "small": d.small, "keep": d.keep, "named": d.named, "effort": d.effort}
-    return d.finish(kind, best.formalism, best.targets, reduction, options, **made)
+    return d.finish(best.targets, reduction, options, name=best.formalism, **made)
+
+
+KANE = Formalism("kane", "kane", derive_tree, contacts=True, elimination=True)
+RECURSIVE = Formalism("recursive", "recursive", derive_tree, contacts=True)
+BACK_SUBSTITUTION = Formalism("back_substitution", "back-substitution", derive_tree, contacts=True)
+AUTO = Formalism("auto", "kane", derive_tree, contacts=True)  # the cheaper one of the first two
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,8 +12,9 @@ from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
 from armillary.program.derivatives.sensitivities.equations import DerivedSensitiveEquations
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.converted_states import DerivedConvertedEquations
 from armillary.program.formalisms.derivation import without_garbage_collection
-from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
+from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.redundant import CompiledRedundantModel
@@ -36,9 +36,7 @@ def machine_code(equations: DerivedEquations, backend: str, tier: str) -> tuple[
         return Compiled(text), time.perf_counter() - start
 
 
-ModelKinds = Mapping[type[DerivedEquations], type[CompiledModel]]
-
-MODELS: ModelKinds = {
+MODELS: dict[type[DerivedEquations], type[CompiledModel]] = {
     DerivedEquations: CompiledModel,
     DerivedConvertedEquations: CompiledConvertedModel,
     DerivedMomentumEquations: CompiledMomentumModel,
@@ -47,24 +45,27 @@ MODELS: ModelKinds = {
 }
 
 
+def model_kind(equations: DerivedEquations) -> type[CompiledModel]:
+    """The class of their model: that of the nearest class of equations in the table."""
+    return next(MODELS[k] for k in type(equations).__mro__ if k in MODELS)
+
+
 def compile_equations(
     equations: DerivedEquations,
     backend: str = "llvm",
     tier: str = "final",
     *,
-    kinds: ModelKinds = MODELS,
+    kind: type[CompiledModel] | None = None,
     compiler: Compiler | None = None,
     base: CompiledModel | None = None,
 ) -> CompiledModel:
-    """Equations as machine code in this process, as a model of one of these kinds; code of the tier "quick"
-    is ready sooner and runs longer. ``compiler`` makes further models of the same system, ``base`` is that of
+    """Equations as machine code in this process, as a model of this ``kind``; code of the tier "quick" is
+    ready sooner and runs longer. ``compiler`` makes further models of the same system, ``base`` is that of
     the same equations without derivatives of the motion.
     """
-    # Only the kinds that have derivatives of the motion take `base`.
-    kind: Any = next(kinds[k] for k in type(equations).__mro__ if k in kinds)
-    made = machine_code(equations, backend, tier)
-    compiler = compiler or partial(compile_equations, backend=backend, tier=tier, kinds=kinds)
-    found: CompiledModel = (
-        kind(equations, *made, compiler) if base is None else kind(equations, *made, compiler, base)
-    )
+    made: Any = kind or model_kind(equations)  # only the kinds with derivatives of the motion take `base`
+    code = machine_code(equations, backend, tier)
+    compiler = compiler or partial(compile_equations, backend=backend, tier=tier)
+    more = () if base is None else (base,)
+    found: CompiledModel = made(equations, *code, compiler, *more)
     return found
