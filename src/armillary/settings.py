@@ -52,7 +52,7 @@ class Setting:
     option: bool = False  # whether `armillary run` has an option for it
 
     @property
-    def described(self) -> Described:
+    def file_kind(self) -> Described:
         """The kind of its values in a file, with a description for editors."""
         return Described(self.kind, self.help, self.examples)
 

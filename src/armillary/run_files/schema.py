@@ -60,7 +60,7 @@ RUN_FILE = KeyedTable(
         "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
         "memory": _values("memories at the start"),
         "user": Described(TableKind(), "data for the user's own function on_input"),
-        "run": KeyedTable("the settings of the run", {key: s.described for key, s in RUN_TABLE.items()}),
+        "run": KeyedTable("the settings of the run", {key: s.file_kind for key, s in RUN_TABLE.items()}),
         "output": _OUTPUT,
         **{name: Described(TableKind(), f"options of armillary {name}") for name in ANALYSES},
     },

@@ -104,7 +104,7 @@ def model_files(model: CModel) -> dict[str, str]:
 
 _REFUSAL = """\
     if ({}) {{
-        fprintf(stderr, "{}\\n");
+        fprintf(stderr, "{}\\n"{});
         return 2;
     }}"""
 
@@ -121,7 +121,7 @@ def _settings(model: CModel) -> dict[str, str]:
         "setting_table": "\n".join(wrapped(table, 100, "", " " * 8)),
         "setting_defaults": ", ".join(defaults.get(k.key, n) for k, n in zip(keys, numbers, strict=True)),
         "foreign": " || ".join(f'strcmp(key, "{key}") == 0' for key in foreign_keys()),
-        "setting_checks": setting_checks(CSolverPrinter(NO_SOLVER, model.stem), _REFUSAL, words),
+        "setting_checks": setting_checks(CSolverPrinter(NO_SOLVER, model.stem), _REFUSAL, "%g", words),
         "adaptive": " || ".join(f"wanted.method == {model.upper}_{name}" for name in adaptive),
     }
 

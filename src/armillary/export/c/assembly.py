@@ -40,7 +40,7 @@ def assembly_code(
     printer = PlainPrinter()
     geometry = geometry_function(source.stem, loops, Sections(source, printer))
     tables = [lookup_function(name, table, printer) for table, name in printer.tables.items()]
-    solved = AssemblyPrinter(loops, source.stem, loops.described)
+    solved = AssemblyPrinter(loops, source.stem, loops.solver)
     values = assembly_values(source, solved, solved.text().rstrip("\n"), file) | {
         "opening": opening.replace("@name@", source.stem),
         "closing": closing,

@@ -71,7 +71,7 @@ class FortranAssembly(FortranSolverPrinter):
     }  # fmt: skip
 
     def __init__(self, loops: AssemblySource) -> None:
-        super().__init__(loops.described)
+        super().__init__(loops.solver)
         self.loops = loops
         self.names = {name: name.lower() for name in (*self.solver.constants, *_ABOUT)}
         self.names |= {name: _SIZES.get(name, loop_name(name).lower()) for name in loops.sizes}

@@ -42,6 +42,14 @@ def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
     }
 
 
+_REFUSAL = """\
+    if ({}) then
+      write (message_, '(*(g0))') &
+        '&run: {}'
+      call fail_(trim(message_))
+    end if"""
+
+
 def fortran_settings() -> dict[str, str]:
     """Defaults of a run's settings, and methods by what they need."""
     methods = exported_methods(adaptive=True)
@@ -51,9 +59,8 @@ def fortran_settings() -> dict[str, str]:
     found = {f"default_{key}": text for key, text in texts.items()}
     found["adaptive_words"] = ", ".join(f"'{m.name}'" for m in methods if m.adaptive)
     usual = {"usual_with_step": usual_method(True), "usual_without_step": usual_method(False)}
-    refusal = "    if ({}) &\n      call fail_('&run: {}')"
     largest = {"INFINITY": "huge(1.0_dp)"}
-    found["setting_checks"] = setting_checks(FortranSolverPrinter(NO_SOLVER), refusal, largest)
+    found["setting_checks"] = setting_checks(FortranSolverPrinter(NO_SOLVER), _REFUSAL, "', {}, '", largest)
     return {**found, **usual, "samples": str(ROWS)}
 
 

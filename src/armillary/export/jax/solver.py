@@ -37,7 +37,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     """Values for the template of runs."""
     methods = exported_methods(adaptive=True)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
-    loops = made.assembly.described.functions if made.assembly is not None else {}
+    loops = made.assembly.solver.functions if made.assembly is not None else {}
     printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard, given=GIVEN), loops)
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)

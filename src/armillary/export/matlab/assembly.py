@@ -50,7 +50,7 @@ class MatlabAssembly(MatlabSolverPrinter):
     functions = {**MatlabSolverPrinter.functions, "at": "({} - 1)*{} + {}"}  # noqa: RUF012
 
     def __init__(self, loops: AssemblySource, package: str) -> None:
-        super().__init__(loops.described, package)
+        super().__init__(loops.solver, package)
         self.loops = loops
         self.names = {name: f"r.rules.{name.lower()}" for name in self.solver.constants}
         self.names |= {name: f"r.n.{_size(name)}" for name in loops.sizes}

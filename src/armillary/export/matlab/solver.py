@@ -35,7 +35,8 @@ def solver_values(has: Collection[str], package: str, guard: int | None) -> dict
         **setting_values("Inf"),
         "setting_checks": setting_checks(
             MatlabSolverPrinter(NO_SOLVER, package),
-            "if {}\n  error('{}');\nend",
+            "if {}\n  error('{}'{});\nend",
+            "%g",
             {**prefixed("given."), "duration": "duration", "step": "step"},
         ),
         "status_words": status_words("'", ", ...\n         "),

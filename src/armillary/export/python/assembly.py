@@ -36,7 +36,7 @@ class PythonAssembly(PythonSolverPrinter):
     """The functions that close loops."""
 
     def __init__(self, loops: AssemblySource) -> None:
-        super().__init__(loops.described)
+        super().__init__(loops.solver)
         self.names = {"FIRST": "0", "INFINITY": "math.inf"} | {name: loop_name(name) for name in loops.sizes}
         self.loops = loops
 

@@ -36,7 +36,7 @@ def run_values() -> dict[str, str]:
     """Values for templates of whole runs: methods, statuses, settings and their checks."""
     methods = exported_methods(adaptive=True)
     names = [m.name.upper() for m in methods]
-    refusal = '    if {}:\n        raise ValueError("{}")'
+    refusal = '    if {}:\n        raise ValueError(f"{}")'
     return {
         "methods": f"{', '.join(names)} = range({len(names)})",
         "method_names": ", ".join(f'"{m.name}": {m.name.upper()}' for m in methods),
@@ -45,7 +45,7 @@ def run_values() -> dict[str, str]:
         "status_count": str(len(STATUSES)),
         "status_words": status_words(joint=",\n    "),
         "setting_checks": setting_checks(
-            PythonSolverPrinter(NO_SOLVER), refusal, {"chooses": "method in ADAPTIVE"}
+            PythonSolverPrinter(NO_SOLVER), refusal, "{{{}}}", {"chooses": "method in ADAPTIVE"}
         ),
         **setting_values("math.inf"),
     }

@@ -12,7 +12,7 @@ from armillary.runtime.solver.language.translator import Solver
 from armillary.runtime.solver.methods import method_names
 
 # What must hold, in the language of runtime/solver, of keys of [run] and of `chooses`, whether the method
-# chooses its steps; and the message where it does not.
+# chooses its steps; and the message where it does not, which the values of these keys follow.
 RULES = (
     ("duration >= 0.0 and duration < INFINITY", "the duration must be finite and not negative"),
     ("step >= 0.0 and step < INFINITY", "the step must be finite and not negative"),
@@ -51,16 +51,20 @@ STATUSES = (
 NO_SOLVER = Solver((), {}, {}, {})  # for a printer of settings alone
 
 
-def setting_checks(printer: SolverPrinter, refusal: str, words: Mapping[str, str]) -> str:
-    """Statements that check the settings of a run: ``refusal`` has places for a condition and a message;
-    ``words``: how a program spells settings.
+def setting_checks(printer: SolverPrinter, refusal: str, place: str, words: Mapping[str, str]) -> str:
+    """Statements that check the settings of a run: ``refusal`` has places for a condition, a message and the
+    values that it states, ``place`` stands for one in the message; ``words``: how a program spells settings.
     """
     printer.names = {**printer.names, **words}
-    fixed = method_names(False, joint="and")
+    fixed, known = method_names(False, joint="and"), {key.key for key in run_keys()}
     texts = []
     for rule, message in RULES:
-        refused = printer.expression(ast.parse(f"not ({rule})", mode="eval").body)
-        texts.append(refusal.format(refused, message.format(fixed=fixed)))
+        tree = ast.parse(f"not ({rule})", mode="eval").body
+        names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in known)
+        values = {name: words.get(name, name) for name in names}
+        stated = " and ".join(f"{name} is {place.format(value)}" for name, value in values.items())
+        sentence = f"{message.format(fixed=fixed)}; {stated}"
+        texts.append(refusal.format(printer.expression(tree), sentence, ", ".join(["", *values.values()])))
     return "\n".join(texts)
 
 

@@ -20,7 +20,7 @@ class ModuleAssembly:
     """The loops of a system in its module: code, arrays and what a host reads and writes."""
 
     def __init__(self, loops: AssemblySource) -> None:
-        self.loops, self._solver = loops, loops.described
+        self.loops, self._solver = loops, loops.solver
         scalars = {f.name: f.type for f in self._solver.fields if f.type in ("real", "whole")}
         self.fields = {name: k for k, name in enumerate((*scalars, *_ADDRESSES))}
         self.reals = [name for name, kind in scalars.items() if kind == "real"]

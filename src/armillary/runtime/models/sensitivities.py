@@ -115,7 +115,7 @@ class CompiledSensitiveModel(CompiledModel):
 
     def _extended(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
         """Memory with its derivatives, zero where none are given."""
-        kept = list(self.equations.remembered)
+        kept = list(self.equations.memory_places)
         rows = np.zeros((len(self.directions), len(kept))) if moved is None else moved[:, kept]
         return np.concatenate([memory, rows.ravel()])
 

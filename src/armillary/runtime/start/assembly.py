@@ -36,17 +36,17 @@ _FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
 
-_TOLD: ContextVar[set[str] | None] = ContextVar("told", default=None)
+_WARNED_OF: ContextVar[set[str] | None] = ContextVar("warned of", default=None)
 
 
 @contextmanager
 def warned_once() -> Iterator[None]:
     """A warning about starts is given once, however many runs are made inside."""
-    token = _TOLD.set(set())
+    token = _WARNED_OF.set(set())
     try:
         yield
     finally:
-        _TOLD.reset(token)
+        _WARNED_OF.reset(token)
 
 
 class ConstraintSizes:
@@ -306,12 +306,12 @@ class LoopStart:
             return ""
         note = f"speeds made to agree with the constraints by changing {', '.join(changed)}"
         remedy = "they depend on others: start those, or name these alone with initial= of the run"
-        told = _TOLD.get()
-        if told is None or note not in told:
+        given = _WARNED_OF.get()
+        if given is None or note not in given:
             text = f"s.start of '{self.equations.system.name}': {note}; {remedy}"
             warnings.warn(text, stacklevel=outside())
-        if told is not None:
-            told.add(note)
+        if given is not None:
+            given.add(note)
         return note
 
     def hold(self, instance: Instance, place: Place) -> bool:

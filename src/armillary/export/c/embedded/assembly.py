@@ -27,7 +27,7 @@ _OPENING = """\
 
 def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
     """The functions that close loops, with their constants in a precision, and no loop without a bound."""
-    solver = in_single(loops.described) if precision == "single" else loops.described
+    solver = in_single(loops.solver) if precision == "single" else loops.solver
     numbers = dict(solver.constants)
     numbers["MOST_TURNS"] = int(numbers["DAMPED_TURNS"])  # of the longest
     return replace(solver, constants=numbers)

@@ -47,7 +47,7 @@ class AssemblySource:
     several: bool  # the program has a table of configurations, and closes loops anew in each
 
     @property
-    def described(self) -> Solver:
+    def solver(self) -> Solver:
         """The functions of the algorithm."""
         features = {"REDUNDANT"} if self.redundant else set()
         features |= {"UNITS"} if self.quaternions else set()

@@ -49,7 +49,7 @@ class DerivedSensitiveEquations(DerivedEquations):
     plain: DerivedEquations | None = None  # the same without derivatives
     directions: tuple[Direction, ...] = ()
     of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
-    remembered: tuple[int, ...] = ()  # places of memories that have derivatives
+    memory_places: tuple[int, ...] = ()  # places of memories that have derivatives
     moving: tuple[Mapping[Expr, Expr], ...] = ()  # how state, memory and parameters move, by direction
     ignore_jumps: bool = False
 
@@ -127,10 +127,10 @@ def _targets(
     """Root expressions of all sections, and what the equations hold besides."""
     t = equations.targets
     moving = _moving(t, asked, equations.system)
-    remembered = tuple(i for i, m in enumerate(t.memory) if m in moving)
-    columns = [_Along(equations, direction, remembered) for direction in asked]
+    memory_places = tuple(i for i, m in enumerate(t.memory) if m in moving)
+    columns = [_Along(equations, direction, memory_places) for direction in asked]
     shown = [c for c in t.columns if c.name in of]
-    fires = [_fired(t, k, columns, remembered) for k in range(len(t.fires))]
+    fires = [_fired(t, k, columns, memory_places) for k in range(len(t.fires))]
     wanted = replace(
         t,
         carried=tuple(s for c in columns for s in c.states),
@@ -139,7 +139,7 @@ def _targets(
         columns=(*t.columns, *(made for c in columns for made in c.shown(shown))),
         updates=(
             *t.updates,
-            *(x for c in columns for x in _picked(tangents(t.updates, c.moving), remembered)),
+            *(x for c in columns for x in _picked(tangents(t.updates, c.moving), memory_places)),
         )
         if t.updates
         else (),
@@ -147,7 +147,7 @@ def _targets(
     )
     if not ignore_jumps and (why := JumpCheck(equations, moving)({})):
         raise ArmillaryError(why)
-    return wanted, {"remembered": remembered, "moving": tuple(c.moving for c in columns)}
+    return wanted, {"memory_places": memory_places, "moving": tuple(c.moving for c in columns)}
 
 
 def _picked(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
@@ -157,7 +157,9 @@ def _picked(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
 class _Along:
     """The derivatives of state and memory by one parameter or initial value, as symbols and as they count."""
 
-    def __init__(self, equations: DerivedEquations, direction: Direction, remembered: Sequence[int]) -> None:
+    def __init__(
+        self, equations: DerivedEquations, direction: Direction, memory_places: Sequence[int]
+    ) -> None:
         t, system = equations.targets, equations.system
         self.direction = direction
 
@@ -166,7 +168,7 @@ class _Along:
             return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size}")
 
         given = t.integrated
-        kept = _picked(t.memory, remembered)
+        kept = _picked(t.memory, memory_places)
         self.states = tuple(of(s, "variable") for s in given)
         self.memories = tuple(of(m, "memory") for m in kept)
         # All that moves with p: the state, the memory, and p itself.
@@ -288,7 +290,7 @@ def jump_check(equations: DerivedSensitiveEquations) -> JumpCheck | None:
     return None if check.idle else check
 
 
-def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[int]) -> tuple[Expr, ...]:
+def _fired(t: Targets, k: int, columns: Sequence[_Along], memory_places: Sequence[int]) -> tuple[Expr, ...]:
     """Memory and state after an event, with their derivatives."""
     state, before = t.integrated, (*t.memory, *t.integrated)
     values, count = t.fires[k], len(t.memory)
@@ -308,6 +310,6 @@ def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[i
             moving |= {s: moving[s] + rate * delay for s, rate in rates.items()}
             moving[t.time] = delay
         moved = tangents(values, moving)
-        memory += _picked(moved, remembered)
+        memory += _picked(moved, memory_places)
         after += [x - rate * delay for x, rate in zip(moved[count:], later, strict=True)]
     return (*memory, *after)
