@@ -1,4 +1,5 @@
-"""`Any` and `hasattr` have a reason where they stand: their number in each package may only fall.
+"""`Any`, `hasattr` and `type: ignore` have a reason where they stand: the number of the first two may only
+fall in each package.
 
 A value that has no narrower type gets a name that says why, as those of `armillary/untyped.py` do, or a
 comment in its line or the one above. Lower a limit with the number; a higher one needs a reason in the same
@@ -67,6 +68,17 @@ def test_any_becomes_no_more_frequent() -> None:
 
 def test_hasattr_becomes_no_more_frequent() -> None:
     assert {name: n for name, n in numbers(r"\bhasattr\(").items() if n > HASATTR.get(name, 0)} == {}
+
+
+def test_ignored_errors_of_mypy_have_a_code_and_a_reason() -> None:
+    bare = []
+    for path in SOURCES.rglob("*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for before, line in zip(["", *lines], lines, strict=False):
+            reason = before.strip().startswith("#") or "]  # " in line
+            if "type: ignore" in line and not (reason and "type: ignore[" in line):
+                bare.append(f"{path}: {line}")
+    assert bare == []
 
 
 @pytest.mark.parametrize("word", ["Any", "hasattr"])

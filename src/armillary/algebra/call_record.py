@@ -18,6 +18,7 @@ Class = TypeVar("Class", bound=type)
 
 def records_arguments(cls: Class) -> Class:
     """A class whose objects keep the arguments of their outermost ``__init__``."""
+    # mypy: the initialiser of a class is replaced by one that records.
     make = cls.__init__  # type: ignore[misc]
 
     @wraps(make)
@@ -25,7 +26,7 @@ def records_arguments(cls: Class) -> Class:
         self.__dict__.setdefault("_given", (type(self), independent_copy(args), independent_copy(options)))
         make(self, *args, **options)
 
-    cls.__init__ = recording  # type: ignore[misc]
+    cls.__init__ = recording  # type: ignore[misc]  # as above
     return cls
 
 

@@ -75,6 +75,7 @@ class App(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
+    # mypy: click's main has more arguments, which are passed on.
     def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
         """One command line, from arguments to exit code."""
         given = list(args) if args is not None else sys.argv[1:]

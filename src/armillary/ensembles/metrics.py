@@ -323,6 +323,7 @@ class Histogram(Metric):
         if len(parts) != 4:
             raise ArmillaryError(f"'{text}': write histogram(output, low, high, bins)")
         low, high, bins = (_number(part, text) for part in parts[1:])
+        # mypy: the constructor checks what it is given.
         return cls(_name(parts[0], text), low, high, bins)  # type: ignore[arg-type]
 
 

@@ -21,6 +21,7 @@ class PickledValue:
     _of_process: ClassVar[tuple[str, ...]] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
+        # mypy: all subclasses are dataclasses.
         held = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._of_process}  # type: ignore[arg-type]
         read_only = tuple(n for n, x in held.items() if _is_read_only(x))
         plain = {n: x.copy() if isinstance(x, MappingProxyType) else x for n, x in held.items()}

@@ -39,6 +39,7 @@ class kept_with_owner(Generic[Made]):
 
     def __get__(self, owner: object, kind: type | None = None) -> Made:
         if owner is None:
+            # mypy: the descriptor itself, as for a property of a class.
             return self  # type: ignore[return-value]
         found: Made = vars(owner).setdefault(self._name, self._compute(owner))
         return found

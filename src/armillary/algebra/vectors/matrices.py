@@ -26,22 +26,23 @@ def matrix_product(a: Matrix, b: Matrix, name: str = "") -> Matrix:
     rows = [[sum_of_products((a[i][k], b[k][j]) for k in range(3)) for j in range(3)] for i in range(3)]
     if name:
         rows = [[fn.named(rows[i][j], f"{name}_{AXES[i]}{AXES[j]}") for j in range(3)] for i in range(3)]
-    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
+    return joined(joined(row) for row in rows)
 
 
 def matrix_sum(*matrices: Matrix) -> Matrix:
     """Σ of matrices."""
-    return tuple(add(*rows) for rows in zip(*matrices, strict=True)) if matrices else ZERO_MATRIX  # type: ignore[return-value]
+    return joined(add(*rows) for rows in zip(*matrices, strict=True)) if matrices else ZERO_MATRIX
 
 
 def scaled_matrix(a: Matrix, factor: Scalar) -> Matrix:
     """The matrix times a scalar."""
-    return tuple(scaled(row, factor) for row in a)  # type: ignore[return-value]
+    return joined(scaled(row, factor) for row in a)
 
 
 def transposed(a: Matrix) -> Matrix:
     """The transpose."""
-    return tuple(zip(*a, strict=True))  # type: ignore[return-value]
+    (a11, a12, a13), (a21, a22, a23), (a31, a32, a33) = a
+    return (a11, a21, a31), (a12, a22, a32), (a13, a23, a33)
 
 
 def skew(a: Triple) -> Matrix:
@@ -57,12 +58,12 @@ def skew_product(a: Triple, b: Triple) -> Matrix:
         j, k = (i + 1) % 3, (i + 2) % 3
         return minus(0, plus(times(a[j], b[j]), times(a[k], b[k])))
 
-    return tuple(tuple(diagonal(i) if i == j else times(b[i], a[j]) for j in range(3)) for i in range(3))  # type: ignore[return-value]
+    return joined(joined(diagonal(i) if i == j else times(b[i], a[j]) for j in range(3)) for i in range(3))
 
 
 def named_matrix(a: Sequence[Sequence[Scalar]], name: str) -> Matrix:
     """A matrix with its elements as intermediate values name_11, name_12, …"""
-    return tuple(tuple(fn.named(a[i][j], f"{name}_{i + 1}{j + 1}") for j in range(3)) for i in range(3))  # type: ignore[return-value]
+    return joined(joined(fn.named(a[i][j], f"{name}_{i + 1}{j + 1}") for j in range(3)) for i in range(3))
 
 
 def named_symmetric(a: Sequence[Sequence[Scalar]], name: str) -> Matrix:
@@ -71,4 +72,4 @@ def named_symmetric(a: Sequence[Sequence[Scalar]], name: str) -> Matrix:
     for i in range(3):
         for j in range(i, 3):
             out[i][j] = out[j][i] = fn.named(a[i][j], f"{name}_{i + 1}{j + 1}")
-    return tuple(tuple(row) for row in out)  # type: ignore[return-value]
+    return joined(joined(row) for row in out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
@@ -15,6 +16,7 @@ from armillary.algebra.vectors.scalars import (
     times,
 )
 
+Component = TypeVar("Component")
 Triple = tuple[Scalar, Scalar, Scalar]
 ExprTriple = tuple[Expr, Expr, Expr]
 
@@ -23,8 +25,8 @@ ZEROS: Triple = (0, 0, 0)
 _UNITS: tuple[Triple, Triple, Triple] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
-def joined(components: Iterable[Scalar]) -> Triple:
-    """Three components as a triple."""
+def joined(components: Iterable[Component]) -> tuple[Component, Component, Component]:
+    """Three components as a triple; three triples as a matrix."""
     x, y, z = components
     return x, y, z
 

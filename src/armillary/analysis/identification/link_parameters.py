@@ -18,7 +18,7 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_sum, matrix_vector
 from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.triples import ZEROS, add, scaled
+from armillary.algebra.vectors.triples import ZEROS, add, joined, scaled
 from armillary.algebra.walk import substitute
 from armillary.analysis.inverse.equations import (
     InverseEquations,
@@ -151,9 +151,9 @@ def _parametrised(
     return tuple(made), replace(general if every else known, links=tuple(links))
 
 
-def _matrix(six: Sequence[object]) -> Matrix:
+def _matrix(six: Sequence[Scalar]) -> Matrix:
     J = dict(zip(ELEMENTS, six, strict=True))
-    return tuple(tuple(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
+    return joined(joined(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))
 
 
 def _entries(link: Link) -> Iterator[tuple[str, Scalar]]:

@@ -63,6 +63,7 @@ def modes(
         found = model.undamped_modes(at, parameters=parameters)
     else:
         found = model.linearize(at, parameters=parameters).modes()
+    # mypy: only modes of one operating point come with energies.
     text = f"{found}\n\n{found.bodies}" if energies else str(found)  # type: ignore[union-attr]
     return options.emit_result(found, output, plot, json_wanted, _data(found), text)
 

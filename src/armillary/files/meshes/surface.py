@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -74,9 +75,9 @@ def fans(counts: np.ndarray) -> np.ndarray:
     return np.stack([start, start + within + 1, start + within + 2], axis=1)
 
 
-def hex_colour(rgb: object) -> str:
+def hex_colour(rgb: Iterable[float]) -> str:
     """Red, green and blue between 0 and 1 as "#0072b2"."""
-    values = [min(max(float(x), 0.0), 1.0) for x in list(rgb)[:3]]  # type: ignore[call-overload]
+    values = [min(max(float(x), 0.0), 1.0) for x in list(rgb)[:3]]
     if len(values) < 3:
         raise ValueError("a colour has fewer than three components")
     return "#" + "".join(f"{round(255 * x):02x}" for x in values)

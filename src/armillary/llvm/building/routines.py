@@ -51,8 +51,9 @@ class RoutineLayout:
         """The fields as one array; it holds addresses only, so the arrays must be kept as well."""
         found, places = [0] * len(self.places), self.places
         for name, value in values.items():
-            array = isinstance(value, np.ndarray)
-            found[places[name]] = value.__array_interface__["data"][0] if array else value  # type: ignore
+            if isinstance(value, np.ndarray):
+                value = value.__array_interface__["data"][0]
+            found[places[name]] = value
         return np.array(found, dtype=np.int64)
 
 

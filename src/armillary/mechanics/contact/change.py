@@ -76,7 +76,8 @@ def change(
     for c, slip in zip(contacts, sliding, strict=True):
         kept = _kept(c, A, b, forces)
         if c.is_brake:
-            jump = total([times(A[c.slip][j], P) for j, P in blow.impulses.items()])  # type: ignore[index]
+            assert c.slip is not None
+            jump = total([times(A[c.slip][j], P) for j, P in blow.impulses.items()])
             after.append(_brake_after(kept, blow.happens, jump, slip))
         else:
             after.append(_contact_after(kept, blow, slip, *next(statuses)))

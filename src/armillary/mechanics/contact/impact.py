@@ -95,11 +95,11 @@ def impact(A: Sequence[Sequence[Scalar]], contacts: Sequence[ContactState], time
     before: list[Scalar] = [0] * len(rows)
     for p in parties:
         c = p.contact
-        before[place[c.normal]] = fn.select(p.hit, c.closing, 0)  # type: ignore[index]
+        before[place[c.normal_row]] = fn.select(p.hit, c.closing, 0)
         if c.slip is not None:
             moving = fn.or_(p.hit, c.slides)
             before[place[c.slip]] = fn.select(moving, c.sliding, 0)
-    normals = [place[c.normal] for c in contacts]  # type: ignore[index]
+    normals = [place[c.normal_row] for c in contacts]
     scale = fn.named(total([fn.absolute(x) for x in before]), "contact_speed")
     margins = {"tie": TIE, "margin": 10 * TIE}
     still = times(TIE, scale)
@@ -107,7 +107,7 @@ def impact(A: Sequence[Sequence[Scalar]], contacts: Sequence[ContactState], time
     if law == "newton":
         right = list(before)
         for p in parties:
-            n = place[p.contact.normal]  # type: ignore[index]
+            n = place[p.contact.normal_row]
             right[n] = fn.named(times(plus(1, p.restitution), before[n]), "contact_closing")
         unknowns = [_unknown(p.contact, place) for p in parties]
         judges = [_judge(p, part, place, before, normals, calm) for p in parties]
@@ -126,7 +126,7 @@ def impact(A: Sequence[Sequence[Scalar]], contacts: Sequence[ContactState], time
     given = list(pressed)
     second = []
     for p in parties:
-        n = place[p.contact.normal]  # type: ignore[index]
+        n = place[p.contact.normal_row]
         back = fn.named(times(p.restitution, pressed[n]), "contact_back")
         given[n] = plus(pressed[n], back)
         second.append(_unknown(p.contact, place, back))
@@ -179,7 +179,7 @@ def _settles(contact: ContactState, time: Scalar) -> Scalar:
 
 def _unknown(contact: ContactState, place: dict[int, int], offset: Scalar | None = None) -> ContactUnknown:
     """A contact in an impact; ``offset`` is what the restitution of Poisson's law gives anyway."""
-    n = place[contact.normal]  # type: ignore[index]
+    n = place[contact.normal_row]
     if contact.slip is None:
         return ContactUnknown(n, None, (CLOSED, OPEN))
     s, mu = place[contact.slip], contact.friction
@@ -201,7 +201,7 @@ def _judge(
 ) -> Judge:
     """A measure of inadmissible impulses and velocities of a contact; without touch any status is free."""
     c = party.contact
-    n = place[c.normal]  # type: ignore[index]
+    n = place[c.normal_row]
     s = None if c.slip is None else place[c.slip]
     moving = 0 if s is None else before[s]
     speed = total([fn.absolute(before[k]) for k in normals])

@@ -63,6 +63,12 @@ class ContactState:
         return self.normal is None
 
     @property
+    def normal_row(self) -> int:
+        """The row of its normal; brakes have none."""
+        assert self.normal is not None
+        return self.normal
+
+    @property
     def open(self) -> fn.Operand:
         return fn.equal(self.status, 0)
 

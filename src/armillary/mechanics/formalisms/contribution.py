@@ -61,7 +61,7 @@ def left_at_hub(eliminated: Eliminated) -> Articulated:
     """The hub's rows after an elimination, as an articulated inertia and its wrench."""
 
     def block(rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
-        return tuple(tuple(eliminated.rows[i].get(j, 0) for j in columns) for i in rows)  # type: ignore[return-value]
+        return joined(joined(eliminated.rows[i].get(j, 0) for j in columns) for i in rows)
 
     def wrench(rows: tuple[int, ...]) -> Triple:
         return scaled(tuple(eliminated.force[i] for i in rows), -1)
@@ -79,13 +79,13 @@ def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
     """The hub's rows after the elimination of a branch, shown by name in the generated program."""
 
     def block(letter: str, rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
-        return tuple(
-            tuple(
+        return joined(
+            joined(
                 fn.displayed(eliminated.rows[i].get(j, 0), f"{letter}_{branch}_{AXES[i % 3]}{AXES[j % 3]}")
                 for j in columns
             )
             for i in rows
-        )  # type: ignore[return-value]
+        )
 
     def right(word: str, rows: tuple[int, ...]) -> Triple:
         return joined(fn.displayed(eliminated.force[i], f"{word}_{branch}_{AXES[i % 3]}") for i in rows)

@@ -187,7 +187,7 @@ def _less(
             out[i][j] = fn.named(value, f"{name}_{i + 1}{j + 1}")
             if symmetric:
                 out[j][i] = out[i][j]
-    return tuple(tuple(r) for r in out)  # type: ignore[return-value]
+    return joined(joined(r) for r in out)
 
 
 def _outward(

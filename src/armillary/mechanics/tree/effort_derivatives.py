@@ -143,10 +143,10 @@ def _alone(link: Link, motion: Motion) -> _Moving:
     """A link by itself: Π = ω̃ (tr J 1 − 2 J) and β = 2 ω × h."""
     J, w = link.inertia, motion.w
     trace = plus(plus(J[0][0], J[1][1]), J[2][2])
-    spread = tuple(
-        tuple(minus(trace if i == j else 0, times(2, J[i][j])) for j in range(3)) for i in range(3)
+    spread = joined(
+        joined(minus(trace if i == j else 0, times(2, J[i][j])) for j in range(3)) for i in range(3)
     )
-    Pi = transposed(tuple(cross_triples(w, column) for column in transposed(spread)))  # type: ignore[arg-type]
+    Pi = transposed(joined(cross_triples(w, column) for column in transposed(spread)))
     return _Moving(Composite.of(link), Pi, scaled(cross_triples(w, link.first), 2))
 
 
@@ -222,7 +222,7 @@ def _with_child(parent: _Moving, child: _Moving, link: Link, drift: Triple) -> _
 
 
 def _outer(a: Triple, b: Triple) -> Matrix:
-    return tuple(tuple(times(x, y) for y in b) for x in a)  # type: ignore[return-value]
+    return joined(joined(times(x, y) for y in b) for x in a)
 
 
 def _row_at_parent(row: _Row, link: Link, drift: Triple) -> _Row:

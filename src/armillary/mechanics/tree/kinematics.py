@@ -45,7 +45,7 @@ class Motion:
         for i in range(3):
             for j in range(i, 3):
                 out[i][j] = out[j][i] = fn.named(times(w[i], w[j]), f"ww_{self.name}_{'xyz'[i]}{'xyz'[j]}")
-        return tuple(tuple(row) for row in out)  # type: ignore[return-value]
+        return joined(joined(row) for row in out)
 
     @cached_property
     def U(self) -> Matrix:
@@ -56,10 +56,10 @@ class Motion:
             (plus(p[0][1], al[2]), minus(0, plus(p[0][0], p[2][2])), minus(p[1][2], al[0])),
             (minus(p[0][2], al[1]), plus(p[1][2], al[0]), minus(0, plus(p[0][0], p[1][1]))),
         )
-        return tuple(
-            tuple(fn.named(x, f"U_{self.name}_{'xyz'[i]}{'xyz'[j]}") for j, x in enumerate(row))
+        return joined(
+            joined(fn.named(x, f"U_{self.name}_{'xyz'[i]}{'xyz'[j]}") for j, x in enumerate(row))
             for i, row in enumerate(rows)
-        )  # type: ignore[return-value]
+        )
 
 
 def motions(tree: Tree) -> list[Motion]:

@@ -93,7 +93,11 @@ def _parts(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]
     other = np.transpose(H1, (2, 1, 0))
     odd, even = (H1 - other) / 2, (H1 + other) / 2
     scale = np.abs(H1).max(initial=0.0) * 1e-13
-    return tuple(None if np.abs(a).max(initial=0.0) <= scale else a for a in (odd, even))  # type: ignore[return-value]
+
+    def kept(a: np.ndarray) -> np.ndarray | None:
+        return None if np.abs(a).max(initial=0.0) <= scale else a
+
+    return kept(odd), kept(even)
 
 
 def _deformed(
@@ -127,7 +131,7 @@ def _slopes(J1: np.ndarray, J2: np.ndarray | None, eta: Sequence[Scalar], name: 
                 if J2 is not None:
                     value = plus(value, combination(J2[p, :, i, j].tolist(), eta))
                 rows[i][j] = rows[j][i] = fn.named(value, f"J_{name}_{p + 1}_{i + 1}{j + 1}")
-        found.append(tuple(tuple(row) for row in rows))  # type: ignore[arg-type]
+        found.append(joined(joined(row) for row in rows))
     return tuple(found)
 
 
@@ -140,4 +144,4 @@ def weighted(
         for j in range(i, 3):
             value = combination([m[i][j] for m in matrices], weights)
             rows[i][j] = rows[j][i] = fn.named(value, f"{name}_{i + 1}{j + 1}")
-    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
+    return joined(joined(row) for row in rows)

@@ -73,8 +73,8 @@ def _less(J: Sequence[Triple], square: Sequence[Sequence[Scalar]], share: float,
             moved = trace - square[i][j] if i == j else -square[i][j]
             value = plus(as_expr(J[i][j]), product(as_expr(moved), -share))
             row.append(measured(value, INERTIA, f"{name}_{i + 1}{j + 1}"))
-        rows.append(tuple(row))
-    return tuple(rows)  # type: ignore[return-value]
+        rows.append(joined(row))
+    return joined(rows)
 
 
 def _product(a: object, b: object) -> Expr:
@@ -116,10 +116,10 @@ def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Trip
     assert flex is not None
     part, xi = flex.part, flex.speeds
     c = first_moment(body)
-    J = tuple(add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True))
+    J = joined(add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True))
     mass = tuple(product(x, part.mass) if part.mass else ZERO for x in v)
     p = add(mass, cross_triples(w, c), combined(shape.P, xi))
-    L = add(matrix_vector(J, w), cross_triples(c, v), combined(shape.H, xi))  # type: ignore[arg-type]
+    L = add(matrix_vector(J, w), cross_triples(c, v), combined(shape.H, xi))
     momentum = MASS * SPEED
     return _named(p, f"p_{body.name}", momentum), _named(L, f"L_{body.name}", momentum * LENGTH)
 

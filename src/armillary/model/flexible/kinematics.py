@@ -31,7 +31,16 @@ from armillary.algebra.intermediate import measured
 from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
 from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, negative, scaled
+from armillary.algebra.vectors.triples import (
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    joined,
+    named,
+    negative,
+    scaled,
+)
 from armillary.model.flexible.part import FlexibleNode
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.steps import Flexed
@@ -162,8 +171,8 @@ class _Turning:
             for j in range(3):
                 value = plus(times(A, tilde[i][j]), times(self.B, square[i][j]))
                 row.append(measured(plus(value, 1.0) if i == j else value, ONE, f"E_{self.label}"))
-            rows.append(tuple(row))
-        return tuple(rows)  # type: ignore[return-value]
+            rows.append(joined(row))
+        return joined(rows)
 
     def rates(self, sign: int) -> _Rates:
         """Columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
@@ -219,7 +228,7 @@ def _columns(matrix: np.ndarray) -> list[Triple]:
 
 
 def _numbers(triple: np.ndarray) -> Triple:
-    return tuple(float(a) if a else 0 for a in triple)  # type: ignore[return-value]
+    return joined(float(a) if a else 0 for a in triple)
 
 
 def _lengths(v: Triple, name: str) -> Triple:
@@ -235,5 +244,5 @@ def _tilde_squared(b: Triple, x: Scalar) -> Matrix:
     for i in range(3):
         row = [times(b[i], b[j]) for j in range(3)]
         row[i] = plus(row[i], -x)
-        rows.append(tuple(row))
-    return tuple(rows)  # type: ignore[return-value]
+        rows.append(joined(row))
+    return joined(rows)

@@ -179,7 +179,7 @@ def axis_rotation(axis: Triple, angle: object) -> Matrix:
                 value = value - turn if (i, j) in ((0, 1), (1, 2), (2, 0)) else value + turn
             row.append(fn.named(value, "R"))
         rows.append(tuple(row))
-    return tuple(rows)  # type: ignore[return-value]
+    return joined(rows)
 
 
 def principal_rotation(i: int, c: Scalar, s: Scalar) -> Matrix:
@@ -189,7 +189,7 @@ def principal_rotation(i: int, c: Scalar, s: Scalar) -> Matrix:
     rows[i][i] = 1
     rows[j][j] = rows[k][k] = c
     rows[j][k], rows[k][j] = -s, s
-    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
+    return joined(joined(row) for row in rows)
 
 
 def sequence_rotation(sequence: str, angles: Sequence[object], name: str) -> Matrix:

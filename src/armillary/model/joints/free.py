@@ -15,6 +15,7 @@ from armillary.algebra.expression import HALF, TWO, Expr, as_expr
 from armillary.algebra.units.dimension import ONE, RATE, SPEED
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import Scalar, product
+from armillary.algebra.vectors.triples import joined
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,
@@ -45,7 +46,7 @@ def quaternion_rotation(e: Sequence[object], name: str) -> Matrix:
     xy, xz, yz = (fn.named(a * b, f"{name}_ee") for a, b in ((e1, d2), (e1, d3), (e2, d3)))
     wx, wy, wz = (fn.named(e0 * d, f"{name}_ee") for d in (d1, d2, d3))
     rows = ((1 - yy - zz, xy - wz, xz + wy), (xy + wz, 1 - xx - zz, yz - wx), (xz - wy, yz + wx, 1 - xx - yy))
-    return tuple(tuple(fn.named(x, f"R_{name}") for x in row) for row in rows)  # type: ignore[return-value]
+    return joined(joined(fn.named(x, f"R_{name}") for x in row) for row in rows)
 
 
 def euler_parameters(R: Matrix) -> list[Expr]:

@@ -124,6 +124,7 @@ class Gimbal(Joint):
 
     def __init__(self, sequence: Annotated[str | Sequence[object], GIMBAL], *, small: Flag = False) -> None:
         letters = item_count(sequence) < 0
+        # mypy: ``letters`` is true for texts alone.
         axes = check_sequence(sequence, (2, 3), "Gimbal") if letters else sequence  # type: ignore[arg-type]
         if len(axes) not in (2, 3):
             raise ModelError(f"Gimbal: it turns about 2 or 3 axes, not {len(axes)}")
@@ -180,8 +181,8 @@ class Planar(JointType):
         n = "xyz".index(self.normal)
         i, j = (n + 1) % 3, (n + 2) % 3
         rotation: Matrix = principal_rotation(n, fn.cos(q[2]), fn.sin(q[2]))
-        velocity = [0, 0, 0]
-        velocity[i], velocity[j] = u[0], u[1]  # type: ignore[call-overload]
+        velocity: list[Scalar] = [0, 0, 0]
+        velocity[i], velocity[j] = u[0], u[1]
         drift: Triple = matrix_vector(rotation, velocity)
         position: list[Scalar] = [0, 0, 0]
         position[i], position[j] = q[0], q[1]

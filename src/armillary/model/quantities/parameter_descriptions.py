@@ -13,11 +13,12 @@ Source: Sayers (1990), Table 9.1.1, where each parameter of the car is so named;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, RATE, SPEED, Dimension
+from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import operands_first, symbols
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
@@ -131,8 +132,8 @@ def _direction_places(body: Body) -> Iterator[_ParameterUse]:
             yield _ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
 
-def _triple(values: object, phrase: str) -> Iterator[_ParameterUse]:
-    for axis, value in zip(_AXES, values, strict=True):  # type: ignore[call-overload]
+def _triple(values: Iterable[Scalar], phrase: str) -> Iterator[_ParameterUse]:
+    for axis, value in zip(_AXES, values, strict=True):
         yield _ParameterUse(as_expr(value), phrase.format(axis))
 
 

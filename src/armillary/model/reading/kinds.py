@@ -157,6 +157,7 @@ class ListOf(Kind):
         self.of, self.count = of, count
 
     @property
+    # mypy: a property in place of the attribute of other kinds.
     def words(self) -> str:  # type: ignore[override]
         return f"a list of {self.count or 'values, each'} {'× ' if self.count else ''}{self.of.words}"
 
@@ -205,6 +206,7 @@ class TableOf(Kind):
         self.of, self.keys = of, keys
 
     @property
+    # mypy: a property in place of the attribute of other kinds.
     def words(self) -> str:  # type: ignore[override]
         return f"a table of {self.of.words} by name"
 
@@ -228,6 +230,7 @@ class Either(Kind):
         self.kinds, self.called = kinds, called
 
     @property
+    # mypy: a property in place of the attribute of other kinds.
     def words(self) -> str:  # type: ignore[override]
         return self.called or ", or ".join(kind.words for kind in self.kinds)
 
@@ -367,6 +370,7 @@ class OneOf(Either):
         self.called = f"a table with one of the keys {', '.join(form.key for form in forms)}"
 
     @cached_property
+    # mypy: a property in place of the attribute.
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
         return tuple(form.table for form in self.forms)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, transposed
+from armillary.algebra.vectors.triples import joined
 from armillary.errors import ModelError
 from armillary.model.joints.base import check_sequence, plain, sequence_rotation
 from armillary.untyped import Given
@@ -32,7 +33,7 @@ def orientation_matrix(orient: Given, where: str, read: Callable[[Given], Expr])
 
 
 def _plain(matrix: Given) -> Matrix:
-    return tuple(tuple(plain(v) if isinstance(v, Expr) else v for v in row) for row in matrix)  # type: ignore[return-value]
+    return joined(joined(plain(v) if isinstance(v, Expr) else v for v in row) for row in matrix)
 
 
 def _check_rotation(matrix: Matrix, where: str) -> None:

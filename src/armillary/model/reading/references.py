@@ -11,7 +11,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.triples import ExprTriple
+from armillary.algebra.vectors.triples import ExprTriple, joined
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
@@ -92,7 +92,7 @@ def triple(system: Description, values: Given, where: str, units: str = "m") -> 
     if item_count(values) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
     reader = constant_reader(system, where, LENGTH if units == "m" else parse_unit(units).dimension)
-    return tuple(reader(v) for v in values)  # type: ignore[return-value]
+    return joined(reader(v) for v in values)
 
 
 def constant_reader(system: Description, where: str, dimension: Dimension | None) -> Callable[[Given], Expr]:
@@ -188,4 +188,4 @@ def ground_place(system: Description, value: Given, where: str, dimension: Dimen
         value = value.components(system.ground.frame)
     if item_count(value) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {value!r}")
-    return tuple(function_of_time(system, x, where, dimension) for x in value)  # type: ignore[return-value]
+    return joined(function_of_time(system, x, where, dimension) for x in value)

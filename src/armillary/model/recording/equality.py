@@ -98,6 +98,7 @@ class Whole:
             return NotImplemented
         return settle(self.node).digest == settle(other.node).digest or _same_values(self.node, other.node)
 
+    # mypy: as Python marks classes that cannot be hashed.
     __hash__ = None  # type: ignore[assignment]
 
 

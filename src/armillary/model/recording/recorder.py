@@ -63,6 +63,7 @@ def records_calls(function: Function) -> Function:
             record_call(system_of(arguments), function.__name__, result, arguments)
         return result
 
+    # mypy: of the type of the wrapped function.
     return recording  # type: ignore[return-value]
 
 
@@ -98,6 +99,7 @@ def all_or_nothing(function: Function) -> Function:
         with undo_on_error(system):
             return function(system, *args, **options)
 
+    # mypy: of the type of the wrapped function.
     return whole  # type: ignore[return-value]
 
 

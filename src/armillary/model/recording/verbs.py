@@ -182,7 +182,9 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
             return result
 
         VERBS[function.__name__] = Verb(recording, form)
+        # mypy: the entry of a verb is an attribute of its function.
         recording.recorded = VERBS[function.__name__]  # type: ignore[attr-defined]
+        # mypy: of the type of the wrapped function.
         return recording  # type: ignore[return-value]
 
     return decorate
@@ -224,6 +226,7 @@ def quantity(arguments: object = 0) -> Callable[[Function], Function]:
             return result
 
         QUANTITIES[function.__name__] = (recording, arguments)
+        # mypy: of the type of the wrapped function.
         return recording  # type: ignore[return-value]
 
     return decorate

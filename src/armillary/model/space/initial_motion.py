@@ -14,7 +14,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, SPEED
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
 from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import ExprTriple, Triple, add, scaled
+from armillary.algebra.vectors.triples import ExprTriple, Triple, add, joined, scaled
 from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
@@ -79,8 +79,8 @@ def start_orbit(
     origin or ``around`` an attractor, whose μ must then be the orbit's."""
     if not isinstance(orbit, Orbit):
         raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
-    place: Triple = tuple(read_expression(system, x, "start_orbit", LENGTH) for x in orbit.position)  # type: ignore[assignment]
-    rate: Triple = tuple(read_expression(system, x, "start_orbit", SPEED) for x in orbit.velocity)  # type: ignore[assignment]
+    place: Triple = joined(read_expression(system, x, "start_orbit", LENGTH) for x in orbit.position)
+    rate: Triple = joined(read_expression(system, x, "start_orbit", SPEED) for x in orbit.velocity)
     if around is not None:
         attractor = find_attractor(system, around, "start_orbit")
         _check_strength(orbit, attractor)
@@ -158,12 +158,13 @@ def _translations(body: Body, where: str) -> tuple[ExprTriple, ExprTriple]:
     steps = body.assembly.steps
     if body.parent is body.system.ground and steps:
         if isinstance(steps[0], Drift) and len(steps[0].linear) == 3:
-            return steps[0].position, tuple(steps[0].linear[i] for i in range(3))  # type: ignore[return-value]
+            drift = steps[0]
+            return joined(map(as_expr, drift.position)), joined(drift.linear[i] for i in range(3))
         slides = {step.axis: step for step in steps if isinstance(step, Slide)}
         axes = [UNIT_AXES[letter] for letter in "xyz"]
         if all(axis in slides for axis in axes):
             ordered = [slides[axis] for axis in axes]
-            return tuple(s.distance for s in ordered), tuple(s.speed for s in ordered)  # type: ignore[return-value]
+            return joined(s.distance for s in ordered), joined(s.speed for s in ordered)
     raise ModelError(
         f"{where}: its joint ({body.joint.describe()} on '{body.parent.name if body.parent else 'ground'}') "
         "does not let it move freely in the ground; give it a Free joint on the ground"

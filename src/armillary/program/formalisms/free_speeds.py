@@ -145,10 +145,10 @@ def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
     if all(map(is_zero, c)):
         return link
     less = point_mass_inertia(link.mass, c)
-    inertia = matrix_sum(link.inertia, tuple(scaled(row, -1) for row in less))  # type: ignore[arg-type]
-    settled_inertia = tuple(tuple(settled(as_expr(x)) for x in row) for row in inertia)
+    inertia = matrix_sum(link.inertia, joined(scaled(row, -1) for row in less))
+    settled_inertia = joined(joined(settled(as_expr(x)) for x in row) for row in inertia)
     offset = add(link.offset, link.rotation.to_parent(c))
-    return replace(link, first=ZEROS, inertia=settled_inertia, offset=offset)  # type: ignore[arg-type]
+    return replace(link, first=ZEROS, inertia=settled_inertia, offset=offset)
 
 
 def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:

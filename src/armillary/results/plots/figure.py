@@ -87,6 +87,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
 def _notebook_figure() -> type[Figure]:
     """The class of figures that a notebook shows where they are the value of a cell."""
 
+    # mypy: matplotlib is imported at its first use.
     class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc]
         def _repr_png_(self) -> bytes:
             content = BytesIO()

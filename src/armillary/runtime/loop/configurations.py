@@ -56,6 +56,7 @@ TABLES: dict[str, Table] = {
     "SETS": _is("sets"),
     "MOVES": _is("moves"),
     **{
+        # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
         name.upper(): _number(lambda f, s, name=name: figure(f, name, s))  # type: ignore[misc]
         for name in ("setting_event", "setting_speed")
     },
@@ -75,6 +76,7 @@ TABLES: dict[str, Table] = {
     "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
     "NEAR_PLACE": _number(_of_event("near_place")),
+    # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
     **{name.upper(): lambda f, i, name=name: figure(f, name, i) for name in ACROSS},  # type: ignore[misc]
     "AT_END": lambda f, i: i.equals(AT_END),
     "MEMBER": _number(lambda f, i: figure(f, "member", i)),

@@ -100,6 +100,7 @@ class Design:
         """Values by name of the runs i0 up to, not including, i1."""
         self._check_runs(i0, i1)
         if self.kind == "list":
+            # mypy: the distributions of a list are all lists.
             return {name: each.values[i0:i1] for name, each in self.distributions.items()}  # type: ignore[attr-defined]
         if self.kind == "grid":
             places = np.unravel_index(np.arange(i0, i1), [axis.size for axis in self._axes.values()])
@@ -293,6 +294,7 @@ def _read(
 
 
 def _common_length(distributions: Mapping[str, Distribution]) -> int:
+    # mypy: the distributions of a list are all lists.
     lengths = {name: each.values.size for name, each in distributions.items()}  # type: ignore[attr-defined]
     length: int
     (first, length), *others = lengths.items()

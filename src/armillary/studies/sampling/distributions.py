@@ -44,6 +44,7 @@ class Distribution:
     def scaled(self, factor: float) -> Distribution:
         """The same in other units, which are those of what it is given for."""
         sizes = {name: getattr(self, name) * factor for name in self.sized}
+        # mypy: all subclasses are dataclasses.
         return replace(self, **sizes, units="")  # type: ignore[type-var]
 
     def as_data(self) -> DataTable:
@@ -59,6 +60,7 @@ class Distribution:
 
     def _options(self) -> DataTable:
         """Fields that were given beyond the main ones."""
+        # mypy: all subclasses are dataclasses.
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.main}  # type: ignore[arg-type]
         return {name: value for name, value in own.items() if _given(value)}
 

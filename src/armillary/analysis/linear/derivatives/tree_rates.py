@@ -22,7 +22,7 @@ from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.intermediate import shown
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, unit
+from armillary.algebra.vectors.triples import ZEROS, joined, unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.formalisms.kane import force_array
 from armillary.mechanics.tree.effort_derivatives import (
@@ -117,7 +117,7 @@ class TreeRates:
         own: list[Wrench] = [(ZEROS, ZEROS)] * len(self.tree.links)
         for k, i in enumerate(wrenches):
             six = [0 if x is ZERO else x for x in rest[6 * k : 6 * k + 6]]
-            own[i] = (tuple(six[:3]), tuple(six[3:]))  # type: ignore[assignment]
+            own[i] = (joined(six[:3]), joined(six[3:]))
         for link, (n, f) in zip(self.tree.links, accumulated_wrenches(self.tree, own, "d"), strict=True):
             for d in unknown_freedoms(link):
                 found[d.index] = plus(found.get(d.index, 0), component_along(d, n, f))

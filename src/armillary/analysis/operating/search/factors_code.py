@@ -220,6 +220,7 @@ def emit_chord(module: IRModule, turned: Routine) -> Routine:
     with f.when(rank < n), f.each(rank) as back:
         _reflect(f, m, n, rank - 1 - back)
     with f.each(rank) as k:
+        # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
         y[k] = (z[k] - f.sum(k, lambda i, k=k: T[i * n + k] * y[i])) / T[k * n + k]  # type: ignore[misc]
     with f.each(rank) as back:
         k = rank - 1 - back

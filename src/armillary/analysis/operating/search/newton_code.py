@@ -202,6 +202,7 @@ def _emit_newton(
             length, new = length_of_p(), f.run(values)
             predicted = Local(f, f.real(0.0))
             with f.each(m) as i:
+                # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
                 linear = r[i] + f.sum(n, lambda j, i=i: slope(i, j) * p[j])  # type: ignore[misc]
                 predicted.set(predicted.get() + linear * linear)
             expected, gained = merit.get() - predicted.get(), merit.get() - new
@@ -254,6 +255,7 @@ def _emit_rest(
         f.run(slopes)
         with f.each(n) as i:
             start = moved(i) * width + first
+            # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
             rates[i] = f.sum(speeds, lambda s, start=start: C[start + s] * c[first + s])  # type: ignore[misc]
         size = f.largest(n, lambda i: rates[i])
         with f.when(~(size < 1e300)):
@@ -269,6 +271,7 @@ def _emit_rest(
             row, column = moved(i) * width + first, moved(j)
             G[j * n + i] = f.sum(
                 speeds,
+                # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
                 lambda s, row=row, column=column: C[row + s] * C[(first + s) * width + column],  # type: ignore[misc]
             )
         tries = Local(f, f.whole(0))

@@ -47,6 +47,7 @@ class Scalar(Engine):
                 owner=self._code,
             )
         else:
+            # mypy: the owner of these functions is compiled code.
             self._code = functions.owner  # type: ignore[assignment]
         self._functions = functions
         self._known = 0

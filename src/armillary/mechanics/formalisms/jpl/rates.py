@@ -93,7 +93,7 @@ def appendage_rates(system: Description, reduction: Reduction, formulation: str)
             speeds[index[found.groups[r].steps[0].speed]] = next(rotors)
     states = _modal_rates(found, order, turned, solution, speeds, index)
     axes = direction_cosines(system.ground.frame, found.groups[0].body.frame)
-    momentum = matrix_vector(tuple(tuple(read(x) for x in row) for row in axes), solution.momentum)  # type: ignore[arg-type]
+    momentum = matrix_vector(joined(joined(read(x) for x in row) for row in axes), solution.momentum)
     return AppendageRates(speeds, states, reduction, momentum, torques)
 
 
@@ -224,7 +224,7 @@ def _root_rates(
         a = add(a, negative(cross_triples(w, v)))
     else:
         axes = direction_cosines(system.ground.frame, group.body.frame)
-        a = matrix_vector(tuple(tuple(read(x) for x in row) for row in axes), a)  # type: ignore[arg-type]
+        a = matrix_vector(joined(joined(read(x) for x in row) for row in axes), a)
     return rates | {index[drift.linear[i]]: a[i] for i in range(3)}
 
 

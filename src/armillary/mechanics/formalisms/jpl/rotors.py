@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from armillary.algebra.vectors.matrices import Matrix, matrix_sum
 from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times
-from armillary.algebra.vectors.triples import Triple, add, cross_triples, named, negative, scaled
+from armillary.algebra.vectors.triples import Triple, add, cross_triples, joined, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.vehicle import Rotor, Vehicle
 
@@ -38,7 +38,7 @@ def with_rotors(vehicle: Vehicle, turned: Attitude) -> Vehicle:
 
 def along(axis: Triple, inertia: Scalar) -> Matrix:
     """G a aᵀ."""
-    return tuple(scaled(axis, times(a, inertia)) for a in axis)  # type: ignore[return-value]
+    return joined(scaled(axis, times(a, inertia)) for a in axis)
 
 
 def _reaction(rotor: Rotor, w: Triple) -> Triple:

@@ -13,6 +13,7 @@ from armillary.algebra.vectors.triples import (
     combined,
     cross_triples,
     double_cross,
+    joined,
     named,
     negative,
     scaled,
@@ -130,5 +131,5 @@ def _shift(
             found.append((moved.shift, moved.shift_rate, negative(combined(columns.momenta, gained))))
         else:
             values = (part.coordinates, part.rates, gained)
-            found.append(tuple(negative(combined(part.P, v)) for v in values))  # type: ignore[arg-type]
-    return tuple(add(*(f[i] for f in found)) if found else ZEROS for i in range(3))  # type: ignore[return-value]
+            found.append(joined(negative(combined(part.P, v)) for v in values))
+    return joined(add(*(f[i] for f in found)) if found else ZEROS for i in range(3))

@@ -24,7 +24,7 @@ from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import Scalar, combination, inner, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, cross_triples, named
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, cross_triples, joined, named
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, components_along_modes, twist_dot
 from armillary.mechanics.tree.tree import Link, Tree
 
@@ -111,8 +111,7 @@ def column_rates(tree: Tree, rates: Mapping[Expr, Expr]) -> dict[int, Columns]:
             flat = [as_expr(x) for column in link.columns for triple in column for x in triple]
             turned = [0 if x.kind == "number" else x for x in directional_derivatives(flat, rates)]
             found[i] = tuple(
-                (tuple(turned[k : k + 3]), tuple(turned[k + 3 : k + 6]))  # type: ignore[misc]
-                for k in range(0, len(turned), 6)
+                (joined(turned[k : k + 3]), joined(turned[k + 3 : k + 6])) for k in range(0, len(turned), 6)
             )
     return found
 

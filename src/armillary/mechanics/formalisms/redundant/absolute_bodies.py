@@ -27,7 +27,16 @@ from armillary.algebra.vectors.matrices import (
     transposed,
 )
 from armillary.algebra.vectors.scalars import Scalar, sum_of_products, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
+from armillary.algebra.vectors.triples import (
+    ZEROS,
+    ExprTriple,
+    Triple,
+    add,
+    cross_triples,
+    joined,
+    named,
+    scaled,
+)
 from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
@@ -81,7 +90,7 @@ class AbsoluteBody(RigidGroup):
     d: tuple[Expr, ...]
     e: tuple[Expr, ...]
     v: tuple[Expr, ...]
-    w: tuple[Expr, ...]
+    w: ExprTriple
     R: Matrix
     origin: Triple
     velocity: Triple
@@ -141,7 +150,7 @@ class AbsoluteBodies:
         return IDENTITY if index == GROUND else self._frame(index).R
 
     def spin(self, index: int) -> Triple:
-        return ZEROS if index == GROUND else self._frame(index).w  # type: ignore[return-value]
+        return ZEROS if index == GROUND else self._frame(index).w
 
     def origin(self, index: int) -> Triple:
         return ZEROS if index == GROUND else self._frame(index).origin
@@ -173,7 +182,7 @@ class AbsoluteBodies:
 
 
 def _plain(matrix: Matrix, plain: Undimensioned) -> Matrix:
-    return tuple(tuple(plain(x) for x in row) for row in matrix)  # type: ignore[return-value]
+    return joined(joined(plain(x) for x in row) for row in matrix)
 
 
 def absolute_bodies(system: Description, plain: Undimensioned) -> AbsoluteBodies:
@@ -213,7 +222,7 @@ def _part(system: Description, group: RigidGroup, index: int, plain: Undimension
         d=d,
         e=e,
         v=v,
-        w=w,
+        w=joined(w),
         R=quaternion_rotation(e, name),
         origin=add(start, *(scaled(axis, x) for axis, x in zip(basis, d, strict=True))),
         velocity=add(*(scaled(axis, x) for axis, x in zip(basis, v, strict=True))),

@@ -32,7 +32,7 @@ def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensi
             along = duals(list(directions))
             found |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
         cosines = direction_cosines(ground, frame)
-        R: Matrix = tuple(_plain(row, plain) for row in cosines)  # type: ignore[assignment]
+        R: Matrix = joined(_plain(row, plain) for row in cosines)
         found |= zip(part.e, euler_parameters(R), strict=True)
         found |= zip(part.w, _plain(motion.angular_velocity(part.body).components(frame), plain), strict=True)
         if part.modes is not None:

@@ -131,7 +131,7 @@ def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
     """
     assert part.modes is not None
     w, shape = part.w, part.modes.shape
-    moment, force = deformation_wrench(shape, part.modes.xi, w, part.name)  # type: ignore[arg-type]
+    moment, force = deformation_wrench(shape, part.modes.xi, w, part.name)
     own = []
     for coriolis, slope, restoring in zip(shape.coriolis, shape.slopes, shape.restoring, strict=True):
         half = times(0.5, inner(w, matrix_vector(slope, w)))

@@ -27,7 +27,7 @@ from armillary.algebra.vectors.matrices import (
     transposed,
 )
 from armillary.algebra.vectors.scalars import Scalar, plus
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import Wrench, wrench_at_parent
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
@@ -134,14 +134,14 @@ def acceleration_from_parent(
 def _tilde_times(r: Triple, a: Matrix) -> Matrix:
     """r̃ a: the cross product of r with each column."""
     columns = [cross_triples(r, column) for column in transposed(a)]
-    return transposed(tuple(columns))  # type: ignore[arg-type]
+    return transposed(joined(columns))
 
 
 def _minus_times_tilde(a: Matrix, r: Triple) -> Matrix:
     """−a r̃: r × each row, since a r̃ = −(r̃ aᵀ)ᵀ."""
-    return tuple(cross_triples(r, row) for row in a)  # type: ignore[return-value]
+    return joined(cross_triples(r, row) for row in a)
 
 
 def upper(a: Matrix) -> Matrix:
     """A symmetric matrix from its upper half, whose elements may be written differently below."""
-    return tuple(tuple(a[min(i, j)][max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
+    return joined(joined(a[min(i, j)][max(i, j)] for j in range(3)) for i in range(3))

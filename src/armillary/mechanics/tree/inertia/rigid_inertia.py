@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import Triple, scaled
+from armillary.algebra.vectors.triples import Triple, joined, scaled
 
 
 def point_mass_inertia(mass: Scalar, r: Triple) -> Matrix:
@@ -23,5 +23,5 @@ def moment_inertia(h: Triple, r: Triple) -> Matrix:
                 row.append(times(2, plus(times(r[a], h[a]), times(r[b], h[b]))))
             else:
                 row.append(minus(0, plus(times(r[i], h[j]), times(h[i], r[j]))))
-        rows.append(tuple(row))
-    return tuple(rows)  # type: ignore[return-value]
+        rows.append(joined(row))
+    return joined(rows)

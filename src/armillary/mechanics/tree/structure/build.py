@@ -150,8 +150,8 @@ class _TreeBuilder:
         assert flex is not None
         freedoms = tuple(self._freedom(u, MODAL) for u in flex.speeds)
         part = flex.part
-        rows = part.inertia.tolist()
-        link = with_inertia(self.links[here], part.mass, tuple(part.first.tolist()), (*map(tuple, rows),))  # type: ignore[arg-type]
+        inertia = joined(map(joined, part.inertia.tolist()))
+        link = with_inertia(self.links[here], part.mass, joined(part.first.tolist()), inertia)
         self.links[here] = replace(link, modes=link_modes(body.name, flex, freedoms))
         self.carriers[body.name] = here
 
@@ -271,7 +271,7 @@ class _TreeBuilder:
         if of_numbers is None:
             return _about_link(placement, body.mass, body.com_coordinates, body.inertia)
         mass, first, inertia = _about_link(*of_numbers)
-        return _node(mass), joined(map(_node, first)), tuple(joined(map(_node, row)) for row in inertia)  # type: ignore[return-value]
+        return _node(mass), joined(map(_node, first)), joined(joined(map(_node, row)) for row in inertia)
 
 
 def _about_link(

@@ -7,7 +7,7 @@ import math
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.matrices import Matrix, transposed
 from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.triples import Triple, cross_triples, unit
+from armillary.algebra.vectors.triples import Triple, cross_triples, joined, unit
 from armillary.mechanics.tree.structure.rotation import AxisRotation, MatrixRotation, RotationChain
 from armillary.model.joints.base import across
 
@@ -39,10 +39,9 @@ def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | Rota
     coordinate plane. Turning a symmetric matrix twice takes 18 products, by a full matrix 45. Axes whose
     components are not numbers keep the full matrix.
     """
-    numbers = [_number(x) for x in axis]
-    if any(x is None for x in numbers):
+    a = [float(x) for x in map(_number, axis) if x is not None]
+    if len(a) < 3:
         return MatrixRotation(_adapted_axes(axis)), 0, 1
-    a = [float(x) for x in numbers]  # type: ignore[arg-type]
     # e_k is turned about j in the plane of k and i, then about i; for the largest k least is left to turn.
     k = max(range(3), key=lambda n: (abs(a[n]), -n))
     i, j = sorted((n for n in range(3) if n != k), key=lambda n: (abs(a[n]), n), reverse=True)
@@ -77,7 +76,7 @@ def _number(x: Scalar) -> float | None:
 def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned: Matrix) -> Matrix:
     """Rᵀ times a matrix."""
     columns = [rotation.to_child(column) for column in transposed(turned)]
-    return transposed(tuple(tuple(_tidy(x) for x in column) for column in columns))  # type: ignore[arg-type]
+    return transposed(joined(joined(_tidy(x) for x in column) for column in columns))
 
 
 def _tidy(x: Scalar) -> Scalar:

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from armillary.algebra.vectors.matrices import Matrix, matrix_sum
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined, scaled, unit
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.structure.rotation import NoRotation, RotationChain
 from armillary.mechanics.tree.structure.slide_origins import slide_origins
@@ -70,7 +70,7 @@ def _with_rotors_at_rest(tree: Tree) -> Tree:
         for name, p in placements.items():
             if p.link == i:
                 columns = [turning.to_parent(column) for column in zip(*p.rotation, strict=True)]
-                rotation: Matrix = tuple(zip(*columns, strict=True))  # type: ignore[assignment]
+                rotation: Matrix = joined(zip(*columns, strict=True))
                 placements[name] = replace(p, rotation=rotation, origin=turning.to_parent(p.origin))
     return replace(tree, links=tuple(links), placements=placements)
 
@@ -104,7 +104,7 @@ def _split(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matrix]:
     moved = candidates[choice] if choice != "sparsest" else _sparsest(candidates.values(), J[a][a], J[b][b])
     across = _across(k, moved)
     along = scaled(unit(k), child.first[k])
-    first: Triple = tuple(0 if i == k else child.first[i] for i in range(3))  # type: ignore[assignment]
+    first: Triple = joined(0 if i == k else child.first[i] for i in range(3))
     rest = matrix_sum(J, _across(k, minus(0, moved)))
     return replace(child, mass=0, first=first, inertia=rest), child.mass, along, across
 
@@ -122,7 +122,7 @@ def _sparsest(candidates: Iterable[Scalar], J_aa: Scalar, J_bb: Scalar) -> Scala
 
 def _across(k: int, value: Scalar) -> Matrix:
     """value (1 − k kᵀ)."""
-    return tuple(tuple(value if i == j and i != k else 0 for j in range(3)) for i in range(3))  # type: ignore[return-value]
+    return joined(joined(value if i == j and i != k else 0 for j in range(3)) for i in range(3))
 
 
 def _received(parent: Link, child: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:

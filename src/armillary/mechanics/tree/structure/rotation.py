@@ -128,7 +128,7 @@ class MatrixRotation:
         return named_matrix(matrix_product(half, transposed(self.matrix)), name)
 
     def map(self, f: ScalarMap) -> MatrixRotation:
-        return MatrixRotation(tuple(tuple(f(x) for x in row) for row in self.matrix))  # type: ignore[arg-type]
+        return MatrixRotation(joined(joined(f(x) for x in row) for row in self.matrix))
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,8 +50,8 @@ def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
         return None
     k = link.freedoms[0].direction % LINEAR
     free = (k,) if link.step == "turn" else (0, 1, 2)
-    found = [tuple(r[i] if i in free and is_constant(r[i]) else 0 for i in range(3)) for r in offsets]
-    candidates: list[Triple] = [d for d in found if not vanishes(d)]  # type: ignore[misc]
+    found = [joined(r[i] if i in free and is_constant(r[i]) else 0 for i in range(3)) for r in offsets]
+    candidates: list[Triple] = [d for d in found if not vanishes(d)]
     if not candidates:
         return None
     before = _count(link.offset, link.parent, offsets)

@@ -208,6 +208,7 @@ class _Linearised:
     def form(self) -> LinearForm:
         """All elements that are not zero."""
         n, t = len(self.states), self.equations.targets
+        # mypy: empty tables, whose types follow from their first use.
         A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
         operations = self.equations.operations.total
         factorised = self._factorised()
@@ -240,6 +241,7 @@ class _Linearised:
         dependent = tuple(self.positions[d].name for d in self.loops.dependent)
         algebraic = tuple(self.loops.dependent) if self.open_loops else ()
         if solution is not None:
+            # mypy: an Entries is read as the table is.
             A, B = (Entries(x, solution, name) for x, name in ((A, "A"), (B, "B")))  # type: ignore[assignment]
         matrices = (A, B, C, D, basis, dependent, tangent, solution, algebraic)
         return LinearForm(self.states, tuple(self.inputs), shown, *matrices)

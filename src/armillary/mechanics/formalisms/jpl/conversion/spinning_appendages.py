@@ -22,7 +22,7 @@ import numpy as np
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import Scalar, inner
-from armillary.algebra.vectors.triples import add, negative
+from armillary.algebra.vectors.triples import add, joined, negative
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.conversion.appendages import Pairs, columns
 from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, numbers
@@ -169,7 +169,7 @@ def spinning_appendage(
     particles = []
     for s, mass in enumerate(lumps.masses):
         moved, turned = slice(6 * s, 6 * s + 3), slice(6 * s + 3, 6 * s + 6)
-        rows: Matrix = tuple(tuple(float(x) if x else 0 for x in row) for row in lumps.inertias[s])  # type: ignore[assignment]
+        rows: Matrix = joined(joined(float(x) if x else 0 for x in row) for row in lumps.inertias[s])
         inertia = place.turned_inertia(rows)
         where = place.point(numbers(lumps.positions[s]))
         particles.append(

@@ -161,6 +161,7 @@ def _hinged(index: int, group: RigidGroup, read: Reader, formulation: str) -> Hi
             f"the joint of body '{group.name}' ({body.joint.describe()}) is not made of one to three hinges",
             "use Revolute or Gimbal",
         )
+    # mypy: the steps of hinges all have an axis.
     axes = tuple(matrix_vector(group.mount, [read(a) for a in s.axis]) for s in steps)  # type: ignore[union-attr]
     return HingedGroup(**vars(group), axes=axes, turned=matrix_product(group.mount, group.orient))
 
