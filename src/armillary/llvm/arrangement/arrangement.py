@@ -111,11 +111,13 @@ def chosen_order(
     known: set[str] = set()
     for operation in needed:
         listed.append(operation)
-        known.add(operation.name)
-        if other.get(operation.name) in known:
-            wait = Operation("", "", (operation.name, other[operation.name]), 0)
-            wait.shape = None
-            listed.append(wait)
+        name = operation.name
+        if name in other:
+            known.add(name)
+            if other[name] in known:
+                wait = Operation("", "", (name, other[name]), 0)
+                wait.shape = None
+                listed.append(wait)
     return [operation for operation in _order(listed, change, limits) if operation.shape is not None]
 
 

@@ -57,11 +57,14 @@ def shortened(
     negative: Callable[[str], str],
     named: Callable[[], str],
 ) -> list[Line]:
-    """Lines with shorter chains, without those that nothing uses. ``stored``: values that are stored;
-    ``forms`` of lines that are grouped; ``negative`` gives the name of an opposite, ``named`` a new name.
+    """Lines with shorter chains, without those that nothing uses; long code as it is. ``stored``: values that
+    are stored; ``forms`` of lines that are grouped; ``negative`` gives the name of an opposite, ``named`` a
+    new name.
     """
+    if len(lines) > LONGEST:
+        return list(lines)
     found = used_lines(lines, opposites, stored)
-    for _ in range(_ROUNDS if len(lines) <= LONGEST else 0):
+    for _ in range(_ROUNDS):
         section = _Section(found, opposites, stored, forms)
         groupings = section.groupings()
         if not groupings:
