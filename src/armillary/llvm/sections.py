@@ -25,6 +25,11 @@ from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
 from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
+from armillary.mechanics.constraints.closing.closing_thresholds import (
+    CORRECTIONS,
+    LARGE_CORRECTION,
+    SMALL_CORRECTION,
+)
 from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed
@@ -230,13 +235,6 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
 
 
-# A correction this small, relative to what it corrects, leaves an error of its square.
-_CLOSE = 1e-9
-# A correction as large as this, of the size of its coordinate, is none: the place is singular.
-_FAR = 0.1
-_TRIES = 10
-
-
 def _normalise(module: Module, program: Program, inputs: str, places: Places) -> None:
     """Corrections of the coordinates, by Newton's method until they are small; then unit Euler parameters."""
     arguments = inputs.replace(" readonly %state", " %state")
@@ -270,13 +268,13 @@ def _normalise(module: Module, program: Program, inputs: str, places: Places) ->
         ]
         worst = f"%m{i}"
     # Joints follow absolute coordinates over a whole step, however far that is.
-    farthest = sys.float_info.max if program.stepping else _FAR
+    farthest = sys.float_info.max if program.stepping else LARGE_CORRECTION
     near = f"  %near = fcmp ole double {worst}, {real(farthest)}"
     lines += [near, "  br i1 %near, label %store, label %done", "store:"]
     lines += [f"  store double %n{i}, ptr %s{i}" for i in range(count)]
     lines += [
-        units, "  %next = add i64 %try, 1", f"  %far = fcmp ogt double {worst}, {real(_CLOSE)}",
-        f"  %left = icmp slt i64 %next, {_TRIES}", "  %more = and i1 %far, %left",
+        units, "  %next = add i64 %try, 1", f"  %far = fcmp ogt double {worst}, {real(SMALL_CORRECTION)}",
+        f"  %left = icmp slt i64 %next, {CORRECTIONS}", "  %more = and i1 %far, %left",
         "  br i1 %more, label %again, label %done", "done:", "  ret void",
     ]  # fmt: skip
     text = "\n".join(line for line in lines if line)

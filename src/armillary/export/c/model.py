@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from armillary.algebra.expression import Expr
@@ -10,6 +10,7 @@ from armillary.columns import aligned
 from armillary.export.c.lanes import RESERVED, in_vectors, remark, vector_function, vector_types
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
+from armillary.export.text.closing import closing
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.features import features
 from armillary.export.text.files.heading import note
@@ -33,24 +34,6 @@ _RESERVED = (
     *("sine_cosine", "sines_cosines", "reduced_sine_cosine", "reduced_sines_cosines", "large_sines_cosines"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )
-
-
-# A correction of loops, in terms of a coordinate's size, after which no further one is needed, for its square
-# is left; and one, in parts of a coordinate and its size, with which the loops of a start are closed.
-CLOSED = {"single": 3e-4, "double": 1e-9}
-CLOSED_START = {"single": 1e-3, "double": 1e-6}
-
-
-def closing(precision: str, attempts: int = 10) -> dict[str, str]:
-    """How far loops are closed after each step, by so many of Newton's steps at most; of code "either" for
-    single or for double precision its type decides.
-    """
-
-    def number(values: Mapping[str, float]) -> str:
-        either = f"(sizeof(double) == 4 ? {values['single']!r} : {values['double']!r})"
-        return either if precision == "either" else repr(values[precision])
-
-    return {"attempts": str(attempts), "closed": number(CLOSED), "part": number(CLOSED_START)}
 
 
 class CModel:

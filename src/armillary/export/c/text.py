@@ -12,6 +12,8 @@ from armillary.program.form.cost import Operations
 
 WIDTH = 110
 PIECE = 400  # assignments in one function; beyond, a compiler's time grows faster than the length
+NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")  # a literal of a real
+COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 
 
 def comment(text: str) -> str:

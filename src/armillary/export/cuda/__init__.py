@@ -13,11 +13,12 @@ from pathlib import Path
 
 from armillary.export.c.assembly import PlainPrinter, assembly_code
 from armillary.export.c.configurations import changing_functions, configurations
-from armillary.export.c.model import CModel, closing, roadmap
+from armillary.export.c.model import CModel, roadmap
 from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
-from armillary.export.c.text import block, quoted
+from armillary.export.c.text import COMMENT, NUMBER, block, quoted
+from armillary.export.text.closing import closing
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.template import fill, template
@@ -159,8 +160,6 @@ def _solver(model: CudaModel) -> str:
 
 
 _HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|const \w+ \*) ?\w+\()", re.M)
-_NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")
-_COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 
 
 def on_device(code: str, apart: bool = False) -> str:
@@ -177,12 +176,12 @@ def on_device(code: str, apart: bool = False) -> str:
         called = m[0].startswith("APART ") or m[1] not in heads
         return f"DEVICE {m[0]}" if called else heads[m[1]] + m[2]
 
-    parts = _COMMENT.split(code)
+    parts = COMMENT.split(code)
     for i in range(0, len(parts), 2):
         text = _HEAD.sub(head, parts[i])
         text = re.sub(r"^static const (?=\w+ \w+\[)", "DEVICE static const ", text, flags=re.M)
         text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
-        parts[i] = _NUMBER.sub(r"real(\1)", text)
+        parts[i] = NUMBER.sub(r"real(\1)", text)
     return "".join(parts)
 
 

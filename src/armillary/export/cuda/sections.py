@@ -14,11 +14,12 @@ from functools import cached_property
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
-from armillary.export.c.model import INPUTS, RENEWED, RESULT, closing
+from armillary.export.c.model import INPUTS, RENEWED, RESULT
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.text import Signature, counts, function
 from armillary.export.cuda import on_device
 from armillary.export.text.body import Place, body
+from armillary.export.text.closing import closing
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.names import Namer
 from armillary.export.text.source import ARGUMENTS, table_count

@@ -9,6 +9,7 @@ from armillary.export.fortran.lines import WIDTH, quoted
 from armillary.export.fortran.printer import literal
 from armillary.export.fortran.program import parameter_fields
 from armillary.export.text.body import SectionText
+from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.features import features
@@ -49,6 +50,7 @@ def section_texts(made: Source, sections: Sections) -> list[str]:
         indent = " " * (6 if program.corrected else 4)
         values = {
             "corrected": ", ".join(str(i + 1) for i in program.corrected),
+            **closing(),
             "count": str(len(program.corrected)),
             "sizes": ", ".join(made.correction_sizes("constants({})", 1, literal)),
             "units": str(4 * len(program.quaternions)),

@@ -7,6 +7,7 @@ from armillary.export.jax.solver import run_values, solver_values
 from armillary.export.python.module import PythonModule, function_name
 from armillary.export.text.printing.printer import Printer
 from armillary.export.text.source import Source
+from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
 
 
 def needs_runs(made: Source) -> bool:
@@ -45,6 +46,7 @@ class JaxModule(PythonModule):
         *("real", "truth", "isnot", "pick", "smaller", "larger", "same", "install", "SECTIONS", "FIRES"),
     )
     vector = ("vector(", ")")
+    corrections = FEW_CORRECTIONS
     adaptive = False
     settings: tuple[str, ...] = (
         "start",

@@ -12,6 +12,7 @@ from armillary.export.matlab.configurations import change_values
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.export.matlab.solver import solver_values
 from armillary.export.text.body import SectionText
+from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.features import features
@@ -129,6 +130,7 @@ def _equations(made: Source, sections: Sections, package: str, own: str) -> dict
         indent = "  " if program.corrected else ""
         values = {
             "package": own,
+            **closing(),
             "corrected": " ".join(str(i + 1) for i in program.corrected),
             "sizes": " ".join(made.correction_sizes("constants({})", 1, repr)),
             "place": "\n".join(

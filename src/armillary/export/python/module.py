@@ -11,6 +11,7 @@ from armillary.export.python.configurations import configuration_values
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.python.solver import run_values, solver_values
 from armillary.export.text.body import SectionText
+from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions, left_text
 from armillary.export.text.features import features
 from armillary.export.text.files.heading import head, note, operations_text
@@ -23,6 +24,7 @@ from armillary.export.text.printing.printer import Printer
 from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.export.text.start.start import StartSource
+from armillary.mechanics.constraints.closing.closing_thresholds import CORRECTIONS
 from armillary.program.form.program import ProgramSection
 from armillary.settings import RUN_TABLE
 from armillary.untyped import Given
@@ -44,6 +46,7 @@ class PythonModule:
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
     decorator = ""  # of the class of parameters
+    corrections = CORRECTIONS  # of loops after a step, at most
     adaptive = True  # methods with steps of their own choice too
     needs = "Python 3.11 and later without other packages"
 
@@ -238,6 +241,7 @@ class PythonModule:
             add(function)
         if program.quaternions or program.corrected:
             places = {
+                **closing(attempts=self.corrections),
                 "quaternions": repr(list(program.quaternions)),
                 "corrected": repr(list(program.corrected)),
                 "sizes": f"[{', '.join(self.made.correction_sizes('constants[{}]', 0, repr))}]",

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armillary.export.c.embedded.cost import step_table
-from armillary.export.c.embedded.model import ATTEMPTS
 from armillary.export.c.embedded.options import checked_precision, fixed_method
 from armillary.export.c.embedded.solver import bounded_solver
 from armillary.export.c.text import counts
@@ -26,6 +25,7 @@ from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.run_rules import STATUSES
 from armillary.export.text.selftest.selftest import self_test
 from armillary.export.text.source import source
+from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
 
@@ -53,7 +53,7 @@ def export(
         "formalism": d.formalism,
         "freedom": d.freedom,
         "cost": counts(d.operations),
-        "steps": step_table(model, chosen, ATTEMPTS),
+        "steps": step_table(model, chosen, FEW_CORRECTIONS),
     }
     names = ["changes", *(f"configuration{other.prefix}" for other in made.others)] if made.changing else []
     names += ["assembly"] if made.assembly is not None else []

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from armillary.export.c.embedded.model import ATTEMPTS, embedded_features
-from armillary.export.c.model import closing, roadmap
+from armillary.export.c.embedded.model import embedded_features
+from armillary.export.c.model import roadmap
 from armillary.export.c.text import counts
 from armillary.export.rust.printer import RustPrinter, lookup_function
 from armillary.export.rust.solver import size_name
+from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions, change_sizes
 from armillary.export.text.files.heading import note
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import one_line, wrapped
 from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
+from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.form.program import ProgramSection
 
 _STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
@@ -42,7 +44,7 @@ class RustModel:
             "title": one_line(d.name),
             "version": d.version,
             "real": "f32" if self.precision == "single" else "f64",
-            **closing(self.precision, ATTEMPTS),
+            **closing(self.precision, FEW_CORRECTIONS),
         }
 
     def code(self) -> str:

@@ -12,13 +12,14 @@ from armillary.export.c.embedded.assembly import assembly_files, loops_record
 from armillary.export.c.embedded.braces import braced
 from armillary.export.c.embedded.cost import step_table
 from armillary.export.c.embedded.measure import measured
-from armillary.export.c.embedded.model import ATTEMPTS, EmbeddedModel
+from armillary.export.c.embedded.model import EmbeddedModel
 from armillary.export.c.embedded.options import checked_precision, fixed_method
 from armillary.export.c.embedded.solver import solver_texts
 from armillary.export.c.selftest import test_code
 from armillary.export.c.text import counts
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source
+from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
 
 _PLAIN = {
     "CMakeLists.txt": "CMakeLists.txt.txt",
@@ -53,7 +54,7 @@ def embedded_files(src: Source, precision: str, method: str, measure: bool | Non
         "formalism": d.formalism,
         "freedom": d.freedom,
         "cost": counts(d.operations),
-        "steps": step_table(model, chosen, ATTEMPTS),
+        "steps": step_table(model, chosen, FEW_CORRECTIONS),
         "measured": measured(files, measure),
     }
     return files | {"README.md": fill(template(__package__, "README.md.txt"), values, model.has)}

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from armillary.export.c.embedded.precision import LIBRARY, in_precision
-from armillary.export.c.model import CModel, closing
+from armillary.export.c.model import CModel
 from armillary.export.c.printer import CPrinter
+from armillary.export.text.closing import closing
 from armillary.export.text.features import features
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.source import Sections, Source
-
-# Newton's steps towards closed loops after a step of time: a correction above a tenth is refused, and the
-# square of the square of the square of a tenth is below rounding.
-ATTEMPTS = 4
+from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
 
 
 def embedded_features(source: Source, precision: str) -> set[str]:
@@ -60,7 +58,7 @@ class EmbeddedModel(CModel):
         own["closing"] = f" src/{self.stem}_assembly.c" if self.source.assembly is not None else ""
         if "reclosing" in self.has:  # steps need it
             own["further"], own["closing"] = own["further"] + own["closing"], ""
-        own |= {**closing(self.precision, ATTEMPTS), "precision": self.precision}
+        own |= {**closing(self.precision, FEW_CORRECTIONS), "precision": self.precision}
         return super().values | own | {"real": "float" if self.precision == "single" else "double"}
 
     def in_precision(self, code: str) -> str:

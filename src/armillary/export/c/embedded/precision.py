@@ -6,26 +6,26 @@ import re
 
 import numpy as np
 
+from armillary.export.c.text import COMMENT, NUMBER
+
 # Functions of math.h that generated code calls; in single precision their names end in "f".
 LIBRARY = (
     *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "sqrt", "fabs", "fma"),
     *("tanh", "floor", "ceil", "fmod", "hypot"),
 )
-_NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")
 _CALL = re.compile(rf"\b({'|'.join(LIBRARY)})(?=\()")
-_COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 
 
 def in_precision(code: str, precision: str) -> str:
     """C text of doubles in "single" or "double" precision; comments stay."""
     change = _single if precision == "single" else _double
-    parts = _COMMENT.split(code)
+    parts = COMMENT.split(code)
     return "".join(part if i % 2 else change(part) for i, part in enumerate(parts))
 
 
 def _single(code: str) -> str:
     text = _CALL.sub(r"\1f", re.sub(r"\bdouble\b", "float", code))
-    return _NUMBER.sub(lambda m: _literal(float(m[1])), text)
+    return NUMBER.sub(lambda m: _literal(float(m[1])), text)
 
 
 def _double(code: str) -> str:

@@ -18,6 +18,12 @@ STIFF = 1e6  # weight of what is kept there, where all rows compete
 SCATTERED = 40  # starts by chance; of these near the given values, and then less near
 NEAR_STARTS, MIDDLE_STARTS = 10, 25
 NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0
+# After a step of time: Newton's steps at most; a correction, in terms of its coordinate's size, after which
+# no further one is needed, for its square is left; one that is none, for the place is singular and better
+# left as it is; and one of a start, of a coordinate and its size, whose loops are closed. Four steps are
+# enough: the square of the square of the square of a tenth is below rounding.
+CORRECTIONS, SMALL_CORRECTION, LARGE_CORRECTION, CLOSED_START = 10, 1e-9, 0.1, 1e-6
+FEW_CORRECTIONS = 4
 BROKEN = 1e-5  # of the size of a row: a run that comes so far off is stopped, and no method does by itself
 AGREEING = 1e-9  # of speeds that satisfy the constraints
 NEW_ROW = 1e-6  # singular values above this count where redundant rows are looked for
@@ -31,6 +37,7 @@ CHANCE_FACTOR, CHANCE_MODULUS, FIRST_CHANCE = 16807.0, 2147483647.0, 19871987.0
 # The same in single precision, where rounding is 2**-24 of a number, and whole numbers are exact below 2**24.
 SINGLE = {
     "WEAK_SECOND": 1e-4, "WEAK_LAST": 1e-5, "EXACT_LOOP": 4e-6, "CLOSED_LOOP": 1e-4, "DAMPED_TURNS": 300.0,
+    "SMALL_CORRECTION": 3e-4, "CLOSED_START": 1e-3,
     "SHOWN_GAP": 1e-3, "STIFF": 1e3, "NEW_ROW": 1e-4, "FREE_ROW": 1e-4, "RIGHT_ANGLE": 4e-6, "NO_ROW": 1e-13,
     "CHANCE_FACTOR": 223.0, "CHANCE_MODULUS": 65521.0, "FIRST_CHANCE": 19871.0,
 }  # fmt: skip

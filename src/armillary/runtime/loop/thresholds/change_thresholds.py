@@ -33,7 +33,7 @@ IN_PLACE = 1e-3  # share of the step to either side of the place from where a ru
 # improved until they change by no more than so much, the largest term of the highest order in it, and lengths
 # that are tried, each half of the one before; the place is in the first part of it, so long.
 BESIDE, IMPROVEMENTS, STEADY, BENT, STRIDES, BEFORE_STAGES = 0.01, 40.0, 1e-9, 1e-3, 4.0, 0.06
-TORN = 1e-6  # a gap after a step that failed
+TORN = 1e-6  # a gap after a step that failed, whatever the coordinate: a step is STRIDE long at most
 ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
 LOOKS = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # parts of the step at which rows and events are sound
 
