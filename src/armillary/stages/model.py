@@ -71,7 +71,8 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` those that keys and
         a gamepad move too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
-        ``plots`` are outputs that it shows at first. ``method`` and ``step`` are those of ``simulate``.
+        ``plots`` are outputs that it shows at first. ``method`` and ``step`` are those of ``simulate``; left
+        out, the method is "rk4" with a step and "dopri5" without one.
         With ``grab`` (left out: where the system allows it) bodies are pulled with the pointer.
         """
         from armillary.viewer.live.page import write_live

@@ -12,12 +12,12 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, count, flag, item_count, several, table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import TIME
-from armillary.algebra.units.units import is_quantity, parse_unit
+from armillary.algebra.units.units import parse_unit
 from armillary.analysis.operating.wording import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units.unit_system import state_factor
 from armillary.model.units.values import seconds, text_number
-from armillary.runtime.models.parameters import plain_number
+from armillary.runtime.models.parameters import model_number, plain_number
 from armillary.runtime.start.initial import initial_memory, state_number
 from armillary.untyped import DataMapping, DataTable
 
@@ -210,10 +210,7 @@ class ModelNames:
         s, where = self.symbols[name], f"the rate of '{name}'"
         system, factor = self.equations.system.units, self.states[name].factor
         dimension = None if s.dimension is None else s.dimension / TIME
-        if isinstance(value, str):
-            return text_number(value, where, rate_units(s.data.units or ""), system, dimension) * factor
-        number = plain_number(value, where, system, dimension)
-        return number if is_quantity(value) else number * factor
+        return model_number(value, where, rate_units(s.data.units or ""), factor, system, dimension)
 
     def output(self, name: str, value: object) -> float:
         """A value of an output, in its stated units."""
@@ -260,11 +257,8 @@ class ModelNames:
 
     def parameter(self, quantity: Quantity, value: object) -> float:
         where, system = f"parameter '{quantity.name}'", self.equations.system.units
-        if isinstance(value, str):
-            return text_number(value, where, quantity.units, system, None) * quantity.factor
         known = parse_unit(quantity.units).dimension if quantity.units else None
-        number = plain_number(value, where, system, known)
-        return number if is_quantity(value) else number * quantity.factor
+        return model_number(value, where, quantity.units, quantity.factor, system, known)
 
     def bound(self, quantity: Quantity, value: object) -> float | None:
         if value is None or (isinstance(value, float) and np.isinf(value)):

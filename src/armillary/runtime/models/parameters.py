@@ -155,6 +155,18 @@ def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimens
     return number
 
 
+def model_number(
+    value: Given, where: str, units: str, factor: float, system: UnitSystem, dimension: Dimension | None
+) -> float:
+    """A value in the model's own units, from a number or text in stated ``units``, of which ``factor`` makes
+    them, or from a quantity.
+    """
+    if isinstance(value, str):
+        return text_number(value, where, units, system, dimension) * factor
+    number = plain_number(value, where, system, dimension)
+    return number if is_quantity(value) else number * factor
+
+
 def parameter_table(equations: DerivedEquations) -> ParameterTable:
     """The table of a system's parameters."""
     system, program = equations.system, equations.program

@@ -9,14 +9,12 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, table
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.description import Description
 from armillary.model.recording.records import Memory
-from armillary.model.units.unit_system import UnitSystem, state_factor
-from armillary.model.units.values import text_number
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.models.parameters import plain_number
+from armillary.runtime.models.parameters import model_number
 from armillary.settings import Initial
 from armillary.untyped import Given
 
@@ -120,15 +118,9 @@ def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
 
 def state_number(symbol: Expr, value: Given, where: str) -> float:
     """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
-    return _inside(symbol, value, where, symbol.data.owner.units, state_factor(symbol))
-
-
-def _inside(symbol: Expr, value: Given, where: str, system: UnitSystem, factor: float) -> float:
-    """A value in the model's own units; ``factor`` leads there from the stated ones."""
-    if isinstance(value, str):
-        return text_number(value, where, symbol.data.units or "", system, symbol.dimension) * factor
-    number = plain_number(value, where, system, symbol.dimension)
-    return number if is_quantity(value) else number * factor
+    data = symbol.data
+    factor, system = state_factor(symbol), data.owner.units
+    return model_number(value, where, data.units or "", factor, system, symbol.dimension)
 
 
 def _unit_quaternions(equations: DerivedEquations, q: np.ndarray) -> np.ndarray:
@@ -162,4 +154,6 @@ def initial_memory(
 
 def memory_number(system: Description, memory: Memory, value: Given) -> float:
     """A value of a memory inside its model, from a number or text in stated units, or a quantity."""
-    return _inside(memory.symbol, value, f"memory '{memory.symbol}'", system.units, memory.factor)
+    symbol, where = memory.symbol, f"memory '{memory.symbol}'"
+    units = symbol.data.units or ""
+    return model_number(value, where, units, memory.factor, system.units, symbol.dimension)
