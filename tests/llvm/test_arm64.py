@@ -11,6 +11,7 @@ import armillary as arm
 from armillary.llvm import sections
 from armillary.llvm.arrangement.arm64 import Arm64
 from armillary.llvm.arrangement.arm64_entry import framed, reaches
+from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.arrangement.encoding import encoded
 from armillary.llvm.arrangement.entry import Entry
 from tests.llvm.assembler import assembled
@@ -31,6 +32,23 @@ def test_words_of_a_small_section() -> None:
     assert words_of(found.code)[:5] == [0xFD400000, 0x1E601801, 0x1E613802, 0xFD000022, 0xD65F03C0]
     if platform.machine() in ("aarch64", "arm64"):
         assert found.code[:20] == assembled(text, "aarch64-unknown-linux-gnu", "")
+
+
+def test_inputs_that_are_results_go_by_registers_of_integers() -> None:
+    """Of one double and of two; no register for doubles is loaded, and none of their units has to store."""
+    loads = {"%v0": ("state", 3, "double"), "%v1": ("state", 4, PAIR), "%v2": ("state", 1000, PAIR)}
+    stores = [("%v0", ("out", 0, "double")), ("%v1", ("out", 2, PAIR)), ("%v2", ("out", 4, PAIR))]
+    found = encoded([], loads, {}, stores, ENTRY, Arm64, 32)
+    assert found is not None
+    text = [
+        *("ldr x17, [x0, 24]", "str x17, [x1]", "ldp x17, x13, [x0, 32]", "stp x17, x13, [x1, 16]"),
+        *("add x16, x0, 1, lsl 12", "add x16, x16, 3968", "ldp x17, x13, [x16, -64]"),
+        *("stp x17, x13, [x1, 32]", "ret", "nop"),
+    ]
+    expected = [0xF9400C11, 0xF9000031, 0xA9423411, 0xA9013431]
+    assert words_of(found.code)[:4] == expected and len(found.code) == 4 * len(text)
+    if platform.machine() in ("aarch64", "arm64"):
+        assert found.code == assembled(text, "aarch64-unknown-linux-gnu", "")
 
 
 def test_what_is_not_written_here_is_left_to_llvm() -> None:

@@ -18,7 +18,7 @@ from armillary.llvm.arrangement.forms import BOTH_LANES, KINDS, SECOND_LANE, For
 
 _SPARE = (30, 31)
 _STACK = 31  # as the register of an address
-_INTEGER = 17  # the register of what is copied
+_INTEGERS = (17, 13)  # registers of what is copied; the second one only where ``odd`` leaves it
 _NEARBY = (16, 14)  # registers of addresses in the middle of large arrays, the last that were used
 _REACH = 504  # bytes from such an address to either side, for a store of two doubles
 _FAR = 1 << 15  # bytes that all other instructions reach from an address on
@@ -35,6 +35,7 @@ _COPY, _SELECT, _INSERT = 0x4EA01C00, 0x6E601C00, 0x6E180400
 _LOAD, _STORE = (0xFD400000, 0x3DC00000), (0xFD000000, 0x3D800000)
 _LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
 _STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
+_LOAD_TWO_INTEGERS, _STORE_TWO_INTEGERS = 0xA9400000, 0xA9000000
 _MINUS_ZERO = (0x2F00E41F, 0x1E6143FF)  # made in the last register
 _ADDRESS_PLUS = 0x91000000  # a number of twelve bits
 _MULTIPLY_LANES = "multiply both lanes by one"
@@ -88,6 +89,7 @@ class Arm64(MachineCode):
         ]  # last those to be saved
         self.taken: set[int] = set()
         self.minus_zero = False  # whether the last register holds it
+        self.copies_pairs = False  # by both registers of _INTEGERS
         # Two doubles in one instruction take one turn of the units for additions, as one does: the arm's A
         # and B gain 10 % by that. So a result waits for its neighbour while there is room.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
@@ -106,7 +108,8 @@ class Arm64(MachineCode):
             if step:
                 head.append(0xD1000000 | shift | step << 10 | _STACK << 5 | _STACK)
                 tail.insert(0, _ADDRESS_PLUS | shift | step << 10 | _STACK << 5 | _STACK)
-        if len(self.arrays) > self.MOST_ARRAYS or len(self.odd) >= min(_NEARBY) - LIMIT_REGISTER:
+        most_odd = min(_NEARBY) - LIMIT_REGISTER - 1 - self.copies_pairs
+        if len(self.arrays) > self.MOST_ARRAYS or len(self.odd) > most_odd:
             return None
         if not reaches(entry, len(head) + len(self.words) + 2 * len(tail)):
             return None
@@ -170,13 +173,17 @@ class Arm64(MachineCode):
 
     def store_two(self, low: int, high: int, place: Load) -> None:
         """Doubles in two registers to neighbouring places, from this one on."""
+        self.two(_STORE_TWO, low, high, place)
+
+    def two(self, word: int, low: int, high: int, place: Load) -> None:
+        """Two registers and the neighbouring places from this one on."""
         array, index, _ = place
         base = _STACK if array == "slots" else self.arrays.setdefault(array, len(self.arrays))
         offset = 8 * index
         if offset > _REACH:
             middle = (offset + _REACH) // (2 * _REACH) * 2 * _REACH
             base, offset = self.near(base, middle), offset - middle
-        self.words.append(_STORE_TWO | (offset // 8 & 127) << 15 | high << 10 | base << 5 | low)
+        self.words.append(word | (offset // 8 & 127) << 15 | high << 10 | base << 5 | low)
 
     def near(self, base: int, offset: int) -> int:
         """A register with an address so many bytes further: one that is there, or the oldest of them. The
@@ -306,13 +313,14 @@ class Arm64(MachineCode):
         if not operation.signed:
             self.memory(_STORE_INTEGER, 31, place)
             return -1
-        name, _ = operation.signed[0]
-        given = self.loads[name]
-        if given[2] == place[2] == "double":
-            self.memory(_LOAD_INTEGER, _INTEGER, given)
-            self.memory(_STORE_INTEGER, _INTEGER, place)
+        given = self.loads[operation.signed[0][0]]
+        if place[2] == "double":
+            self.memory(_LOAD_INTEGER, _INTEGERS[0], given)
+            self.memory(_STORE_INTEGER, _INTEGERS[0], place)
         else:
-            self.store(self.held[name], place)
+            self.copies_pairs = True
+            self.two(_LOAD_TWO_INTEGERS, *_INTEGERS, given)
+            self.two(_STORE_TWO_INTEGERS, *_INTEGERS, place)
         return -1
 
 
@@ -353,6 +361,11 @@ class _ArmSelection(Selection):
             operation.renewed = addend if form.wide and not minus else ""
             self.fused.add(name)
         return operation
+
+    def put(self, given: Signed, place: Load) -> None:
+        super().put(given, place)
+        if given:  # by registers of integers
+            self.operations[-1].renewed = given[0][0]
 
     def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
         """Of values whose lanes are known from others: a product of pairs, where both lanes of a factor are

@@ -156,7 +156,8 @@ class Operation:
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
         self.addend = ""  # the operand that is wanted late (``model_machine.py``)
-        self.renewed = ""  # the operand whose register is to hold the result, so that it need not have one
+        # An operand that needs no register: that of the result takes its value, or it is copied in memory.
+        self.renewed = ""
         several = len(operands) > 2 or (len(operands) == 2 and operands[0] == operands[1])
         self.operands = [*dict.fromkeys(operands)] if several else list(operands)
         self.held = kind in _DOUBLES  # whether the value takes a register for doubles
