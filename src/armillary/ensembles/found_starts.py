@@ -10,7 +10,6 @@ import numpy as np
 
 from armillary.algebra.derivatives.calculus import ValueTable
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.state_conversion import CompiledConvertedModel
 from armillary.runtime.solver.language.language import CLOSED
 from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.mass_centres import place_mass_centres, started_memory
@@ -90,7 +89,7 @@ class FoundStarts:
     def packed(self) -> np.ndarray:
         """The states of the program."""
         second = self.u[:, self.model.independent_speeds]
-        if isinstance(self.model, CompiledConvertedModel):
+        if self.model.equations.conversion is not None:
             second = self._converted(second)
         return np.hstack([self.q, second, self.states])
 

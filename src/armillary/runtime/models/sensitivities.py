@@ -172,8 +172,8 @@ class CompiledSensitiveModel(CompiledModel):
     @cached_property
     def _momenta(self) -> Along | None:
         """Derivatives of momenta, where these are states in place of speeds."""
-        stepping = {s.name: s.results for s in self.equations.targets.stepping}
-        return Along(stepping["momenta"]) if "momenta" in stepping else None
+        conversion = self.base.equations.conversion
+        return None if conversion is None else Along(conversion)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
         """Derivatives of all coordinates, speeds and states, for another choice of independent speeds."""
