@@ -498,7 +498,7 @@ BAD = [
     ({"parameters": {"L": [0.5, object()]}}, r"parameter 'L' needs numbers, or texts .*, one per run"),
     ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
-    ({"runs": 2, "metrics": ["maxmum(height)"]}, r"no metric; did you mean 'maximum'"),
+    ({"runs": 2, "metrics": ["maxmum(height)"]}, r"is not a metric; did you mean 'maximum'"),
     ({"runs": 2, "metrics": {"height": "max(height)"}, "outputs": ["height"]}, r"has the name of an output"),
     ({"parameters": {"L": [0.5, 0.6]}, "metrics": {"L": "max(height)"}}, r"has the name of what differs"),
     ({"runs": 2, "metrics": {"status": "max(height)"}}, r"a metric cannot be called 'status'"),
