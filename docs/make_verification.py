@@ -63,7 +63,7 @@ def label(case: Case, check: Check) -> str:
 
 
 def filled(text: str, found: Found) -> str:
-    """A page with its tables made anew."""
+    """A page with its tables made again."""
     return BLOCK.sub(lambda block: f"{block[1]}{table(block[2], found)}\n{block[3]}", text)
 
 

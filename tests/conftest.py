@@ -143,7 +143,7 @@ CHOSEN = os.environ.get("ARMILLARY_COMPILE")
 # Passes over a program change operation counts, not numbers, and "auto" derives by two formalisms to take the
 # cheaper one; together they take a third of a derivation's time. Where neither counts nor the program's text
 # are the subject, only the two passes run that all others build on, and one formalism is tried; what is
-# exported, studied or shown is improved but for the search. Improved programs are run and compared in
+# exported, studied or shown is improved except for the search. Improved programs are run and compared in
 # tests/program, llvm and ensembles, by the published cases, pages and the demonstration, and in the tests
 # named here. A test with one of the words COUNTED in its name improves, too; what it shares with others
 # (verification.reference.equations derives each example once) must then be improved there as well.

@@ -90,7 +90,7 @@ from armillary.model.joints import (
     Spherical,
 )
 from armillary.model.loads.laws import SmoothFriction, StickSlip, contact_force, friction_force
-from armillary.model.quantities.public import (
+from armillary.model.quantities.vector_functions import (
     acceleration,
     angle,
     angular_acceleration,

@@ -147,7 +147,7 @@ def test_declared_expressions_have_their_order_wherever_they_stand() -> None:
     plain = Undimensioned({stretch: 1}, Truncation())
     assert plain(stretch).smallness == 1
     assert str(plain(Q + K * stretch + stretch * stretch)) == "K*(a - q) + q"
-    moved = substitute(plain(stretch * Q), {plain(Q): plain(Q * Q)})  # made anew, it is still of that order
+    moved = substitute(plain(stretch * Q), {plain(Q): plain(Q * Q)})  # made again, it is still of that order
     assert moved.smallness == 1
 
 

@@ -20,7 +20,7 @@ from armillary.settings import RunSettings
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.later import unit_registry
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
-from tests.runtime.test_modes import five_bar
+from tests.runtime.test_run_configurations import five_bar
 
 RANDOM = np.random.default_rng(6)
 ALL = ["final", "minimum", "maximum", "mean", "rms"]

@@ -12,7 +12,7 @@ from armillary.ensembles.engines.python import PythonEngine
 from armillary.runtime.models.compiled import CompiledModel
 from tests.ensembles.batch_systems import worst_difference
 from tests.ensembles.test_batch import changing
-from tests.runtime.test_modes import I1, I2, clutch
+from tests.runtime.test_run_configurations import I1, I2, clutch
 
 RUNS = 40
 

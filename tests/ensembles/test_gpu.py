@@ -27,7 +27,7 @@ from armillary.verification.reference import largest
 from tests.ensembles.batch_systems import everything, example
 from tests.ensembles.fake_cupy import CXX, Module, compiled
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
-from tests.runtime.test_modes import five_bar
+from tests.runtime.test_run_configurations import five_bar
 
 NVCC = shutil.which("nvcc")
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
@@ -219,7 +219,9 @@ def test_a_run_that_diverges_stays_where_it_was(card: Module) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("many", [1, 1000], ids=["on the card", "by the process"])
-def test_runs_that_change_their_mode(many: int, card: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_that_change_their_configuration(
+    many: int, card: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Few of them are made by the process; many by another kernel, which exchanges dependent speeds."""
     monkeypatch.setattr("armillary.ensembles.engines.gpu.fixed_steps.MANY", many)
     model = closing_five_bar()

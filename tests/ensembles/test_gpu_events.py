@@ -17,7 +17,7 @@ from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 from tests.ensembles.batch_systems import stopping
 from tests.ensembles.fake_cupy import CXX, Module
-from tests.runtime.test_modes import I1, I2, clutch
+from tests.runtime.test_run_configurations import I1, I2, clutch
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 NVCC = shutil.which("nvcc")

@@ -59,7 +59,7 @@ def small_car() -> arm.System:
 
 
 def linkage() -> arm.System:
-    """A closed loop, without the outputs that are zero but for rounding: no bound on those says anything."""
+    """A closed loop, without outputs that are zero except for rounding, for which no bound has a meaning."""
     s = four_bar.system()
     for axis in "xy":
         del s.outputs[f"gap along ground.{axis}"]

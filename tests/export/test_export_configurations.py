@@ -479,7 +479,7 @@ def test_programs_that_begin_with_a_lock_have_more_states_later(tmp_path: Path) 
 
 
 def test_what_events_cannot_set_while_they_lock_is_refused(tmp_path: Path) -> None:
-    """Loops are closed anew for it; the states of an FMU are the motion, with nothing beside it."""
+    """Loops are closed again for it; the states of an FMU are the motion, with nothing beside it."""
     s = held_five_bar()
     s.event("stop", "t - 2", lock="C.q1", set={"B.u1": 0})
     with pytest.raises(arm.ArmillaryError, match=r"'stop' sets 'B\.u1' in a system with constraints"):

@@ -104,7 +104,7 @@ int main(void)
 
 
 def rows_of(name: str, precision: str, folder: Path) -> np.ndarray:
-    """The rows of a case's run at its grid points, but for the last."""
+    """The rows of a case's run at its grid points, except for the last."""
     case, wanted, stem = CASES[name], expected(name), stem_of(folder)
     lists = {
         "parameters": wanted.parameters.values(),

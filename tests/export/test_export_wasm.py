@@ -20,7 +20,7 @@ from examples import car, pendulum
 from tests.export.conformance import CASES, equations, expected
 from tests.export.test_export_configurations import latched
 from tests.export.wasm_host import EVENT, FINISHED, Host
-from tests.runtime.test_modes import five_bar
+from tests.runtime.test_run_configurations import five_bar
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js to run the class with")

@@ -8,7 +8,7 @@ from armillary.llvm.arrangement.model_machine import LATE, NO_EXCESS, UNITS, Mod
 
 
 def _order_by_the_rules(operands, latency, held, late, most, window, patient, excess):
-    """Everything computed anew for every operation: of those that can start the one with the longest chain
+    """Everything computed again for every operation: of those that can start the one with the longest chain
     behind it, or with the least change of the number of live values where more than ``most`` are alive, which
     a ``patient`` machine may wait for; chains longer than what is left by ``excess`` go first.
     """

@@ -174,7 +174,7 @@ def test_momenta_of_a_free_tree_stay_to_the_last_bit(velocity: str) -> None:
     for name in whole:
         assert np.all(run[name] == run[name][0])
     size = max(np.max(np.abs(run[name])) for name in whole)
-    # Computed anew, body by body, from speeds that the momenta gave: rounding alone.
+    # Computed again, body by body, from speeds that the momenta gave: rounding alone.
     for letter in "xyz":
         P, H = run[f"P{letter}"], run[f"H{letter}"]
         assert np.max(np.abs(P - run[f"momentum {letter}"])) < 1e-14 * size

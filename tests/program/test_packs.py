@@ -17,7 +17,8 @@ from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.checker import IllegalProgram, check_section
 from armillary.program.form.program import Program, ProgramSection, section
-from armillary.program.lanes import Pack, worth
+from armillary.program.lanes import Pack
+from armillary.program.lanes import pack_choice as worth
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
 from armillary.runtime.models.compilation import compile_equations

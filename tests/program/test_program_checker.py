@@ -11,7 +11,8 @@ from functools import cache
 import pytest
 
 import armillary as arm
-from armillary.algebra.expression import Expr, _node, symbol
+from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.nodes.node import intern
 from armillary.algebra.units.dimension import LENGTH
 from armillary.program.form import sections
 from armillary.program.form.checker import IllegalProgram, check_program
@@ -92,7 +93,7 @@ def with_result(result: Expr, *nodes: Expr) -> Program:
 
 
 def illegal(kind: str, args: tuple[Expr, ...], data: object, dimension: object = None) -> Program:
-    made = _node(kind, args, data, dimension, ("planted", kind, args, repr(data)))  # type: ignore[arg-type]
+    made = intern(Expr, kind, args, data, dimension, ("planted", kind, args, repr(data)))  # type: ignore[arg-type]
     return with_result(made, made)
 
 
@@ -197,7 +198,7 @@ def test_a_constant_that_no_section_reads_is_found() -> None:
 def test_a_fault_is_shown_among_its_lines() -> None:
     section = program().outputs
     middle = len(section.nodes) // 2
-    made = _node("call", section.nodes[:2], "sin", None, ("planted", "line"))
+    made = intern(Expr, "call", section.nodes[:2], "sin", None, ("planted", "line"))
     nodes = (*section.nodes[:middle], made, *section.nodes[middle:])
     with pytest.raises(IllegalProgram) as caught:
         check_program(replace(program(), outputs=replace(section, nodes=nodes)))

@@ -1,4 +1,4 @@
-"""Nodes whose operands only have other names: what renaming makes is what making anew would."""
+"""Nodes whose operands only have other names: what renaming makes is what making again would."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_jump_at_the_end_of_a_run_belongs_to_the_time_after_it(
 
 
 def test_steps_of_lsoda_grow_where_a_memory_changes_in_each_of_them(model: arm.CompiledModel) -> None:
-    """They stayed at the size of the first one, 5e-8 s, for LSODA begins anew after each. It has first order
+    """They stayed at the size of the first one, 5e-8 s, for LSODA begins again after each. It has first order
     then, so that n steps are off by some n rtol/2 of the state.
     """
     how = {"rtol": 1e-5, "atol": 1e-9, "inputs": {"push": 1.0, "u": 0.0}}

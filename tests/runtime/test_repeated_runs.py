@@ -13,7 +13,7 @@ import armillary as arm
 from armillary.errors import ParameterError, SimulationError
 from armillary.runtime import progress
 from armillary.runtime.integrators import compiled_run
-from armillary.runtime.models import straight
+from armillary.runtime.models import repeated_runs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start import assembly
 from tests.ensembles.test_batch import changing
@@ -25,14 +25,14 @@ from tests.runtime.test_checked_runs import locking, two_motors
 def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of all runs that were tried in this way, whether they were made so."""
     found: list[bool] = []
-    run = straight.StraightRuns.run
+    run = repeated_runs.RepeatedRuns.run
 
     def noted(self: Any, *given: Any) -> Any:
         result = run(self, *given)
         found.append(result is not None)
         return result
 
-    monkeypatch.setattr(straight.StraightRuns, "run", noted)
+    monkeypatch.setattr(repeated_runs.RepeatedRuns, "run", noted)
     return found
 
 
@@ -192,7 +192,7 @@ def test_loops_that_cannot_be_closed_and_that_tear_say_so_again(monkeypatch: pyt
 def test_a_run_that_begins_while_another_is_under_way_has_a_room_of_its_own(
     monkeypatch: pytest.MonkeyPatch, made: list[bool]
 ) -> None:
-    model, drive = linkage(), straight.drive
+    model, drive = linkage(), repeated_runs.drive
     how: dict[str, Any] = {"t_end": 1.0, "sample": 0.01}
     starts: list[dict[str, float]] = [{"A.u1": 6.0}, {"A.u1": 1.0}]
     first, second = [model.simulate(initial=start, **how) for start in (*starts, *starts)][2:]
@@ -201,12 +201,12 @@ def test_a_run_that_begins_while_another_is_under_way_has_a_room_of_its_own(
     def shared(*given: Any) -> Any:
         if not inner:
             work = threading.Thread(target=lambda: inner.append(model.simulate(initial=starts[1], **how)))
-            monkeypatch.setattr(straight, "drive", drive)
+            monkeypatch.setattr(repeated_runs, "drive", drive)
             work.start()
             work.join()
         return drive(*given)
 
-    monkeypatch.setattr(straight, "drive", shared)
+    monkeypatch.setattr(repeated_runs, "drive", shared)
     same(model.simulate(initial=starts[0], **how), first)
     same(inner[0], second)
     assert made[-2:] == [True, True]

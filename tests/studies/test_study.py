@@ -34,7 +34,7 @@ def test_every_number_is_that_of_the_single_run(finished: Study) -> None:
         run = finished.rerun(number, sample=None)
         row, kept = table.loc[number], data.isel(run=number)
         assert run.parameters["L"] == row["L"] and run["bob.q1"][0] == row["bob.q1"]
-        # The lanes of a batch and the loop of a single run round alike but for fused operations.
+        # The lanes of a batch and the loop of a single run round alike except for fused operations.
         assert row["peak"] == pytest.approx(np.max(run["bob.u1"]), rel=1e-12)
         assert row["end"] == pytest.approx(run.final["height"], rel=1e-12)
         assert finished.rerun(number).time.tolist() == kept["time"].to_numpy().tolist()

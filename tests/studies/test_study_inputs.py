@@ -61,7 +61,7 @@ def test_runs_are_single_runs_bit_for_bit(finished: Study, model: arm.CompiledMo
         )  # fmt: skip
         np.testing.assert_array_equal(finished.rerun(i)["b.q1"], run["b.q1"])
         np.testing.assert_array_equal(data["road"].values[i], run["road"])
-        # The loops of a batch and of a single run round alike but for fused operations.
+        # The loops of a batch and of a single run round alike except for fused operations.
         np.testing.assert_allclose(data["b.q1"].values[i], run["b.q1"], rtol=1e-11, atol=1e-14)
 
 

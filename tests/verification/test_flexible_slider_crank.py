@@ -1,4 +1,4 @@
-"""The flexible slider-crank against its published start and against its equations, written down anew.
+"""The flexible slider-crank against its published start and against its equations, written down again.
 
 Simeon (1996), problem `crank` of the test set for IVP solvers: coordinates φ₁, φ₂ (angles of crank and rod),
 x₃ (place of the block), q₁ to q₄ (rod), in M(p) p̈ = f(p, ṗ) − Gᵀλ with three constraints.

@@ -119,7 +119,7 @@ def test_a_thrown_satellite_keeps_energy_and_momenta(stiffening: bool) -> None:
 
 
 def test_thrusters_give_their_angular_momentum() -> None:
-    """∫ M (1 − cos 2πt/T) dt = M T; the spin is then that of rigid booms but for their slight ringing."""
+    """∫ M (1 − cos 2πt/T) dt = M T; the spin is then that of rigid booms except for their slight ringing."""
     run = thrown().simulate(20.0, sample=1.0, **TIGHT)
     assert run.final["hz"] == pytest.approx(420.0 * 15.0, rel=1e-10)
     rigid = 250.0 + 2 * DENSITY * (10.5**3 - 0.5**3) / 3

@@ -106,7 +106,7 @@ def test_a_picture_shows_the_body_where_it_is(run, tmp_path: Path) -> None:
     middle = np.argwhere(red).mean(axis=0)
     assert middle == pytest.approx([60, 100], abs=1.5)
     radius = np.sqrt(red.sum() / np.pi)
-    assert radius == pytest.approx(0.9 * 60, rel=0.05)  # the ball fills the picture but for the margin
+    assert radius == pytest.approx(0.9 * 60, rel=0.05)  # the ball fills the picture except for the margin
     assert np.ptp(image[:5, :5]) < 20  # the sky
 
 

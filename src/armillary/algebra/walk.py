@@ -64,7 +64,7 @@ def held_places(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
 
 
 def rebuild(node: Expr, args: list[Expr]) -> Expr:
-    """The same operation on other operands, simplified anew."""
+    """The same operation on other operands, simplified again."""
     if node.kind == "sum":
         constant, coefficients = node.data
         terms = list(zip(coefficients, args, strict=True))
@@ -108,7 +108,7 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
 
 
 def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:  # by nodes or names, or both
-    """The expression with symbols (or any nodes) replaced, simplified anew.
+    """The expression with symbols (or any nodes) replaced, simplified again.
 
     A symbol may be given by its name, and its value as a number, which then has the dimension of the symbol.
     """

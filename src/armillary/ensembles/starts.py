@@ -136,7 +136,7 @@ class Starts(VariedValues):
 
     def _judge_places(self, state: np.ndarray, i0: int) -> None:
         """Runs from i0 on that start where the axes of a joint lie in a plane: they will not be made where
-        some motion moves no mass there. What holds such a joint is the same in all but for parameters, so
+        some motion moves no mass there. What holds such a joint is the same in all except for parameters, so
         those at the ends of what these vary in are examined, and others only where one of these is refused.
         """
         columns = self.columns["parameters"].values()

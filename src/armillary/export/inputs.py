@@ -21,10 +21,10 @@ from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces
 from armillary.settings import RunSettings
-from armillary.untyped import DataTable, Given
+from armillary.untyped import DataTable
 
 
-def with_inputs(equations: DerivedEquations, inputs: Given) -> DerivedEquations:
+def with_inputs(equations: DerivedEquations, inputs: object) -> DerivedEquations:
     """Equations whose inputs with data are functions of the time."""
     system, program = equations.system, equations.program
     functions = [name for name, value in _tables(inputs).items() if _is_function(value)]
@@ -74,11 +74,11 @@ def _stops(data: DrivenInputs) -> tuple[tuple[float, bool], ...]:
     return tuple((float(t), bool(np.any(np.isclose(jumps, t, rtol=APART, atol=0.0)))) for t in times)
 
 
-def _tables(inputs: Given) -> DataTable:
+def _tables(inputs: object) -> DataTable:
     return table(inputs, "inputs=", ParameterError) if isinstance(inputs, dict) else {}
 
 
-def _is_function(value: Given) -> bool:
+def _is_function(value: object) -> bool:
     # What has coordinates is a DataArray of xarray, which need not be installed.
     return callable(value) and not isinstance(value, Signal) and not hasattr(value, "coords")
 

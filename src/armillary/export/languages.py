@@ -15,7 +15,6 @@ from pathlib import Path
 from armillary.algebra.arguments import checked_names, file_path, one_of
 from armillary.errors import ArmillaryError
 from armillary.program.equations import DerivedEquations
-from armillary.untyped import Given
 
 LANGUAGES = {
     "c": "armillary.export.c",
@@ -49,7 +48,7 @@ def _own(language: str) -> str:
 
 
 def export(
-    equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: Given
+    equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: object
 ) -> Path:
     """The equations written as a program of their own; the path of what was written.
 

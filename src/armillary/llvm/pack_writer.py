@@ -20,7 +20,7 @@ from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
 from armillary.program.form.program import ProgramSection
 from armillary.program.lanes import Pack
 from armillary.program.lanes.pack import Column, meant
-from armillary.program.lanes.worth import neighbours
+from armillary.program.lanes.pack_choice import neighbours
 from armillary.untyped import Given
 
 Signs = tuple[int, ...]

@@ -69,7 +69,7 @@ def _initial(system: System, values: RunValues, run: Run) -> tuple[dict[str, Run
     """Initial values to set again, and those that follow from them.
 
     Where loops must close, or mass centres are placed, a value that is given is kept and the others are found
-    from it. With all of them given, the start would be found anew, equal only to rounding.
+    from it. With all of them given, the start would be found again, equal only to rounding.
     """
     if not system.constraints and not system.centres:
         return values.initial, {}

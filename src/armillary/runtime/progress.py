@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from armillary.algebra.arguments import flag
-from armillary.untyped import AnyFunction, Given
+from armillary.untyped import AnyFunction
 
 _PATIENCE = 1.0  # seconds before the first line
 _OFTEN = 0.1  # seconds between two lines
@@ -38,7 +38,7 @@ def report_line(wanted: bool | AnyFunction | None, words: Callable[..., str]) ->
     started = last = time.monotonic()
     width = 0
 
-    def report(*reached: Given) -> None:
+    def report(*reached: object) -> None:
         nonlocal last, width
         now = time.monotonic()
         if now - started < _PATIENCE or now - last < _OFTEN:

@@ -163,7 +163,7 @@ class Study(StudyResults):
 
     def run(
         self,
-        on: Given = None,
+        on: object = None,
         *,
         progress: bool | Callable[[StudyStatus], object] = True,
         threads: int | None = None,

@@ -21,7 +21,7 @@ from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
 from armillary.model.bodies.body import Body
 from armillary.model.quantities.mass_properties import whole_mass
-from armillary.model.quantities.public import velocity
+from armillary.model.quantities.vector_functions import velocity
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies

@@ -41,7 +41,7 @@ def test_states_events_and_clocks_of_an_fmu_become_those_of_the_system(unit: Exp
         size = 1 + np.max(np.abs(alone[own]))
         assert np.max(np.abs(run[name] / factor - alone[own])) < 1e-8 * size, name
     again = model.simulate(0.5, rtol=1e-10, atol=1e-12, sample=0.0125)
-    assert np.array_equal(again.values, run.values)  # each run starts the FMU afresh
+    assert np.array_equal(again.values, run.values)  # each run starts the FMU again
 
 
 def quarter_car(strut: Path | None) -> Any:

@@ -105,7 +105,7 @@ def first_flat() -> float:
 def test_an_input_that_jumps_in_a_step_across_acts_there_or_after_it(
     unit: Path, ahead: int, room: float
 ) -> None:
-    """So many communication steps before the place, where it begins anew, and after it the input acts at
+    """So many communication steps before the place, where it begins again, and after it the input acts at
     once; in the place, after a tenth of the step, which takes 50 ms.
     """
     count = round(0.6 / STEP)

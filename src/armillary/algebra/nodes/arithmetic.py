@@ -7,7 +7,7 @@ import math
 from armillary.errors import ExpressionError
 from armillary.untyped import Given
 
-NUMBERS = (int, float)  # for isinstance: a union is made anew at every call
+NUMBERS = (int, float)  # for isinstance: a union is made again at every call
 # Whole numbers below this are exact as doubles; beyond, Python's integers would grow without end.
 _EXACT = 2**53
 

@@ -303,7 +303,7 @@ def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> 
     """Called as a node is freed; the table is bound here, since at the end of a process names are gone."""
     found = table.pop(entry.key, entry)
     if found is not entry:
-        table[entry.key] = found  # made anew before the old one was forgotten
+        table[entry.key] = found  # made again before the old one was forgotten
 
 
 def _stable(data: object) -> object:

@@ -80,7 +80,7 @@ class ForeignFunction:
         return [as_expr(derivative(*args)) for derivative in self.derivatives]
 
 
-def _address(name: str, source: Given) -> int:
+def _address(name: str, source: object) -> int:
     found: Given = getattr(source, "address", source)
     if not isinstance(found, int):
         try:

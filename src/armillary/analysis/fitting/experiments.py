@@ -192,7 +192,7 @@ def _chosen(
     return chosen
 
 
-def _sigmas(given: Given, columns: Sequence[str], rows: int, name: str) -> dict[str, np.ndarray]:
+def _sigmas(given: object, columns: Sequence[str], rows: int, name: str) -> dict[str, np.ndarray]:
     """Standard deviations by column, one for each row."""
     if given is None:
         return {}

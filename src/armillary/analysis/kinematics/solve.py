@@ -192,7 +192,7 @@ class _Search:
         return found
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        """Whether two positions are one, but for whole turns and signs of Euler parameters."""
+        """Whether two positions are one, except for whole turns and signs of Euler parameters."""
         k = self.numbers.mechanism.kinematics
         difference = a[: len(k.q)] - b[: len(k.q)]
         angles = np.array([k.quantities[q].dimension is ONE for q in k.coordinates])

@@ -16,7 +16,7 @@ from armillary.analysis.linear.responses import needs_ports, port
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.linearization.form import Variable
-from armillary.untyped import DataMapping, Given, LibraryObject
+from armillary.untyped import DataMapping, LibraryObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -150,13 +150,13 @@ class LinearModel(LinearMatrices):
 
     # ------------------------------------------------------------ responses and pictures
 
-    def frequency_response(self, omega: Given = None) -> FrequencyResponse:
+    def frequency_response(self, omega: object = None) -> FrequencyResponse:
         """G(iω) at frequencies in rad/s, for one operating point or all; left out, they cover the poles."""
         from armillary.analysis.linear.responses import frequency_response
 
         return frequency_response(self, omega)
 
-    def step_response(self, times: Given = None, *, input: str | None = None) -> Run:
+    def step_response(self, times: object = None, *, input: str | None = None) -> Run:
         """The changes of the outputs after a unit step of an input, as a run; ``times`` is its end, or
         equally spaced times from 0.
         """
@@ -164,7 +164,7 @@ class LinearModel(LinearMatrices):
 
         return time_response(self, times, input, "step")
 
-    def impulse_response(self, times: Given = None, *, input: str | None = None) -> Run:
+    def impulse_response(self, times: object = None, *, input: str | None = None) -> Run:
         """The changes of the outputs after a unit impulse of an input (without D, which is an impulse
         itself), as a run.
         """
@@ -173,13 +173,13 @@ class LinearModel(LinearMatrices):
         return time_response(self, times, input, "impulse")
 
     def bode(
-        self, omega: Given = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
+        self, omega: object = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
     ) -> Figure:
         """Magnitude and phase over frequency."""
         return self.frequency_response(omega).bode(path, show=show)
 
     def nyquist(
-        self, omega: Given = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
+        self, omega: object = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
     ) -> Figure:
         """The frequency response in the complex plane."""
         return self.frequency_response(omega).nyquist(path, show=show)

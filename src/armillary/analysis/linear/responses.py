@@ -15,7 +15,6 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units.values import in_seconds
 from armillary.results import Run
-from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +90,7 @@ def port(name: str, known: Sequence[str], what: str) -> int:
     return place(name, known, f"the linear model has no {what}")
 
 
-def frequency_response(lin: LinearMatrices, omega: Given = None) -> FrequencyResponse:
+def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyResponse:
     """At frequencies in rad/s; None: from a tenth of the slowest pole to ten times the fastest."""
     needs_ports(lin)
     if isinstance(omega, str | os.PathLike):
@@ -142,7 +141,7 @@ def needs_ports(lin: LinearMatrices) -> None:
             )
 
 
-def time_response(lin: LinearMatrices, times: Given, name: str | None, kind: str) -> Run:
+def time_response(lin: LinearMatrices, times: object, name: str | None, kind: str) -> Run:
     """Outputs after a unit step or impulse of an input at t = 0, from rest at the operating point; a run."""
     from scipy.linalg import expm
 
@@ -189,7 +188,7 @@ def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
     return found[:count]
 
 
-def _times(lin: LinearMatrices, times: Given) -> np.ndarray:
+def _times(lin: LinearMatrices, times: object) -> np.ndarray:
     times = in_seconds("the times of a response", times)
     if lin.step is not None:
         given = reals(_settled(lin) if times is None else times, "the times of a response")

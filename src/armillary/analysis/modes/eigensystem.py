@@ -68,7 +68,7 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
 
 
 def by_size(values: np.ndarray) -> np.ndarray:
-    """The order of ascending |λ|; of equal ones, but for rounding, the larger real part first."""
+    """The order of ascending |λ|; of equal ones, except for rounding, the larger real part first."""
     w = values / (np.max(np.abs(values), initial=0.0) or 1.0)
     return np.lexsort(np.round((-w.imag, -w.real, np.abs(w)), 10))
 

@@ -203,7 +203,7 @@ class Modes(PickledValue):
         return f"Modes({self.system!r}: {counted(len(self), 'mode')} of {counted(len(self.states), 'state')})"
 
     def __str__(self) -> str:
-        drifts = " but for free drifts" if any(m.chain > 1 for m in self) else ""
+        drifts = " except for free drifts" if any(m.chain > 1 for m in self) else ""
         head = f"Modes of '{self.system}', {'stable' + drifts if self.stable else 'not stable'}:"
         return "\n".join([head, *(f"  {line}" for line in aligned([_HEADER, *self._rows()], _SIDES))])
 

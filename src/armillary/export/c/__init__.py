@@ -1,7 +1,7 @@
 """C99: a program of its own for one system, without globals, allocation or warnings.
 
 model.py writes <name>.h and <name>.c from the sections, solver.py the solver from runtime/solver; the main
-program and the Makefile are the same for all systems but for names (the templates beside this file);
+program and the Makefile are the same for all systems except for names (the templates beside this file);
 selftest.py stores the numbers to compare.
 """
 

@@ -186,7 +186,7 @@ def on_device(code: str, apart: bool = False) -> str:
 
 
 def _closing(model: CudaModel) -> str:
-    """Loops closed anew after events, by each thread."""
+    """Loops closed again after events, by each thread."""
     name = f"{model.stem}_loops"
     text = assembly_code(
         model.source, f"{name}", f"namespace {name} {{", f"}} // namespace {name}", on_device=True

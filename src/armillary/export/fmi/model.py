@@ -53,10 +53,10 @@ def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[
 
 _FORWARDS = (
     "The seed is a change of time, state and memory, in this order; the result is the change of the",
-    "rates of the state, of the outputs and of the event functions but for clocks, to first order.",
+    "rates of the state, of the outputs and of the event functions except for clocks, to first order.",
 )
 _BACKWARDS = (
-    "The seed weights the rates of the state, the outputs and the event functions but for clocks, in this",
+    "The seed weights the rates of the state, the outputs and the event functions except for clocks, in this",
     "order; the result is the change of their weighted sum with time, state and memory.",
 )
 

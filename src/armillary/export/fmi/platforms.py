@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from armillary.algebra.arguments import checked_names
 from armillary.errors import ArmillaryError
-from armillary.untyped import Given
 
 
 class Platform(NamedTuple):
@@ -53,7 +52,7 @@ def this_platform() -> str:
     return name
 
 
-def chosen_platforms(given: Given) -> tuple[str, ...]:
+def chosen_platforms(given: object) -> tuple[str, ...]:
     """Platforms by name: "all", one, or several; each once, in the order of `PLATFORMS`."""
     if given == "all":
         return tuple(PLATFORMS)

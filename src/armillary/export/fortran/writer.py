@@ -219,7 +219,7 @@ def _jumps(made: Source) -> list[str]:
 def _set_places(made: Source) -> str:
     """The coordinates that events set, event by event."""
     flags = [".true." if set_ else ".false." for set_ in made.set_places]
-    about = "Coordinates that events set: loops are closed anew after that."
+    about = "Coordinates that events set: loops are closed again after that."
     return "\n".join(_array("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""
 
 

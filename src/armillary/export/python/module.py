@@ -27,7 +27,6 @@ from armillary.export.text.start.start import StartSource
 from armillary.mechanics.constraints.closing.closing_thresholds import CORRECTIONS
 from armillary.program.form.program import ProgramSection
 from armillary.settings import RUN_TABLE
-from armillary.untyped import Given
 
 WIDTH = 110
 ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"
@@ -424,7 +423,7 @@ def _unpacked(names: str, array: str) -> list[str]:
     return ["    (", *wrapped(names + ",", WIDTH, " " * 8, " " * 8), f"    ) = {array}"]
 
 
-def _nested(values: Given) -> str:
+def _nested(values: object) -> str:
     if not isinstance(values, list):
         return repr(values)
     return f"({', '.join(_nested(v) for v in values)},)"

@@ -141,7 +141,7 @@ def tables_of(
     every: Sequence[DerivedEquations], passing: bool = False, recloses: bool = False
 ) -> ChangeTables:
     """The numbers of some configurations of a system, which have the sections of changes; with those of
-    places where constraints lose rank. ``recloses``: loops are closed anew after events.
+    places where constraints lose rank. ``recloses``: loops are closed again after events.
     """
     sizes = change_sizes(every, passing)
     _, lockable = change_shape(every[0])

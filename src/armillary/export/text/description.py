@@ -17,7 +17,6 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
 from armillary.program.targets.targets import INTERNAL_EVENTS
-from armillary.untyped import Given
 from armillary.version import VERSION
 
 
@@ -143,7 +142,7 @@ class ExportDescription:
         return tuple(m for m in self.memory if m.input)
 
 
-def one_lined(value: Given) -> Any:  # of the type of the value
+def one_lined(value: object) -> Any:  # of the type of the value
     """A description whose texts are lines: names and descriptions end up in comments and strings of programs,
     where a line break could begin a statement.
     """

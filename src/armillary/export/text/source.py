@@ -315,9 +315,9 @@ def _check(equations: DerivedEquations, configurations: bool | None) -> None:
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
-                    "closed anew; exported code cannot do that, but for speeds that a motion determines and, "
-                    "with speeds as states, for coordinates that an event sets without a lock: leave that "
-                    "event out, or run in the process"
+                    "closed again; exported code cannot do that, except for speeds that a motion determines "
+                    "and, with speeds as states, for coordinates that an event sets without a lock: leave "
+                    "that event out, or run in the process"
                 )
 
 

@@ -19,7 +19,7 @@ from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.dimension import TIME
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
-from armillary.files.fmu.borders import add_memory, from_fmu, input_place, outward, plain_name
+from armillary.files.fmu.connections import add_memory, from_fmu, input_place, outward, plain_name
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.model.description import Description
 from armillary.model.reading.names import check_new_name

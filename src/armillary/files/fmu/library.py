@@ -145,7 +145,7 @@ class Library:
         """A new instance, for co-simulation or model exchange."""
         if self.fatal:
             raise SimulationError(
-                f"FMU '{self.fmu.name}' failed for good in an earlier run{self._said()}; make the model anew"
+                f"FMU '{self.fmu.name}' failed for good in an earlier run{self._said()}; make the model again"
             )
         token, resources = self.fmu.token.encode(), self.resources
         if self.fmu.version == "2.0":

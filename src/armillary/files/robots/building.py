@@ -1,6 +1,6 @@
 """A mechanism of links and joints as a System, in public verbs only, so that it can be saved as text.
 
-Each joint of a link gets a body of its own, massless but for the last: loads then act on one coordinate
+Each joint of a link gets a body of its own, massless except for the last: loads then act on one coordinate
 alone however the axes lie, and frames without mass cost no operation. A body's origin is at the anchor of its
 last joint.
 

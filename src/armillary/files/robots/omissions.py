@@ -12,7 +12,7 @@ _MOST = 40  # notes of this kind; a damaged file can have as many kinds as lines
 
 
 def note_left_out(record: Imported, root: Element, no_effect: Collection[str]) -> None:
-    """Notes about all that was not read, but for what has no effect on the motion."""
+    """Notes about all that was not read, except for what has no effect on the motion."""
     counts: Counter[str] = Counter()
     places: dict[str, str] = {}
     for tag, attribute, element in left_out(root):

@@ -11,7 +11,7 @@ from armillary.algebra.expression import Expr, number
 from armillary.errors import ModelError, nearest, there_are
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.archive import unpack
-from armillary.files.fmu.borders import outward
+from armillary.files.fmu.connections import outward
 from armillary.files.fmu.cosimulation import FmuPart, check_period, join, prepare, settings
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.ssp.package import Connector, Package, connector

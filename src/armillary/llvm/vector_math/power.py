@@ -33,7 +33,7 @@ SERIES = (
 
 
 def pow(v: Instructions, x: str, y: str) -> str:
-    """xʸ within 1.2 ulp, and 0.8 but for m near √½ and √2 with |p| near 1000."""
+    """xʸ within 1.2 ulp, and 0.8 except for m near √½ and √2 with |p| near 1000."""
     size = v.size(x)
     high, low = _log2(v, size)
     value = _exp2(v, *_times(v, (y, 0.0), (high, low)))

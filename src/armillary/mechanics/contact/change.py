@@ -1,7 +1,7 @@
 """Statuses of all contacts after an event, and what the event makes of velocities.
 
 An event of a contact is the end of its status: it opens, is struck, begins to slide or comes to rest. The
-impact, if there is one, changes the velocities; then the problem of accelerations is solved anew for all
+impact, if there is one, changes the velocities; then the problem of accelerations is solved again for all
 contacts that touch. A status that has just ended is not chosen again: where it ends, it and its successor
 agree.
 """

@@ -43,7 +43,7 @@ from armillary.model.units.unit_system import default_value
 _TIMES = (0.37, 1.13, 2.9)
 CLEAR = 1e-6  # of its own size, with which a link's own inertia surely suffices
 _REST = 1e-3  # of the speeds of a joint: its body is at rest
-_SAME = 1e-8  # of the largest: equal but for rounding, and for constraints, nothing is left
+_SAME = 1e-8  # of the largest: equal except for rounding, and for constraints, nothing is left
 
 
 @dataclass(frozen=True, eq=False)

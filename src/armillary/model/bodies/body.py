@@ -205,7 +205,7 @@ class Body(_Part):
         self.points[label] = point
         return point
 
-    def shape(self, shape: Given, *, name: str | None = None, **options: Given) -> None:
+    def shape(self, shape: object, *, name: str | None = None, **options: object) -> None:
         """A figure for pictures: ``body.shape(arm.Box(0.4, 0.2, 0.1), at=(0, 0, 0.1), colour="#0072b2")``.
 
         ``at``, ``orient``, ``colour`` and ``opacity`` are those of ``System.shape``.

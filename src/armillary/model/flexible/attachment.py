@@ -17,7 +17,7 @@ from armillary.model.flexible.kinematics import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
 from armillary.model.recording.records import Flexible
-from armillary.untyped import DataTable, Given
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
@@ -38,7 +38,7 @@ class Nodal(JointType):
 
 
 def make_flexible(
-    system: Description, body: Body, source: Given, held: str | None, options: DataTable
+    system: Description, body: Body, source: object, held: str | None, options: DataTable
 ) -> FlexiblePart:
     """Modes for a body; see ``Body.flexible``."""
     from armillary.model.flexible.reading import flexible_part
@@ -132,7 +132,7 @@ def _check_unused(system: Description, body: Body) -> None:
         )
 
 
-def node_body(system: Description, body: Body, name: Given) -> Body:
+def node_body(system: Description, body: Body, name: object) -> Body:
     """The massless body at a node of a flexible body; see ``Body.node``."""
     flex = body.flex
     if flex is None:
@@ -149,7 +149,7 @@ def node_body(system: Description, body: Body, name: Given) -> Body:
     return flex.nodes[node.key]
 
 
-def deflection(system: Description, body: Body, name: Given) -> Vector:
+def deflection(system: Description, body: Body, name: object) -> Vector:
     """The displacement of a node from its undeformed place; see ``Body.deflection``."""
     node = node_body(system, body, name)
     assert body.flex is not None
@@ -179,7 +179,7 @@ def _make_node(system: Description, body: Body, flex: Flexible, place: FlexibleN
 _ZERO = (ZERO, ZERO, ZERO)
 
 
-def _set(body: Body, **values: Given) -> None:
+def _set(body: Body, **values: object) -> None:
     """New values for attributes of a body, before anything has used them."""
     for name, value in values.items():
         object.__setattr__(body, name, value)

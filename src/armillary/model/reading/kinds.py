@@ -27,7 +27,7 @@ class Kind:
 
     words: str
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is of this kind; the meaning of its texts is checked by the reader of the value."""
         raise NotImplementedError
 
@@ -35,11 +35,11 @@ class Kind:
         """The kind as JSON schema."""
         raise NotImplementedError
 
-    def renamed(self, value: Given, rename: Given) -> Given:
+    def renamed(self, value: object, rename: object) -> Given:
         """The value with the names in its texts changed."""
         return value
 
-    def python(self, value: Given) -> Given:
+    def python(self, value: object) -> Given:
         """The Python value of a value in a file."""
         return tuples(value)
 
@@ -50,7 +50,7 @@ class Plain(Kind):
     def __init__(self, words: str, types: tuple[type, ...], choices: tuple[str, ...] = ()) -> None:
         self.words, self.types, self.choices = words, types, choices
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         if isinstance(value, bool) and bool not in self.types:
             return False
         return isinstance(value, self.types) and (not self.choices or value in self.choices)
@@ -65,11 +65,11 @@ class Plain(Kind):
 class Described(Kind):
     """A kind with a description, examples and bounds in the words of JSON schema, for editors."""
 
-    def __init__(self, of: Kind, about: str, examples: Sequence[Given] = (), **bounds: Given) -> None:
+    def __init__(self, of: Kind, about: str, examples: Sequence[Given] = (), **bounds: object) -> None:
         self.of, self.about, self.examples, self.bounds = of, about, examples, bounds
         self.words = of.words
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return self.of.fits(value)
 
     def schema(self) -> Schema:
@@ -82,7 +82,7 @@ class TableKind(Kind):
 
     words = "a table"
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return isinstance(value, Mapping)
 
     def schema(self) -> Schema:
@@ -95,7 +95,7 @@ class FileName(Kind):
     def __init__(self, words: str) -> None:
         self.words = words
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
     def schema(self) -> Schema:
@@ -108,7 +108,7 @@ class PositiveNumber(Kind):
     def __init__(self, words: str) -> None:
         self.words = words
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
     def schema(self) -> Schema:
@@ -121,7 +121,7 @@ class WholeNumber(Kind):
     def __init__(self, least: int) -> None:
         self.least, self.words = least, f"a whole number, at least {least}"
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and value >= self.least
 
     def schema(self) -> Schema:
@@ -138,7 +138,7 @@ class Written(Kind):
     def __init__(self, words: str, *, number: bool = True, **variables: Dimension) -> None:
         self.words, self.number, self.variables = words, number, variables
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         if isinstance(value, bool):
             return False
         return isinstance(value, str) or (self.number and isinstance(value, int | float))
@@ -169,7 +169,7 @@ class ListOf(Kind):
         made: Schema = {"type": "array", "items": self.of.schema()}
         return made | ({"minItems": self.count, "maxItems": self.count} if self.count else {})
 
-    def renamed(self, value: Given, rename: Given) -> Given:
+    def renamed(self, value: object, rename: object) -> Given:
         return [self.of.renamed(item, rename) for item in value] if isinstance(value, list) else value
 
 
@@ -210,7 +210,7 @@ class TableOf(Kind):
     def words(self) -> str:  # type: ignore[override]
         return f"a table of {self.of.words} by name"
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return isinstance(value, Mapping) and all(self.of.fits(item) for item in value.values())
 
     def schema(self) -> Schema:
@@ -234,16 +234,16 @@ class Either(Kind):
     def words(self) -> str:  # type: ignore[override]
         return self.called or ", or ".join(kind.words for kind in self.kinds)
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return any(kind.fits(value) for kind in self.kinds)
 
     def schema(self) -> Schema:
         return {"anyOf": [kind.schema() for kind in self.kinds]}
 
-    def renamed(self, value: Given, rename: Given) -> Given:
+    def renamed(self, value: object, rename: object) -> Given:
         return next((k.renamed(value, rename) for k in self.kinds if k.fits(value)), value)
 
-    def python(self, value: Given) -> Given:
+    def python(self, value: object) -> Given:
         return next((k.python(value) for k in self.kinds if k.fits(value)), value)
 
 
@@ -253,7 +253,7 @@ class KeyedTable(Kind):
     def __init__(self, words: str, fields: Mapping[str, Kind], needs: tuple[str, ...] = ()) -> None:
         self.words, self.fields, self.needs = words, fields, needs
 
-    def fits(self, value: Given) -> bool:
+    def fits(self, value: object) -> bool:
         return isinstance(value, Mapping) and not list(self.problems(value))
 
     def problems(self, value: DataMapping) -> Iterator[tuple[str, str]]:
@@ -276,7 +276,7 @@ class KeyedTable(Kind):
         }
         return made | ({"required": list(self.needs)} if self.needs else {})
 
-    def renamed(self, value: Given, rename: Given) -> Given:
+    def renamed(self, value: object, rename: object) -> Given:
         if not isinstance(value, Mapping):
             return value
         return {
@@ -389,16 +389,16 @@ class ObjectName(Plain):
         super().__init__(plain.words, plain.types, plain.choices)
         self.forms = forms
 
-    def python(self, value: Given) -> Given:
+    def python(self, value: object) -> Given:
         return next(m for m in self.forms if m.key == value).make()
 
 
-def tuples(value: Given) -> Given:
+def tuples(value: object) -> Given:
     """A value with tuples for lists."""
     return tuple(tuples(item) for item in value) if isinstance(value, list) else value
 
 
-def shown(value: Given, limit: int = 60) -> str:
+def shown(value: object, limit: int = 60) -> str:
     """A value in an error, short."""
     if isinstance(value, Mapping):
         return "a table"

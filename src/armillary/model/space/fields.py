@@ -113,8 +113,8 @@ def extended(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
         V = −½ μ (n³ T − 3 n⁵ C) − ½ k (6 n⁵ A − 60 z n⁷ B + (3 n⁵ − 15 z² n⁷) T + (105 z² n⁹ − 15 n⁷) C)
 
     and the moment's round part is 3 μ n⁵ r × I·r. The energy is the integral of the potential over the body
-    but for terms of third order in its size, of fourth where it is symmetric; forces and moments derive from
-    it exactly, so that the total energy is kept.
+    except for terms of third order in its size, of fourth where it is symmetric; forces and moments derive
+    from it exactly, so that the total energy is kept.
 
     Source: Hughes (1986), Spacecraft Attitude Dynamics, section 8.1, for the round part.
     """

@@ -53,8 +53,8 @@ def panels(
     """A chain of ``n`` panels from a parent outwards: bodies ``panel1``, ``panel2``, … (``first`` is the
     number of the first), each on a hinge at the end of the one before. Returns them in that order.
 
-    Any value that differs from panel to panel is a list of ``n`` (or an array, but for ``inertia``); anything
-    else holds for all of them.
+    Any value that differs from panel to panel is a list of ``n`` (or an array, except for ``inertia``);
+    anything else holds for all of them.
 
     ``length`` is that from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the
     distance of the mass centre from the inner hinge (half the length where left out), ``inertia`` about it.

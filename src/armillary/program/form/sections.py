@@ -9,7 +9,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned
 from armillary.model.description import Description
 from armillary.program.form.program import Program, ProgramSection, section
-from armillary.program.lanes.alike import corresponding
+from armillary.program.lanes.alike_branches import corresponding
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.targets.targets import StepSection, Targets

@@ -18,7 +18,7 @@ from armillary.program.equations import DerivedEquations, Stage
 from armillary.program.form.cost import Operations
 from armillary.program.form.sections import program_of
 from armillary.program.formalisms.formalism import Formalism
-from armillary.program.lanes.alike import corresponding
+from armillary.program.lanes.alike_branches import corresponding
 from armillary.program.targets.targets import Targets
 from armillary.untyped import DataTable
 
@@ -46,7 +46,7 @@ class Derivation:
     declared: dict[Expr, int]  # orders of what the user declared small or large
     configuration: Configuration
     units: dict[str, str]  # of the parameters
-    massless: list[MotionWithoutMass]  # motions that move no mass but for the constraints
+    massless: list[MotionWithoutMass]  # motions that move no mass except for the constraints
     again: Callable[..., DerivedEquations]  # derives the same system with other options
     regroup: bool
     small: bool

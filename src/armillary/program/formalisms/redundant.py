@@ -119,7 +119,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         moved = [s for s in event.changes if s.data.role == "coordinate"]
         if moved and any(c.position is not None for c in system.constraints.values()):
             raise ModelError(
-                f"event '{event.name}' sets '{moved[0]}', after which loops have to be closed anew, which "
+                f"event '{event.name}' sets '{moved[0]}', after which loops have to be closed again, which "
                 "redundant coordinates cannot do; use formalism='kane'"
             )
     own_rates = resolved(list(own.values()))  # in terms of v̇ and λ, which each section finds its own way
@@ -218,7 +218,7 @@ def _stepping(
 
 
 def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> list[Expr]:
-    """The state after an event: where it moves joints, all parts are placed anew."""
+    """The state after an event: where it moves joints, all parts are placed again."""
     moved = [s for s in changes if s in r.joint_speeds or s in r.joints]
     if not moved:
         return [changes.get(s, s) for s in state]

@@ -237,7 +237,7 @@ def _worth_trying(
     by_gears = not multipliers and formalism in ("auto", "recursive")  # the recursion takes them out itself
     if held and formalism not in ("auto", "kane") and not by_gears:
         raise ModelError(
-            f"{held[0].line()} but for the constraints, and formalism '{formalism}' first solves for the "
+            f"{held[0].line()} except for the constraints, and formalism '{formalism}' first solves for the "
             "motion without these; use formalism='kane'"
         )
     if formalism != "auto":

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
 from armillary.program.lanes.pack import Column, Pack
+from armillary.program.lanes.pack_choice import worthwhile
 from armillary.program.lanes.packs import possible_packs
-from armillary.program.lanes.worth import worthwhile
 
 if TYPE_CHECKING:
     from armillary.program.form.program import ProgramSection

@@ -48,7 +48,7 @@ class Graph:
         return count_nodes(self.order)
 
     def remade(self, make: Callable[[Expr, list[Expr]], Expr | None], among: Container[Expr]) -> Graph:
-        """The graph with every node made anew by ``make(node, new operands)``, operands first.
+        """The graph with every node made again by ``make(node, new operands)``, operands first.
 
         Where ``make`` returns None, the node is the same operation on the new operands. It does so for all
         nodes but those ``among`` which a pass finds something to do, as long as their operands stay. A pass

@@ -56,7 +56,6 @@ from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.targets.small_quantities import reader
-from armillary.untyped import Given
 
 _NOTHING = AppliedLoads({}, {})
 _PAIRS = 1000  # of a link and one that carries it, above which functions of M go by columns
@@ -232,7 +231,7 @@ class Pieces:
         names = tuple(w.data.name for w in inputs)
         return ExpressionMatrix("input map", self.names, names, tuple(map(tuple, rows)))
 
-    def jacobian(self, of: Given, axes: Given = None) -> ExpressionMatrix:
+    def jacobian(self, of: object, axes: object = None) -> ExpressionMatrix:
         """The Jacobian of a point's or body's velocity by the independent speeds; see ``arm.jacobian``."""
         found = parse_text(self.system, of, "jacobian", {}) if isinstance(of, str) else of
         if not isinstance(found, Point | Body):
@@ -243,7 +242,7 @@ class Pieces:
             rows = [self.plain(row) for row in velocity_rows(found, turned)]
             return jacobian_of_rows(found, rows, self.speeds)
 
-    def quantity(self, value: Given) -> list[Expr]:
+    def quantity(self, value: object) -> list[Expr]:
         """A scalar, or a vector's components along the ground's axes, in the state of these equations."""
         parts = value.components(self.system.ground.frame) if isinstance(value, Vector) else [value]
         with _derivation(self.keep):

@@ -160,7 +160,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
 def _with_contacts(
     contacts: ContactTargets, watched: list[EventRecord], fires: list[tuple[Expr, ...]], before: list[Expr]
 ) -> list[tuple[Expr, ...]]:
-    """Memory and state after each event, with the contacts decided anew where it changes anything."""
+    """Memory and state after each event, with the contacts decided again where it changes anything."""
     decided = tuple(contacts.changes.get(s, s) for s in before)
     found = []
     for event, after in zip(watched, fires, strict=True):

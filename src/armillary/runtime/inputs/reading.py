@@ -29,7 +29,7 @@ _TIMES = ("t", "time")  # names of columns that hold the time
 _INTERVALS = 10_000  # in which a function is sampled over a run without fixed steps
 
 
-def read_inputs(system: Description, inputs: Given, settings: RunSettings) -> dict[str, Signal]:
+def read_inputs(system: Description, inputs: object, settings: RunSettings) -> dict[str, Signal]:
     """Signals by the names of inputs; an error names what is not an input and what is no signal."""
     known = [name for name, m in system.memories.items() if m.input]
     if not known:
@@ -132,7 +132,7 @@ def _signal(system: Description, name: str, value: Given, settings: RunSettings)
     raise ParameterError(_advice(name, value))
 
 
-def _advice(name: str, value: Given) -> str:
+def _advice(name: str, value: object) -> str:
     return (
         f"input '{name}' needs data over time: points (t, y), an arm.Signal, a function of time, a pandas "
         f"Series, an xarray DataArray, a file or a number, not {shown(value)}"
@@ -143,7 +143,7 @@ def _constant(number: float, name: str) -> Signal:
     return Signal([0.0], [number], name=name)
 
 
-def _points(system: Description, name: str, memory: Memory, t: Given, y: Given) -> Signal:
+def _points(system: Description, name: str, memory: Memory, t: object, y: object) -> Signal:
     if is_quantity(t):
         t = magnitude_in_si(t)[0]
     if is_quantity(y):

@@ -57,7 +57,7 @@ class SignalPieces:
     def scaled(self, factor: float) -> SignalPieces:
         return SignalPieces(self.breaks, factor * self.coefficients, self.inner, self.ends)
 
-    def __call__(self, t: Given) -> np.ndarray:
+    def __call__(self, t: object) -> np.ndarray:
         """Values at times, which are the last axis."""
         t = np.asarray(t, dtype=float)
         piece = np.searchsorted(self.breaks, t, side="right")
@@ -92,8 +92,8 @@ class Signal:
 
     def __init__(
         self,
-        t: Given,
-        y: Given,
+        t: object,
+        y: object,
         *,
         interpolation: str | None = None,
         units: str | None = None,
@@ -197,7 +197,7 @@ class Signal:
         breaks = t if how == "hold" else np.append(t[:-1], np.nextafter(t[-1], np.inf))
         return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if how == "hold" else 0)
 
-    def __call__(self, t: Given) -> np.ndarray:
+    def __call__(self, t: object) -> np.ndarray:
         """Values at times, in the signal's own units; linear between instants unless stated otherwise."""
         return self.pieces()(t)
 
@@ -247,7 +247,7 @@ def _evaluated(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
     return reals([function(float(x)) for x in t], "the values of a function of time", ParameterError)
 
 
-def _points(called: str, t: Given, y: Given) -> tuple[np.ndarray, np.ndarray]:
+def _points(called: str, t: object, y: object) -> tuple[np.ndarray, np.ndarray]:
     time = np.array(reals(t, f"the times of {called}", ParameterError), ndmin=1)
     values = np.array(reals(y, f"the values of {called}", ParameterError), ndmin=1)
     if time.ndim != 1 or not len(time):

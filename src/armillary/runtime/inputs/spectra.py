@@ -144,7 +144,7 @@ def random_signal(
     )
 
 
-def _positive(value: Given, what: str) -> float:
+def _positive(value: object, what: str) -> float:
     found = real(value, what, ParameterError)
     if not 0.0 < found < np.inf:
         raise ParameterError(f"{what} must be positive, not {found}")

@@ -12,7 +12,6 @@ from armillary.runtime.integrators.records import Functions, Integration, RunCha
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.untyped import Given
 
 _REAL = np.dtype(float)
 
@@ -21,9 +20,9 @@ def integrate(
     functions: Functions,
     settings: IntegrationSettings,
     *,
-    state: Given,
-    memory: Given = (),
-    constants: Given = (),
+    state: object,
+    memory: object = (),
+    constants: object = (),
     progress: Callable[[float], None] | None = None,
     stepping: Stepping | None = None,
     stops: np.ndarray | None = None,
@@ -58,7 +57,7 @@ def integrate(
     return drive(run, settings.max_steps, progress, lasts)
 
 
-def _vector(name: str, values: Given, length: int) -> np.ndarray:
+def _vector(name: str, values: object, length: int) -> np.ndarray:
     if type(values) is np.ndarray and values.dtype is _REAL and values.shape == (length,):
         return values
     vector = np.array(values, dtype=float)

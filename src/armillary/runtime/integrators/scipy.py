@@ -1,7 +1,7 @@
 """SciPy's solvers as an alternative, with the rules of the compiled loops for rows, events and memory.
 
 Python runs at every step and every evaluation here, some microseconds each: for stiff systems, and to check
-the compiled methods against. A solver begins anew after an event and after a change of memory. Normalisation
+the compiled methods against. A solver begins again after an event and after a change of memory. Normalisation
 applies to what is reported and to new beginnings, since multistep methods keep a history that must not be
 touched.
 
@@ -128,7 +128,7 @@ class _Run:
         self.last_step = 0.0
 
     def settle(self) -> bool:
-        """Events at the time reached; whether the solver has to begin anew."""
+        """Events at the time reached; whether the solver has to begin again."""
         model, t = self.model, self.t
         if not self.status and t >= self.t_end:
             self.status = "finished"
@@ -222,7 +222,7 @@ def integrate_with_scipy(
             run.step(method)
             if ahead and not run.status and run.t >= before_stop(run.t, ahead[0]):
                 run.t, run.restart = ahead.pop(0), True
-            # LSODA has no size of a next step: where it begins anew after each, its steps must grow, or they
+            # LSODA has no size of a next step: where it begins again after each, its steps must grow, or they
             # keep the size of the first.
             first = None if run.restart else getattr(method, "h_abs", 2.0 * method.step_size)
             if run.status in ("diverged", "step too small") or (run.status and not run.fired):

@@ -65,7 +65,7 @@ WHOLES = (
     "index",  # fixed step: number of the grid point last reached
     "at_grid",  # 0 where an event has split a fixed step
     "restart",  # the derivative kept for the next step is not valid
-    "choose_step",  # adaptive: h is to be chosen afresh
+    "choose_step",  # adaptive: h is to be chosen again
     "after_rejection", "prepared", "pending",
     "steps", "rejected", "evaluations",
     "budget",  # steps this call may still try

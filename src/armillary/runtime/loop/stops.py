@@ -2,7 +2,7 @@
 
 A step to a stop s has the length s − δ − t with δ of a few roundings, so that all its stages see the input
 before the jump; then the time is s, where the input is that after the jump, and the derivative is computed
-anew. Without this every method has first order across a jump: its last stage takes the value that belongs to
+again. Without this every method has first order across a jump: its last stage takes the value that belongs to
 the next step.
 """
 

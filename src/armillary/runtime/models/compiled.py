@@ -25,6 +25,7 @@ from armillary.runtime.models.failures.starts_without_mass import refuse_locked,
 from armillary.runtime.models.parameters import check_physical, with_these
 from armillary.runtime.models.programs.configured_program import ConfiguredProgram, driven_equations
 from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.repeated_runs import keep_for_repetition
 from armillary.runtime.models.run_record import (
     KnownParameters,
     key_of,
@@ -32,7 +33,6 @@ from armillary.runtime.models.run_record import (
     recorded_run,
     run_info,
 )
-from armillary.runtime.models.straight import keep_straight
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
@@ -231,7 +231,7 @@ class CompiledModel(ConfiguredProgram):
             else:
                 legs = single_leg(instance, start, inside, report)
         if plain:
-            keep_straight(self, known, given, inside)
+            keep_for_repetition(self, known, given, inside)
         stated = run_info(known.blank, settings.summary, self.tier)
         return recorded_run(known.blank, legs.result(), stated, legs, start.note, adaptive)
 
@@ -240,9 +240,9 @@ class CompiledModel(ConfiguredProgram):
     ) -> Run | None:
         """A run with the same settings and parameters as one before; None where it is not as simple."""
         known = self._kept  # which other threads may replace
-        if known is None or (straight := known.straight.get(id(given))) is None:
+        if known is None or (repeated := known.repeated.get(id(given))) is None:
             return None
-        return straight.run(initial, progress) if self._with_parameters(parameters) is known else None
+        return repeated.run(initial, progress) if self._with_parameters(parameters) is known else None
 
     def _with_parameters(self, parameters: DataMapping | None) -> KnownParameters:
         """All that follows from the parameters of a run, which are checked; kept for the next run."""

@@ -26,7 +26,7 @@ from armillary.version import VERSION
 if TYPE_CHECKING:
     from armillary.results import Run
     from armillary.runtime.models.programs.configured_program import ConfiguredProgram
-    from armillary.runtime.models.straight import StraightRuns
+    from armillary.runtime.models.repeated_runs import RepeatedRuns
 
 Key = tuple[tuple[str, ...], bytes]
 _PLAIN, _FLOAT = {str, float}, {float}
@@ -42,8 +42,8 @@ class KnownParameters:
     instance: Instance
     configurations: Configurations
 
-    # By the settings of runs that were made twice (see straight.py), and the settings of the last run.
-    straight: dict[int, StraightRuns] = field(default_factory=dict, compare=False, repr=False)
+    # By the settings of runs that were made twice (see repeated_runs.py), and the settings of the last run.
+    repeated: dict[int, RepeatedRuns] = field(default_factory=dict, compare=False, repr=False)
     last: list[object] = field(default_factory=lambda: [None], compare=False, repr=False)
 
     def same(self, parameters: DataMapping | None) -> bool:

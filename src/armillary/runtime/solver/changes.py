@@ -95,8 +95,8 @@ def set_speeds(run: RunRecord) -> None:
 
 
 def change_others(run: RunRecord) -> real:
-    """Speeds changed so that they satisfy the constraints, but for those that stay: the largest change, which
-    is infinite where some are no numbers.
+    """Speeds changed so that they satisfy the constraints, except for those that stay: the largest change,
+    which is infinite where some are not numbers.
     """
     largest: real = 0.0
     total: real = 0.0
@@ -269,7 +269,7 @@ def change(run: RunRecord) -> None:
         if refused:
             refuse_place(run)
             return
-    # The only one may be right after loops were closed anew, or speeds adjusted.
+    # The only one may be right after loops were closed again, or speeds adjusted.
     if not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2:
         if SETTINGS:
             set_speeds(run)  # for the process, which goes on
@@ -279,7 +279,7 @@ def change(run: RunRecord) -> None:
         run.pairs = 0
     possible = read_requests(run)
     if ADJUSTING and run.adjusting:
-        for i in range(N_COORDINATES):  # which may have been closed anew
+        for i in range(N_COORDINATES):  # which may have been closed again
             run.motion[i] = run.state[i]
     else:
         run.motion = leave(run.t, run.state)
@@ -343,7 +343,7 @@ def watch_rank(run: RunRecord) -> None:
     run.k0 = derivatives(run.t, run.state)
     ahead: real = INFINITY
     ahead = rank_lost_after(run)
-    run.restart = True  # derivatives and event functions are computed anew
+    run.restart = True  # derivatives and event functions are computed again
     if not (ahead < INFINITY):
         run.look = run.t + horizon(run, AROUND)
         return

@@ -398,7 +398,7 @@ def scan(run: RunRecord) -> None:
 
 
 def close_if_set(run: RunRecord) -> None:
-    """The loops closed anew where events of this instant have set coordinates, which stay as they are."""
+    """The loops closed again where events of this instant have set coordinates, which stay as they are."""
     again: truth = False
     for i in range(N_COORDINATES):
         run.set_now[i] = False
@@ -413,7 +413,7 @@ def close_if_set(run: RunRecord) -> None:
 
 
 def leave_if_adjusting(run: RunRecord) -> None:
-    """The motion, where events of this instant set dependent speeds: before loops are closed anew."""
+    """The motion, where events of this instant set dependent speeds: before loops are closed again."""
     run.adjusting = False
     for k in range(N_OWN_EVENTS):
         run.adjusting = run.adjusting or (run.crossed[k] > 0 and ROLE[k] == ADJUSTS)

@@ -16,12 +16,11 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import model_number
 from armillary.settings import Initial
-from armillary.untyped import Given
 
 _FLOATS = {float, np.float64}
 
 
-def vector(values: Given, length: int, what: str) -> np.ndarray:
+def vector(values: object, length: int, what: str) -> np.ndarray:
     """So many numbers as an array; anything else is an error that names what was expected."""
     try:
         found = np.array(values, dtype=float)
@@ -99,7 +98,7 @@ def given_values(equations: DerivedEquations, initial: Initial) -> tuple[dict[st
     return values, named
 
 
-def _number(equations: DerivedEquations, name: str, value: Given) -> float:
+def _number(equations: DerivedEquations, name: str, value: object) -> float:
     symbol = equations.startable.get(name)
     if symbol is None:
         raise _no_initial_value(equations, name)
@@ -116,7 +115,7 @@ def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
     return ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
 
 
-def state_number(symbol: Expr, value: Given, where: str) -> float:
+def state_number(symbol: Expr, value: object, where: str) -> float:
     """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
     data = symbol.data
     factor, system = state_factor(symbol), data.owner.units
@@ -152,7 +151,7 @@ def initial_memory(
     return stored
 
 
-def memory_number(system: Description, memory: Memory, value: Given) -> float:
+def memory_number(system: Description, memory: Memory, value: object) -> float:
     """A value of a memory inside its model, from a number or text in stated units, or a quantity."""
     symbol, where = memory.symbol, f"memory '{memory.symbol}'"
     units = symbol.data.units or ""

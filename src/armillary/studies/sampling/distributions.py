@@ -95,7 +95,7 @@ class Distribution:
         )
 
     def _one_each(self, numbers: DataTable) -> DataTable:
-        """The numbers, if each is one; but for lists of values and weights."""
+        """The numbers, if each is one; except for lists of values and weights."""
         for name, number in numbers.items():
             is_list = name in ("values", "weights")
             if np.ndim(number) != is_list:

@@ -30,7 +30,7 @@ _COMPRESSION = {"cname": "lz4", "clevel": 5}
 
 
 def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str, object]) -> None:
-    """The descriptions of a store's arrays, and the times: made anew, and put in place where they are not as
+    """The descriptions of a store's arrays, and the times: made again, and put in place where they are not as
     they should be. What is not computed reads as NaN.
     """
     zarr = require("zarr", extra="study", purpose="Studies")

@@ -16,7 +16,7 @@ _SAME = (
 
 
 class JavaScriptPrinter(Printer):
-    """JavaScript's way of writing expressions, that of the C family but for the names of functions."""
+    """JavaScript's way of writing expressions, that of the C family except for the names of functions."""
 
     functions = {  # noqa: RUF012
         **{name: f"Math.{name}" for name in _SAME},

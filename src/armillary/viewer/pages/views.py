@@ -31,7 +31,7 @@ def view(
     *runs: Run,
     layout: str = "ghosts",
     labels: Sequence[str] = (),
-    model: Given = None,
+    model: object = None,
     title: str = "",
     path: str | os.PathLike[str] | None = None,
     view: str = "oblique",
@@ -117,14 +117,14 @@ def _labels(runs: Sequence[Run], labels: Given) -> list[str]:
     return given or [f"{run.system}, run {k + 1}" for k, run in enumerate(runs)]
 
 
-def _models(runs: Sequence[Run], model: Given) -> list[Given]:
+def _models(runs: Sequence[Run], model: object) -> list[Given]:
     many = list(model) if isinstance(model, list | tuple) else [model] * len(runs)
     if len(many) != len(runs):
         raise ArmillaryError(f"{len(many)} models were given for {len(runs)} runs; give one, or one for each")
     return many
 
 
-def _equations(run: Run, model: Given) -> DerivedEquations:
+def _equations(run: Run, model: object) -> DerivedEquations:
     found = getattr(model, "equations", model) if model is not None else run.picture
     if found is None:
         raise ArmillaryError(

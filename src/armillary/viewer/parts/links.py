@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping
 from armillary.viewer.parts.surfaces import DrawnSurface, cylinder, helix
 
 COLOUR = "#6b7680"  # of a link that states none
@@ -31,7 +31,7 @@ class Bar(NamedTuple):
         return np.asarray(np.linalg.norm(self.end - self.start, axis=1))
 
 
-def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: Given) -> list[Bar]:
+def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: object) -> list[Bar]:
     """The bars of a link whose points are at these places (rows × 3 each)."""
     kind, radius = link["kind"], link["radius"]
     if kind == "spring":

@@ -54,7 +54,7 @@ class PaintedSurface(NamedTuple):
 
 
 def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
-    """The faces of each paint of a mesh, with normals that are smooth but for edges."""
+    """The faces of each paint of a mesh, with normals that are smooth except for edges."""
     if mesh is None:
         return []
     ends = [*(first for first, _ in mesh.paints[1:]), len(mesh.faces)]

@@ -75,7 +75,7 @@ class SymbolicLinearModel:
 
 def symbolic(lin: LinearMatrices, keep: Sequence[str]) -> SymbolicLinearModel:
     """The linear model as expressions: coordinates, speeds, states, memories and the time are numbers as at
-    the operating point, but for those to keep.
+    the operating point, except for those to keep.
     """
     lin.single("symbolic")
     if lin.linearization is None:

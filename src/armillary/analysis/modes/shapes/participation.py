@@ -49,7 +49,7 @@ def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str
 
 
 def by_share(shares: np.ndarray) -> np.ndarray:
-    """The order of descending shares; of equal ones, but for rounding, that of the coordinates."""
+    """The order of descending shares; of equal ones, except for rounding, that of the coordinates."""
     return np.argsort(-np.round(shares, 6), kind="stable")
 
 

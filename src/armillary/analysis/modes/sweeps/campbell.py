@@ -32,7 +32,6 @@ from armillary.analysis.modes.sweeps.whirl import whirl_directions
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +148,7 @@ class Campbell:
 def campbell(
     model: CompiledModel,
     spin: str,
-    values: Given,
+    values: object,
     *,
     orders: Sequence[float] = (1,),
     at: object = None,

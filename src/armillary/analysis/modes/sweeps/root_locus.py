@@ -19,7 +19,6 @@ from armillary.analysis.modes.wording import eigenvalue_text, in_words
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,7 +164,7 @@ _CROSSED = ["value", "", "oscillation", "branch"]
 def root_locus(
     model: CompiledModel,
     parameter: str,
-    values: Given,
+    values: object,
     *,
     at: object = None,
     trim: object = None,

@@ -31,7 +31,7 @@ _PARTS = (0.5, 0.45, 0.55)  # of the step, one after the other where eigenvalues
 _TIE = 1e-6  # cost that decides between pairs that are equally alike
 _MEET = 1e-4  # distance of eigenvalues, beside the largest, at which rounding may decide their vectors
 STILL = 1e-9  # real parts below this part of the largest eigenvalue have no sign
-_SLOW = 1e-5  # eigenvalues below this part of the largest might be zero but for rounding
+_SLOW = 1e-5  # eigenvalues below this part of the largest might be zero except for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ def meetings(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
-    """The order of branches (points, branches) by |λ| at the first value; of equal ones, but for rounding,
+    """The order of branches (points, branches) by |λ| at the first value; of equal ones, except for rounding,
     the larger real part, then the larger imaginary part first; of equal ones by the values that follow.
     """
     w = eigenvalues / (np.max(np.abs(eigenvalues), initial=0.0) or 1.0)

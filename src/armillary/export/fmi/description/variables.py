@@ -125,7 +125,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     state_factors = tuple(s.factor for s in described)
     memory_factors = [m.factor for m in equations.system.memories.values()]
     clocks = _clocks(equations)
-    tunable = not equations.reduction.rows  # closed loops of other lengths would have to be assembled anew
+    tunable = not equations.reduction.rows  # closed loops of other lengths would have to be assembled again
     names = _UniqueNames({"time"})
     listed_parameters = tuple(
         FmiVariable(

@@ -327,7 +327,7 @@ static int assemble(fmu *me)
 #endif
 
 #if HAS_START
-/* What the start of a run computes from the values that are given, but for states that the importer has set: momenta from
+/* What the start of a run computes from the values that are given, except for states that the importer has set: momenta from
  * the speeds of the description, at the coordinates and parameters as they are now. */
 static void start(fmu *me)
 {

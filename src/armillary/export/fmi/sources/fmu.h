@@ -89,7 +89,7 @@ struct fmu {
     int fed;     /* inputs have been set between two inner steps */
     fmu_between *between;
     void *update; /* of the importer, for `between` */
-    int stale;   /* constants have to be computed anew */
+    int stale;   /* constants have to be computed again */
     int known;   /* what follows is up to date */
     double rates[ROOM(N_STATES)];
     double outputs[ROOM(N_OUTPUTS)];

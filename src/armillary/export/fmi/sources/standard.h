@@ -1,4 +1,4 @@
-/* standard.h: the functions that FMI 2.0 and 3.0 have alike, but for the names that fmi2.c and fmi3.c define before they
+/* standard.h: the functions that FMI 2.0 and 3.0 have alike, except for the names that fmi2.c and fmi3.c define before they
  * include it: FMI(name) is a name of the version, NAME(name) its text, SAVED(before, after) one around the word for a
  * saved state, RATES that of derivatives; ONLY is the kind of variables that there are.
  */

@@ -1,4 +1,4 @@
-"""Texts that are the same for all systems but for names and for parts that only some need.
+"""Texts that are the same for all systems except for names and for parts that only some need.
 
 @name@                               a value
 {{if events}} … {{else}} … {{end}}   a part for systems that have events; such marks may stand on lines of

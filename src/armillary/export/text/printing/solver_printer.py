@@ -106,7 +106,7 @@ class SolverPrinter:
         return self.report_change()
 
     def close_again(self) -> list[str]:
-        """Loops closed anew after events have set coordinates."""
+        """Loops closed again after events have set coordinates."""
         raise NotImplementedError
 
     def report(self, k: str) -> list[str]:

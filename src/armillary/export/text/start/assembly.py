@@ -44,7 +44,7 @@ class AssemblySource:
     first: tuple[float, ...]  # coordinates from which the search starts
     kept: tuple[int, ...]  # 1 for rows that are not redundant
     redundant: str  # the error where rows that were redundant are not; "": there are none
-    several: bool  # the program has a table of configurations, and closes loops anew in each
+    several: bool  # the program has a table of configurations, and closes loops again in each
 
     @property
     def solver(self) -> Solver:

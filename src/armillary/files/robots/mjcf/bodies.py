@@ -1,6 +1,6 @@
 """The tree of an MJCF file as links: places, joints, inertias, sites.
 
-MuJoCo's coordinates are ours but for ``ref``: qpos = q + ref. A body with a free joint is placed by its
+MuJoCo's coordinates are ours except for ``ref``: qpos = q + ref. A body with a free joint is placed by its
 coordinates alone; its pos and quat are where it starts.
 """
 

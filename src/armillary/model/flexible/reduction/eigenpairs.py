@@ -85,7 +85,7 @@ def ritz(mass: MatrixLike, stiffness: object, vectors: Array) -> tuple[Array, Ar
 
 
 def _alike(squares: Array) -> list[tuple[int, int]]:
-    """Ranges of two or more eigenvalues that are equal but for rounding."""
+    """Ranges of two or more eigenvalues that are equal except for rounding."""
     apart = np.flatnonzero(np.diff(squares) > _SAME * np.abs(squares[1:])) + 1
     borders = [0, *apart.tolist(), len(squares)]
     return [(a, b) for a, b in pairwise(borders) if b - a > 1]

@@ -113,7 +113,7 @@ def _check(equations: DerivedEquations) -> None:
             name = s.data.name
             if s.data.role == "coordinate" or s in held or name in equations.dependents:
                 raise ArmillaryError(
-                    f"{where} sets '{name}' in a system with constraints, whose loops are then closed anew, "
+                    f"{where} sets '{name}' in a system with constraints, whose loops are then closed again, "
                     "and the derivatives of the motion are not carried through that; leave it out"
                 )
 

@@ -16,8 +16,8 @@ MOST_LOOKS = 8.0  # at event functions in a longer step
 SOON = 0.15  # share of the time to the place that may be left when the step across begins
 AROUND = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
 FINEST = 1e-3  # of that: shorter steps do not help
-LOOK_AGAIN = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
-SHORTER = 0.25  # of the usual steps across, the least that is taken anew because an input has changed
+LOOK_AGAIN = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made again
+SHORTER = 0.25  # of the usual steps across, the least that is taken again because an input has changed
 SHORTEST = 0.05  # of the usual steps across, the least that is tried
 RANK_LEFT = (
     0.3  # of the smallest singular value, where a forecast is right; what is found there is a hundredth

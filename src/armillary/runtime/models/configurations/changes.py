@@ -108,7 +108,7 @@ class RatedChoices:
         return self.code.call(RATINGS, place.t, place.motion, constants, place.memory)
 
     def best(self, ratings: np.ndarray, but: Configuration) -> Configuration | None:
-        """The best of them but for one, if it is good; see `suitable` of runtime/solver/changes.py."""
+        """The best of them except for one, if it is good; see `suitable` of runtime/solver/changes.py."""
         best, most = None, POOR_CHOICE + CHOICE_MARGIN
         for configuration, rating in zip(self.configurations, ratings, strict=True):
             if configuration != but and rating > most:

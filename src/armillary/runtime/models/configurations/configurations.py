@@ -137,10 +137,10 @@ class Configurations:
         named = {s.data.name for event in changing for s in event.changes}
         place = place._replace(u=self._set(place, configuration, changing, locked, settings))
         equations = self[configuration].equations
-        anew = [event for event in changing if closed_anew(event, equations)]
-        if anew:
+        reclosing = [event for event in changing if reclosing_names(event, equations)]
+        if reclosing:
             adjusted = None
-            if all(adjusts(event, equations) for event in anew):
+            if all(adjusts(event, equations) for event in reclosing):
                 adjusted = self._adjusted(place, configuration, changing)
             # A joint that is released with a speed of its own moves already where others follow it.
             moving = {u.data.name for event in changing for u in event.unlock} & named & configuration.locked
@@ -302,27 +302,27 @@ def _check_consistent(t: float, configuration: Configuration, changing: list[Eve
 
 
 def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bool:
-    """Whether an event locks or unlocks, sets what is locked, or something that loops are closed anew for."""
+    """Whether an event locks, unlocks, sets a locked speed or a value after which loops are closed again."""
     if event.lock or event.unlock:
         return True
     if any(target.data.name in equations.configuration.locked for target in event.changes):
         return True
-    return bool(closed_anew(event, equations))
+    return bool(reclosing_names(event, equations))
 
 
 def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[str] = ()) -> bool:
-    """Whether all that an event without locks sets and that loops are closed anew for are dependent speeds,
+    """Whether all that an event without locks sets and that loops are closed again for are dependent speeds,
     or among ``places``, and a motion determines all speeds that it sets.
     """
-    anew = set(closed_anew(event, equations))
-    if event.lock or event.unlock or not anew or not anew <= {*equations.dependents, *places}:
+    reclosing = set(reclosing_names(event, equations))
+    if event.lock or event.unlock or not reclosing or not reclosing <= {*equations.dependents, *places}:
         return False
     known = {u for e, u, _ in speed_settings(equations.system) if e is event}
     return all(s in known for s in event.changes if s.data.role == "speed")
 
 
-def closed_anew(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Names of what an event sets that loops are closed anew for."""
+def reclosing_names(event: EventRecord, equations: DerivedEquations) -> list[str]:
+    """Names of what an event sets that loops are closed again for."""
     constraints = equations.system.constraints.values()
     if not constraints or not event.changes:
         return []

@@ -64,7 +64,7 @@ def refuse(instance: Instance, result: Integration, begin: Place) -> NoReturn:
         refuse_place(instance, t, begin)
     raise ArmillaryError(
         f"event '{event.name}' changes the motion at t = {t:.6g} s, in a place where the constraints of "
-        f"'{system.name}' lose rank: there the motion cannot begin anew, for its accelerations are not "
+        f"'{system.name}' lose rank: there the motion cannot begin again, for its accelerations are not "
         "determined; let the event happen a little earlier or later"
     )
 

@@ -33,8 +33,8 @@ from armillary.runtime.models.configurations.configurations import (
     Configurations,
     adjusts,
     changes_configuration,
-    closed_anew,
     elimination_steps,
+    reclosing_names,
 )
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.solver.language.language import (
@@ -350,9 +350,9 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
         return ORDINARY
-    if (anew := closed_anew(event, equations)) and not (event.lock or event.unlock):
+    if (reclosing := reclosing_names(event, equations)) and not (event.lock or event.unlock):
         places = equations.coordinates if recloses else ()
-        if set(anew) <= set(places):
+        if set(reclosing) <= set(places):
             return ORDINARY
         if adjusts(event, equations, places):
             return ADJUSTS
@@ -360,18 +360,18 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
 
 
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Names of what an event sets and the loop cannot: what loops are closed anew for, and speeds that are
+    """Names of what an event sets and the loop cannot: what loops are closed again for, and speeds that are
     locked and that no event releases, unless they stay zero.
     """
     if equations.system.constraints:
-        return closed_anew(event, equations)
+        return reclosing_names(event, equations)
     read = [u for e, u, _ in speed_settings(equations.system) if e.name == event.name]
     unread = {s.data.name for s, value in event.changes.items() if s not in read and value is not ZERO}
     return sorted(unread & equations.configuration.locked)
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
-    """Those of `SECTIONS`, but for ratings. A configuration that is ``alone`` leaves its state only where
+    """Those of `SECTIONS`, except for ratings. A configuration that is ``alone`` leaves its state only where
     events change it that set speeds, too: these are read from the motion (`read_settings` of the solver).
     """
     model, equations = instance.model, instance.equations

@@ -123,7 +123,7 @@ class CompiledProgram:
 
     @cached_property
     def weakening(self) -> list[tuple[int, float]]:
-        """Numbers of the events at which dependent speeds are chosen anew or constraints lose rank, and
+        """Numbers of the events at which dependent speeds are chosen again or constraints lose rank, and
         values of their functions above which neither is near.
         """
         near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}

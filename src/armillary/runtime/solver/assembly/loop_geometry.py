@@ -106,7 +106,7 @@ def displace(run: Loops) -> None:
     if UNITS:
         make_unit(run)
     for k in range(N_COORDINATES):
-        if run.held[k]:  # a step along a tangent leaves them but for its square
+        if run.held[k]:  # a step along a tangent leaves them except for its square
             run.moved[k] = run.place[k]
 
 

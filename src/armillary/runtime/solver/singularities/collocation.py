@@ -1,6 +1,6 @@
 """One step from right before a place where the constraints lose rank, in the small language of language.py.
 
-A run that begins, or begins anew, there has no room for a step across (passages.py). It leaves by a step of
+A run that begins, or begins again, there has no room for a step across (passages.py). It leaves by a step of
 Gauss' method, a collocation, which needs no rates where it begins: its stages are improved in turn until they
 settle, on the branch along which the speeds lead.
 """

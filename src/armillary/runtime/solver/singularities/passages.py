@@ -10,7 +10,7 @@ Wanner 1993, II.5), so the place is put in the middle of that, whatever the meth
 place are found from rows around it, by a polynomial. Events near the place that leave the motion as it is
 happen inside the step; others end it. A step that is too rough is tried again from nearer by, shorter.
 
-A run that begins, or begins anew, right before a place has no room for that; see collocation.py.
+A run that begins, or begins again, right before a place has no room for that; see collocation.py.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def continue_across(run: RunRecord) -> None:
 
 
 def change_inputs(run: RunRecord) -> None:
-    """Inputs that change at a time inside the step: the run begins anew there, unless that is near the place
+    """Inputs that change at a time inside the step: the run begins again there, unless that is near the place
     or so shortly before it that another step across would be too short; then they act after the step.
     """
     if not run.continues:

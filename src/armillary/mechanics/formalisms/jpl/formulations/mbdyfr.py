@@ -136,7 +136,7 @@ def _spin(blocks: Blocks, k: int) -> Triple:
 
 
 def _pull(blocks: Blocks, loads: ReferenceLoads, others: list[Triple], k: int) -> Triple:
-    """V but for its nominal part: F/M + Σ_r w_r × (w_r × D_rk) + (1/M) Σ a of the others, in body axes."""
+    """V except for its nominal part: F/M + Σ_r w_r × (w_r × D_rk) + (1/M) Σ a of the others, in body axes."""
     M = blocks.vehicle.mass
     swung = [blocks.spinning(k, r) for r in range(blocks.count)]
     pull = add(scaled(loads.total, 1 / M), *swung, scaled(add(*others), 1 / M))

@@ -1,4 +1,4 @@
-"""Runs through several modes: joints locked and unlocked on the way, and no seams in the rows."""
+"""Runs through several configurations: joints locked and unlocked on the way, and no seams in the rows."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_sample_times_of_ones_own_are_kept() -> None:
 
 
 def test_memories_and_clocks_go_on_across_modes() -> None:
-    """They count as they do where nothing is locked, but for the steps that end at the two events."""
+    """They count as they do where nothing is locked, except for the steps that end at the two events."""
     runs = []
     for locks in (True, False):
         s = clutch() if locks else arm.System("plain")
@@ -285,7 +285,7 @@ def test_memories_and_clocks_go_on_across_modes() -> None:
     assert 0 <= changing["steps"][-1] - plain["steps"][-1] <= 2
 
 
-def test_an_event_that_stops_ends_the_run_in_a_later_mode() -> None:
+def test_an_event_that_stops_ends_the_run_in_a_later_configuration() -> None:
     model = thrice()
     together = (I1 * W1 + I2 * W2) / (I1 + I2)
     for how in METHODS.values():
@@ -303,7 +303,7 @@ def test_a_lock_that_also_stops_ends_the_run_there() -> None:
     assert run.time[-1] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_a_model_can_run_again_and_starts_in_its_first_mode() -> None:
+def test_a_model_can_run_again_and_starts_in_its_first_configuration() -> None:
     runs = [clutch_model().simulate(1.5, step=0.01, initial={"A.u1": W1, "B.u1": W2 - W1}) for _ in range(2)]
     assert np.array_equal(runs[0].values, runs[1].values)
     assert clutch_model().speed_names == ("A.u1", "B.u1")

@@ -45,7 +45,7 @@ _FLOATS = {float, np.float64}
 _MOST = 8  # settings that are kept
 
 
-def keep_straight(
+def keep_for_repetition(
     model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
 ) -> None:
     """The data kept of a run, once a second one had its settings."""
@@ -55,9 +55,9 @@ def keep_straight(
     ordinary = settings.integrator.tableau is not None and type(settings.atol) is float
     if not (ordinary and model.plain_state and model.starts_plainly and model.changes_inside):
         return
-    if len(known.straight) >= _MOST:
-        known.straight.clear()
-    known.straight[id(given)] = StraightRuns(model, known, given, settings)
+    if len(known.repeated) >= _MOST:
+        known.repeated.clear()
+    known.repeated[id(given)] = RepeatedRuns(model, known, given, settings)
 
 
 class _Nowhere(Exception):
@@ -76,7 +76,7 @@ class _InitialNames(NamedTuple):
     agreeing: bool  # whether speeds have to be found: those that are states may change, or a note is due
 
 
-class StraightRuns:
+class RepeatedRuns:
     """Runs with the same settings and parameters, from any initial values."""
 
     def __init__(
@@ -243,7 +243,7 @@ class StraightRuns:
 class _Track:
     """The rooms of one run at a time, used again and again."""
 
-    def __init__(self, runs: StraightRuns) -> None:
+    def __init__(self, runs: RepeatedRuns) -> None:
         instance, model = runs._instance, runs._model
         self.run = run = CompiledRun(
             model.run_functions,
