@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,7 +56,9 @@ def test_a_bilinear_table_agrees_with_scipy():
 
 
 class TestBicubic:
-    table = Table2(GRID_X, GRID_Y, Z, kind="smooth")
+    @cached_property
+    def table(self):
+        return Table2(GRID_X, GRID_Y, Z, kind="smooth")
 
     def test_it_goes_through_its_points(self):
         x, y = np.meshgrid(GRID_X, GRID_Y, indexing="ij")
@@ -119,7 +123,10 @@ class TestOutside:
 
 class TestExpressions:
     x = symbol("x", "coordinate", dimension=LENGTH)
-    table = Table(X, Y, kind="smooth", name="stop", x_units="mm", y_units="kN")
+
+    @cached_property
+    def table(self):
+        return Table(X, Y, kind="smooth", name="stop", x_units="mm", y_units="kN")
 
     def test_data_come_in_their_units_and_values_are_si(self):
         assert self.table(self.x).dimension is FORCE

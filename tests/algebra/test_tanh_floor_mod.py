@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -11,6 +10,9 @@ from armillary.algebra.expression import as_expr, number, symbol
 from armillary.algebra.notation.parsing import parse
 from armillary.algebra.units.dimension import LENGTH, MASS
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
+from tests.later import later
+
+mpmath = later("mpmath")
 
 x, y = symbol("x"), symbol("y")
 NAMES = {"x": x, "y": y}

@@ -16,12 +16,14 @@ Source: Freudenstein (1955), Approximate synthesis of four-bar linkages, Trans. 
 
 from __future__ import annotations
 
-import mpmath as mp
 import numpy as np
 import pytest
 
 import armillary as arm
 from armillary.stages.model import Model
+from tests.later import later
+
+mp = later("mpmath")
 
 LENGTHS = {"a": 0.5, "b": 1.1, "c": 0.9, "d": 1.2}
 MASSES = {"A": 1.0, "B": 2.5, "C": 1.5}
