@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import absolute, sqrt
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
@@ -33,6 +32,9 @@ from armillary.program.equations import DerivedEquations, Use
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.formalisms.formalism import Formalism
 from armillary.program.targets.targets import OutputColumn, StepSection, Targets, columns, normalised
+
+if TYPE_CHECKING:
+    from armillary.mechanics.formalisms.redundant.equations import Redundant
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.
@@ -87,6 +89,8 @@ REDUNDANT = Formalism("redundant", "redundant", derive_redundant, DerivedRedunda
 
 def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Targets, Redundant]:
     """Root expressions of all sections."""
+    from armillary.mechanics.formalisms.redundant.equations import redundant_equations
+
     r = redundant_equations(system, plain)
     softness = as_expr(EXACT) / r.total_mass
     solved = (*r.accelerations, *r.multipliers)
