@@ -2,7 +2,8 @@
 
 Words are those of the Arm Architecture Reference Manual (DDI 0487), section C7.2. A function takes addresses
 of arrays alone, in x0 to x7, and calls nothing. Values are in the vector registers, of which the first lane
-is a double; two registers are for what an operation needs on its way. d8 to d15 are saved for the caller.
+is a double; two registers are for what operations need on their way, if some do. d8 to d15 are saved for the
+caller.
 """
 
 from __future__ import annotations
@@ -96,6 +97,9 @@ class Arm64(MachineCode):
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         arrays = list(self.arrays)
+        if not any(map(_takes_spare, order)):  # batches take 0.99 of the time by that
+            self.room[8:8] = _SPARE[::-1]  # before those to be saved
+            self.size += len(_SPARE)
         self.pass_over(order)
         for value in list(self.waiting):
             self.store_waiting(value)
@@ -322,6 +326,14 @@ class Arm64(MachineCode):
             self.two(_LOAD_TWO_INTEGERS, *_INTEGERS, given)
             self.two(_STORE_TWO_INTEGERS, *_INTEGERS, place)
         return -1
+
+
+def _takes_spare(operation: Operation) -> bool:
+    """Whether the signs of operands are changed before an operation, or a product is added to zero."""
+    form = operation.shape
+    if form.name in _FUSIONS or (form.name in _PRODUCTS and not form.wide):
+        return False
+    return form is _PRODUCT_ALONE or any([minus for _, minus in operation.signed])
 
 
 _WRITERS: dict[str, Callable[[Arm64, Operation], int]] = {
