@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -33,26 +33,35 @@ WIDE_POINTS = [*POINTS, (3.7, -2.2), (-40.0, 17.5), (1e6, -3e5), (2.5, 1e9)]
 POSITIVE = [(abs(x) + 0.01, y) for x, y in WIDE_POINTS]
 
 
+@cache
+def _table(kind: str, outside: str) -> Any:
+    return arm.Table([-1, 0, 0.5, 2], [1, 0, 0.25, 4], kind=kind, outside=outside, name="one")
+
+
+@cache
+def _surface(kind: str, outside: str) -> Any:
+    values = np.array([[1.0, 3.0, 2.0, 2.5], [0.0, -1.0, 4.0, 3.0], [2.0, 2.0, 1.0, -3.0]])
+    return arm.Table2([-1, 0, 2], [-1, 0.5, 1, 3], values, kind=kind, outside=outside, name="two")
+
+
 def tables() -> dict[str, Callable[[Expr, Expr], Expr]]:
     """Tables of one and two arguments of every kind, and their derivatives to the second."""
     found: dict[str, Callable[[Expr, Expr], Expr]] = {}
 
-    def add(label: str, table: Any) -> None:
-        found[label] = lambda x, y: table(x) if table.arity == 1 else table(x, y)
+    def add(label: str, table: Callable[[], Any]) -> None:
+        found[label] = lambda x, y: table()(*(x, y)[: table().arity])
 
     for kind in ("linear", "smooth"):
         for outside in ("clamp", "extend"):
-            one = arm.Table([-1, 0, 0.5, 2], [1, 0, 0.25, 4], kind=kind, outside=outside, name="one")
-            values = np.array([[1.0, 3.0, 2.0, 2.5], [0.0, -1.0, 4.0, 3.0], [2.0, 2.0, 1.0, -3.0]])
-            two = arm.Table2([-1, 0, 2], [-1, 0.5, 1, 3], values, kind=kind, outside=outside, name="two")
             label = f"{kind} {outside}"
+            one, two = partial(_table, kind, outside), partial(_surface, kind, outside)
             add(f"table {label}", one)
-            add(f"table {label} ′", one.derivative())
-            add(f"table {label} ″", one.derivative().derivative())
+            add(f"table {label} ′", lambda one=one: one().derivative())
+            add(f"table {label} ″", lambda one=one: one().derivative().derivative())
             add(f"surface {label}", two)
-            add(f"surface {label} ∂x", two.derivative(0))
-            add(f"surface {label} ∂y", two.derivative(1))
-            add(f"surface {label} ∂x∂y", two.derivative(0).derivative(1))
+            add(f"surface {label} ∂x", lambda two=two: two().derivative(0))
+            add(f"surface {label} ∂y", lambda two=two: two().derivative(1))
+            add(f"surface {label} ∂x∂y", lambda two=two: two().derivative(0).derivative(1))
     return found
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
 
 from armillary.llvm.web_assembly import web_assembly
 from armillary.llvm.web_assembly.linker import STACK, Reader, signed, whole
 from tests.export.wasm_host import instance
+from tests.later import later
+
+mpmath = later("mpmath")
 
 UNARY = ("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "tanh")
 _FUSED = """\
