@@ -14,7 +14,6 @@ from armillary.errors import ModelError
 from armillary.mechanics.formalisms.back_substitution import eliminate_branches
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.program.formalisms.tree import BACK_SUBSTITUTION
 
 if TYPE_CHECKING:
     from armillary.program.equations import DerivedEquations
@@ -26,7 +25,7 @@ def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
     They are made again as the derivation made them. Equal expressions are the same nodes, so these are the
     values that the generated program shows as A_<branch>_xx and so on.
     """
-    if equations.formalism != BACK_SUBSTITUTION.name:
+    if equations.formalism != "back_substitution":
         raise ModelError(
             f"equations by '{equations.formalism}' have no contributions of branches to hubs; "
             'derive(formalism="back_substitution") has'
