@@ -28,10 +28,12 @@ def test_words_of_a_small_section() -> None:
     stores = [("%v2", ("out", 0, "double"))]
     found = encoded(lines_of(lines), {"%v0": ("state", 0, "double")}, {}, stores, ENTRY, Arm64, 32)
     assert found is not None
-    text = ["ldr d0, [x0]", "fdiv d1, d0, d0", "fsub d2, d0, d1", "str d2, [x1]", "ret"]
-    assert words_of(found.code)[:5] == [0xFD400000, 0x1E601801, 0x1E613802, 0xFD000022, 0xD65F03C0]
+    text = ["ldr d0, [x0]", "fdiv d1, d0, d0", "fmov d30, 1.0", "fnmsub d2, d0, d30, d1"]
+    text += ["str d2, [x1]", "ret"]
+    expected = [0xFD400000, 0x1E601801, 0x1E6E101E, 0x1F7E8402, 0xFD000022, 0xD65F03C0]
+    assert words_of(found.code)[:6] == expected
     if platform.machine() in ("aarch64", "arm64"):
-        assert found.code[:20] == assembled(text, "aarch64-unknown-linux-gnu", "")
+        assert found.code[:24] == assembled(text, "aarch64-unknown-linux-gnu", "")
 
 
 def test_inputs_that_are_results_go_by_registers_of_integers() -> None:
@@ -49,6 +51,27 @@ def test_inputs_that_are_results_go_by_registers_of_integers() -> None:
     assert words_of(found.code)[:4] == expected and len(found.code) == 4 * len(text)
     if platform.machine() in ("aarch64", "arm64"):
         assert found.code == assembled(text, "aarch64-unknown-linux-gnu", "")
+
+
+def test_single_sums_are_fused_with_one() -> None:
+    """a + b = a·1 + b, a − b = a·1 − b = −b·1 + a, so that results of all operations come one by one; not
+    where most operations are on pairs.
+    """
+    loads = {f"%v{i}": ("state", i, "double") for i in range(2)} | {"%v2": ("state", 2, "<2 x double>")}
+    lines = ["%v3 = fadd double %v0, %v1", "%v4 = fsub double %v1, %v3", "%v5 = fsub double %v4, %v0"]
+    pairs = [f"%v{i} = fmul <2 x double> %v2, %v2" for i in range(10, 30)]
+    results = [("%v5", ("out", 0, "double"))]
+    others = [(f"%v{i}", ("out", 2 * i, "<2 x double>")) for i in range(10, 30)]
+
+    def sums(text: list[str], stores: list[tuple[str, tuple[str, int, str]]]) -> list[int]:
+        found = encoded(lines_of(text), loads, {}, stores, ENTRY, Arm64, 32)
+        assert found is not None
+        words = words_of(found.code)
+        return [word & 0xFFE08000 for word in words if word >> 24 == 0x1F and word >> 16 & 31 == 30]
+
+    fmadd, fmsub, fnmsub = 0x1F400000, 0x1F408000, 0x1F608000  # c + a·b, c − a·b, a·b − c
+    assert sums(lines, results) == [fmadd, fnmsub, fmsub]
+    assert sums([*lines, *pairs], results + others) == []
 
 
 def test_what_is_not_written_here_is_left_to_llvm() -> None:
