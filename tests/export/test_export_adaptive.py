@@ -274,3 +274,24 @@ def test_a_system_without_states_runs_in_exported_programs(method: str, tmp_path
         rows = LANGUAGES[language][0](made.export(language, tmp_path / language), method)
         np.testing.assert_allclose(rows[:, -1], np.cos(0.3 * np.sin(2.0 * rows[:, 0])), rtol=0, atol=1e-15)
         assert len(rows) == 41
+
+
+def test_the_next_step_grows_with_a_small_error_but_not_after_a_rejection(
+    exported: Callable[[str], Path],
+) -> None:
+    """dopri5 of Hairer, Nørsett and Wanner: h (0.9 e^-0.17 e_before^0.04), at most 10 h and at least h/5."""
+    m, h, before = module(exported("python")), 0.1, 0.5
+    run = run_of(m, "dopri5")
+    for error, factor in ((0.3, 0.9 * 0.3**-0.17 * before**0.04), (1e-9, 10.0)):
+        for rejected, expected in ((False, factor * h), (True, min(factor, 1.0) * h)):
+            run.error_old, run.after_rejection = before, rejected
+            m.choose_next(run, h, error, error**0.17)
+            assert run.h == pytest.approx(expected, rel=1e-14) and not run.after_rejection
+    for error, expected in (
+        (4.0, 0.9 * 4.0**-0.17 * h),
+        (1e9, 0.2 * h),
+        (np.inf, 0.1 * h),
+        (np.nan, 0.1 * h),
+    ):
+        m.try_shorter(run, h, error, error**0.17)
+        assert run.h == pytest.approx(expected, rel=1e-14) and run.after_rejection
