@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
+from examples import four_bar
 from tests.export.conformance import CASES, equations, expected
 
 
@@ -191,3 +193,18 @@ def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArmillaryError, match="export to python has no option 'fast'"):
         equations("car").export("python", tmp_path / "car", fast=True)
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("language", ["python", "jax"])
+def test_a_module_defines_each_name_once(language: str, tmp_path: Path) -> None:
+    """A later definition would take the place of the first one, whose sizes may be others."""
+    folder = four_bar.system().derive().export(language, tmp_path / language, configurations=True)
+    module = ast.parse((folder / "four_bar_linkage.py").read_text())
+    names = [n.name for n in module.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    values = [target for n in module.body if isinstance(n, ast.Assign) for target in n.targets]
+    names += [target.id for target in values if isinstance(target, ast.Name)]
+    dictionaries = [n for n in ast.walk(module) if isinstance(n, ast.Dict)]
+    keys = [[key.value for key in n.keys if isinstance(key, ast.Constant)] for n in dictionaries]
+    for listed in (names, *keys):
+        assert len(listed) == len(set(listed))
+    assert "turn_rows" in names and "RIGHT_ANGLE" in names

@@ -78,7 +78,7 @@ class FlowPrinter(SolverPrinter):
         """The parts of a run, as they are made."""
         lines, vectors = [], fields(exported_methods(adaptive=True))  # these are matrices of the template
         for f in self.solver.fields:
-            if f.name == "method" or f.name in vectors:
+            if f.name in ("method", "configuration", "used") or f.name in vectors:  # these, too
                 continue
             if f.type in _SCALARS:
                 value = _zero(f.type)

@@ -47,6 +47,7 @@ class JaxModule(PythonModule):
     )
     vector = ("vector(", ")")
     corrections = FEW_CORRECTIONS
+    always = "real"
     adaptive = False
     settings: tuple[str, ...] = (
         "start",

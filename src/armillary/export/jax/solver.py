@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 
 from armillary.export.jax.flow import GIVEN, FlowPrinter
 from armillary.export.python.configurations import Named, section_lines, size_lines
-from armillary.export.python.solver import PythonSolverPrinter
+from armillary.export.python.solver import PythonSolverPrinter, constant_lines
 from armillary.export.text.configurations import TRUTHS, change_tables
 from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.run_rules import NO_SOLVER
 from armillary.export.text.source import Source
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
@@ -37,8 +38,8 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     """Values for the template of runs."""
     methods = exported_methods(adaptive=True)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
-    loops = made.assembly.solver.functions if made.assembly is not None else {}
-    printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard, given=GIVEN), loops)
+    loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
+    printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard, given=GIVEN), loops.functions)
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)
     if not made.changing:  # the run ends at internal events, too
@@ -69,7 +70,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         "fires": "\n".join(f"    {line}" for line in fires),
         "jump_times": _listed([*(t for t, _ in times), "jnp.inf"]),
         "jump_hard": _listed([*(j for _, j in times), "True"]),
-        "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
+        "solver_constants": constant_lines(printer.solver, loops),
         "fields": "\n".join(printer.fields()),
         "solver": printer.text().rstrip("\n"),
     }

@@ -46,6 +46,7 @@ class PythonModule:
     vector = ("[", "]")  # around the numbers of a result
     decorator = ""  # of the class of parameters
     corrections = CORRECTIONS  # of loops after a step, at most
+    always = ""  # helpers that every module has
     adaptive = True  # methods with steps of their own choice too
     needs = "Python 3.11 and later without other packages"
 
@@ -72,7 +73,7 @@ class PythonModule:
         values = {"jump_times": times, "jump_hard": hard, "set_places": places}
         jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
         changes = configuration_values(self.made, function_name, WIDTH)
-        values = solver_values(self.has, self.made.guard) | jumps | self.weak_masses() | changes
+        values = solver_values(self.made, self.has) | jumps | self.weak_masses() | changes
         return self.filled("solver.txt", values | self.run_texts())
 
     def run_texts(self) -> dict[str, str]:
@@ -99,7 +100,7 @@ class PythonModule:
         """The whole module."""
         functions = "\n\n".join(self.functions())
         tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
-        called = "\n\n".join(needed(helpers(self.package), functions + tables))
+        called = "\n\n".join(needed(helpers(self.package), f"{functions} {tables} {self.always}"))
         imports = self.filled(
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )

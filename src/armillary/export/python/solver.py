@@ -11,6 +11,7 @@ from armillary.export.text.files.settings import setting_values
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import NO_SOLVER, STATUSES, setting_checks, status_words
+from armillary.export.text.source import Source
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
 
@@ -22,14 +23,21 @@ _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTP
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP_COORDINATES"}
 
 
-def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
+def solver_values(made: Source, has: Collection[str]) -> dict[str, str]:
     """Values for the template: the methods, the fields of a run, the constants and the functions."""
-    printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard))
+    printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=made.guard))
+    loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
+    printer.elsewhere = loops.functions  # functions of one name are the same ones
     return {
         "fields": "\n".join(printer.fields()),
-        "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
+        "solver_constants": constant_lines(printer.solver, loops),
         "solver": printer.text().rstrip("\n"),
     }
+
+
+def constant_lines(solver: Solver, loops: Solver) -> str:
+    """The constants of a solver that the closing of loops does not have, too."""
+    return "\n".join(f"{k} = {v!r}" for k, v in solver.constants.items() if k not in loops.constants)
 
 
 def run_values() -> dict[str, str]:
@@ -90,9 +98,11 @@ class PythonSolverPrinter(SolverPrinter):
         }
 
     sizes = _SIZES
+    elsewhere: Collection[str] = ()  # functions that the module has already
 
     def text(self) -> str:
-        return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
+        own = [f for f in self.solver.functions.values() if f.name not in self.elsewhere]
+        return "\n\n".join("\n".join([*self.function(f), ""]) for f in own)
 
     def fields(self) -> list[str]:
         """The attributes of a run, as they are made."""
