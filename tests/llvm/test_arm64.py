@@ -74,6 +74,28 @@ def test_single_sums_are_fused_with_one() -> None:
     assert sums([*lines, *pairs], results + others) == []
 
 
+@pytest.mark.parametrize(("operation", "holds"), [("fadd", True), ("fdiv", False)])
+def test_values_are_in_no_register_that_holds_a_number(operation: str, holds: bool) -> None:
+    """Sums without a change of sign hold 1 in a register, though more values than registers are in use;
+    quotients hold nothing, so that all registers are for values.
+    """
+    loads = {f"%v{i}": ("state", i, "double") for i in range(40)}
+    names = iter(f"%v{i}" for i in range(40, 1000))
+    lines, stores = [], []
+    for step in (1, 3, 7, 9):
+        last = "%v0"
+        for i in range(step, 40 * step, step):
+            name = next(names)
+            lines.append(f"{name} = {operation} double {last}, %v{i % 40}")
+            last = name
+        stores.append((last, ("out", step, "double")))
+    found = encoded(lines_of(lines), loads, {}, stores, ENTRY, Arm64, 32)
+    assert found is not None
+    into = {word for word in words_of(found.code) if word >> 24 in (0x1E, 0x1F, 0xFD) and word & 31 == 30}
+    one = 0x1E6E101E
+    assert into == {one} if holds else len(into) > 1 and one not in into
+
+
 def test_what_is_not_written_here_is_left_to_llvm() -> None:
     loads = {"%v0": ("state", 0, "double")}
     stores = [("%v1", ("out", 0, "double"))]

@@ -101,7 +101,7 @@ class Arm64(MachineCode):
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         arrays = list(self.arrays)
         if not any(map(_takes_spare, order)):  # batches take 0.99 of the time by that
-            self.room[8:8] = _SPARE[::-1]  # before those to be saved
+            self.room[8:8] = reversed(_SPARE)  # before those to be saved
             self.size += len(_SPARE)
         self.pass_over(order)
         for value in list(self.waiting):
@@ -335,11 +335,11 @@ class Arm64(MachineCode):
 
 
 def _takes_spare(operation: Operation) -> bool:
-    """Whether the signs of operands are changed before an operation, or a product is added to zero."""
+    """Whether the signs of operands are changed before an operation, or a number is held: −0 or 1."""
     form = operation.shape
     if form.name in _FUSIONS or (form.name in _PRODUCTS and not form.wide):
         return False
-    return form is _PRODUCT_ALONE or any([minus for _, minus in operation.signed])
+    return form in (_PRODUCT_ALONE, _SUM_ALONE) or any([minus for _, minus in operation.signed])
 
 
 _WRITERS: dict[str, Callable[[Arm64, Operation], int]] = {
