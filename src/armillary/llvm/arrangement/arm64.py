@@ -473,10 +473,11 @@ def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
             continue
         operation.latency = _ArmSelection.LATENCIES["fuse"]
         changed.add(operation.name)
+    soon = changed | {o.name for o in real if o.shape.name in _SOON} if single else changed
     for operation in fused:
-        *factors, (addend, _) = operation.signed
-        soon = addend in place and single and operations[place[addend]].shape.name in _SOON
-        if (addend in changed or soon) and addend not in [name for name, _ in factors]:
+        given = operation.signed
+        addend = given[-1][0]
+        if addend in soon and addend != given[0][0] and addend != given[-2][0]:
             operation.addend = addend
 
 
