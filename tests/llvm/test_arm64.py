@@ -53,6 +53,15 @@ def test_inputs_that_are_results_go_by_registers_of_integers() -> None:
         assert found.code == assembled(text, "aarch64-unknown-linux-gnu", "")
 
 
+def test_the_first_lane_of_an_input_is_copied_as_one_double() -> None:
+    """By a register of integers; the second lane takes one for doubles."""
+    lines = [f"%v{i + 1} = extractelement {PAIR} %v0, i64 {i}" for i in range(2)]
+    stores = [("%v1", ("out", 5, "double")), ("%v2", ("out", 9, "double"))]
+    found = encoded(lines_of(lines), {"%v0": ("state", 4, PAIR)}, {}, stores, ENTRY, Arm64, 32)
+    assert found is not None
+    assert {0xF9401011, 0xF9001431} < set(words_of(found.code))  # ldr x17, [x0, 32]; str x17, [x1, 40]
+
+
 def test_single_sums_are_fused_with_one() -> None:
     """a + b = a·1 + b, a − b = a·1 − b = −b·1 + a, so that results of all operations come one by one; not
     where most operations are on pairs.

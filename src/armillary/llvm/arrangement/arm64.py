@@ -324,8 +324,8 @@ class Arm64(MachineCode):
             self.memory(_STORE_INTEGER, 31, place)
             return -1
         given = self.loads[operation.signed[0][0]]
-        if place[2] == "double":
-            self.memory(_LOAD_INTEGER, _INTEGERS[0], given)
+        if place[2] == "double":  # also of the first lane of a pair
+            self.memory(_LOAD_INTEGER, _INTEGERS[0], (given[0], given[1], "double"))
             self.memory(_STORE_INTEGER, _INTEGERS[0], place)
         else:
             self.copies_pairs = True
