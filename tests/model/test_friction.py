@@ -46,6 +46,9 @@ def test_texts_may_call_the_status_of_a_contact_by_its_former_name() -> None:
     s = incline(0.5)
     assert s.expression("floor_mode") is s.expression("floor_status")
     assert s.expression("other_mode").data.role == "parameter"
+    own = s.state("pump_mode", 0)
+    s.memory("pump_status", 1.0)
+    assert s.expression("pump_mode") is own  # a name of the user's own
 
 
 METHODS: list[dict[str, Any]] = [

@@ -145,9 +145,8 @@ def lookup(system: Description, name: str) -> Given:
         for table in (system.parameters, system.bodies):
             if name in table:
                 return table[name]
-        for memory in (name, f"{name.removesuffix('_mode')}_status"):  # older text models: floor_mode
-            if memory in system.memories and (memory == name or name.endswith("_mode")):
-                return system.memories[memory].symbol
+        if name in system.memories:
+            return system.memories[name].symbol
         if name in system.states:
             return system.states[name].symbol
         if name in system.loads:
@@ -160,6 +159,9 @@ def lookup(system: Description, name: str) -> Given:
             return number(math.pi)
         if name in ("ground", "world"):
             return system.ground
+        status = f"{name.removesuffix('_mode')}_status"  # older text models: floor_mode
+        if name.endswith("_mode") and status in system.memories:
+            return system.memories[status].symbol
         if system.declared_only:
             named = [*system.parameters, *system.bodies, *system.memories, *system.states]
             named += [*system.loads, *system.definitions]
