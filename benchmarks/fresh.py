@@ -104,10 +104,13 @@ def measure(key: str) -> dict[str, Any]:
 
 
 def import_seconds(repeats: int) -> float:
-    """CPU seconds of `import armillary` after NumPy in a fresh process, the least of several."""
+    """CPU seconds of `import armillary` after NumPy in a fresh process, the least of several, the first of
+    which may write the byte code, whatever the shell's settings are.
+    """
     clock = "time.process_time()"
     code = f"import time, numpy; start = {clock}; import armillary; print({clock} - start)"
-    return min(float(run([sys.executable, "-c", code])) for _ in range(repeats))
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return min(float(run([sys.executable, "-c", code], env=variables)) for _ in range(repeats))
 
 
 def in_fresh_process(key: str, repeats: int) -> dict[str, Any]:
