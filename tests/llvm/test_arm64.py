@@ -36,6 +36,11 @@ def test_words_of_a_small_section() -> None:
         assert found.code[:24] == assembled(text, "aarch64-unknown-linux-gnu", "")
 
 
+def test_a_section_without_operations_returns() -> None:
+    found = encoded([], {}, {}, [], ENTRY, Arm64, 32)
+    assert found is not None and words_of(found.code)[0] == 0xD65F03C0
+
+
 def test_inputs_that_are_results_go_by_registers_of_integers() -> None:
     """Of one double and of two; no register for doubles is loaded, and none of their units has to store."""
     loads = {"%v0": ("state", 3, "double"), "%v1": ("state", 4, PAIR), "%v2": ("state", 1000, PAIR)}

@@ -9,19 +9,36 @@ caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar
 
+import numpy as np
+
 from armillary.llvm.arrangement.arm64_entry import LIMIT_REGISTER, framed, reaches
-from armillary.llvm.arrangement.arrangement import SPARE, Line, Load, Operation
+from armillary.llvm.arrangement.arm64_words import (
+    ADDRESS_PLUS,
+    COPY,
+    NEARBY,
+    NEW,
+    NO_RESULT,
+    PUT_DOUBLE,
+    PUT_PAIR,
+    PUT_ZERO,
+    RENEWED,
+    SPARE,
+    STACK,
+    Row,
+    compiled_words,
+    words_of_steps,
+)
+from armillary.llvm.arrangement.arrangement import SPARE as RESERVED
+from armillary.llvm.arrangement.arrangement import Line, Load, Operation, Store
 from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
 from armillary.llvm.arrangement.entry import Encoded, Entry
-from armillary.llvm.arrangement.forms import BOTH_LANES, KINDS, SECOND_LANE, Form
-
-_STACK = 31  # as the register of an address
-_INTEGERS = (17, 13)  # registers of what is copied; the second one only where ``odd`` leaves it
-_NEARBY = (16, 14)  # registers of addresses in the middle of large arrays, the last that were used
-_REACH = 504  # bytes from such an address to either side, for a store of two doubles
-_FAR = 1 << 15  # bytes that all other instructions reach from an address on
+from armillary.llvm.arrangement.forms import BOTH_LANES, KINDS, PUT, SECOND_LANE, Form
+from armillary.llvm.arrangement.model_machine import starts
+from armillary.llvm.arrangement.register_choice import Steps
+from armillary.llvm.building.routines import RoutineMethod
 
 # Instructions on doubles, and on pairs of them: register words without registers.
 _MULTIPLY, _DIVIDE = (0x1E600800, 0x6E60DC00), (0x1E601800, 0x6E60FC00)
@@ -31,15 +48,8 @@ _NEGATED_PRODUCT = 0x1E608800
 _FUSED = {(0, 0): 0x1F400000, (1, 0): 0x1F408000, (0, 1): 0x1F608000, (1, 1): 0x1F600000}
 _FUSED_PAIRS = (0x4E60CC00, 0x4EE0CC00)  # into a register, which holds c
 _FUSED_ALL, _MULTIPLY_ALL = (0x4FC01000, 0x4FC05000), 0x4FC09000  # both lanes of a by the first one of b
-_COPY, _SELECT, _INSERT = 0x4EA01C00, 0x6E601C00, 0x6E180400
-_LOAD, _STORE = (0xFD400000, 0x3DC00000), (0xFD000000, 0x3D800000)
-_LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
-_STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
-_LOAD_TWO_INTEGERS, _STORE_TWO_INTEGERS = 0xA9400000, 0xA9000000
-# Registers for what an operation needs on its way, with the numbers that they hold otherwise: 1, and −0.
-_SPARE = {30: (0x1E6E101E,), 31: (0x2F00E41F, 0x1E6143FF)}
-_ONE, _MINUS_ZERO = _SPARE
-_ADDRESS_PLUS = 0x91000000  # a number of twelve bits
+_SELECT, _INSERT, _SWAP = 0x6E601C00, 0x6E180400, 0x6E004000
+_ONE, _MINUS_ZERO = SPARE
 _MULTIPLY_LANES = "multiply both lanes by one"
 _FUSE_LANES = "fuse both lanes with one"
 _ADD_LANES = "add both lanes"
@@ -72,7 +82,7 @@ _WORDS = {
 class Arm64(MachineCode):
     """Words of operations in a given order."""
 
-    MOST_ARRAYS, RESERVED = 8, SPARE
+    MOST_ARRAYS, RESERVED, STORES_TWO = 8, RESERVED, True
 
     def __init__(
         self,
@@ -82,18 +92,12 @@ class Arm64(MachineCode):
         registers: int,
     ) -> None:
         super().__init__(loads, results, arrays, registers)
-        self.words: list[int] = []
         self.arrays = {name: i for i, name in enumerate(arrays)}  # to the registers of their addresses
-        self.odd: dict[int, int] = {}  # registers of addresses, to those of addresses one double further
-        self.nearby: dict[tuple[int, int], int] = {}  # (register, bytes further) to registers of _NEARBY
         self.room: list[int] = [
             *range(15, 7, -1),
             *range(29, 15, -1),
             *range(7, -1, -1),
         ]  # last those to be saved
-        self.taken: set[int] = set()
-        self.copies_pairs = False  # by both registers of _INTEGERS
-        self.numbers: set[int] = set()  # spare registers that hold their numbers
         # Two doubles in one instruction take one turn of the units for additions, as one does: the arm's A
         # and B gain 10 % by that. So a result waits for its neighbour while there is room.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
@@ -101,26 +105,25 @@ class Arm64(MachineCode):
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         arrays = list(self.arrays)
         if not any(map(_takes_spare, order)):  # batches take 0.99 of the time by that
-            self.room[8:8] = reversed(_SPARE)  # before those to be saved
-            self.size += len(_SPARE)
+            self.room[8:8] = reversed(SPARE)  # before those to be saved
+            self.size += len(SPARE)
         self.pass_over(order)
-        for value in list(self.waiting):
-            self.store_waiting(value)
-        size = -(-self.slots // 2) * 16
-        saved = [r for r in range(8, 16, 2) if r in self.taken or r + 1 in self.taken]
-        head = [_ADDRESS_PLUS | 8 << 10 | base << 5 | odd for base, odd in self.odd.items()]
-        head += [0x6DBF0000 | r + 1 << 10 | _STACK << 5 | r for r in saved]  # stp, sp moves before
-        tail = [0x6CC10000 | r + 1 << 10 | _STACK << 5 | r for r in reversed(saved)]
+        words, slots, odd, taken, copies_pairs = self.written
+        size = -(-slots // 2) * 16
+        saved = [r for r in range(8, 16, 2) if taken[r] or taken[r + 1]]
+        head = [ADDRESS_PLUS | 8 << 10 | base << 5 | LIMIT_REGISTER + 1 + i for i, base in enumerate(odd)]
+        head += [0x6DBF0000 | r + 1 << 10 | STACK << 5 | r for r in saved]  # stp, sp moves before
+        tail = [0x6CC10000 | r + 1 << 10 | STACK << 5 | r for r in reversed(saved)]
         for step, shift in ((size >> 12, 0x400000), (size & 4095, 0)):
             if step:
-                head.append(0xD1000000 | shift | step << 10 | _STACK << 5 | _STACK)
-                tail.insert(0, _ADDRESS_PLUS | shift | step << 10 | _STACK << 5 | _STACK)
-        most_odd = min(_NEARBY) - LIMIT_REGISTER - 1 - self.copies_pairs
-        if len(self.arrays) > self.MOST_ARRAYS or len(self.odd) > most_odd:
+                head.append(0xD1000000 | shift | step << 10 | STACK << 5 | STACK)
+                tail.insert(0, ADDRESS_PLUS | shift | step << 10 | STACK << 5 | STACK)
+        most_odd = min(NEARBY) - LIMIT_REGISTER - 1 - copies_pairs
+        if len(self.arrays) > self.MOST_ARRAYS or len(odd) > most_odd:
             return None
-        if not reaches(entry, len(head) + len(self.words) + 2 * len(tail)):
+        if not reaches(entry, len(head) + len(words) + 2 * len(tail)):
             return None
-        return framed(entry, head, self.words, tail, arrays)
+        return framed(entry, head, words, tail, arrays)
 
     def neighbours(self) -> list[tuple[str, str]]:
         found = []
@@ -130,208 +133,58 @@ class Arm64(MachineCode):
                 found.append((name, other))
         return found
 
-    # ---------------------------------------------------------------- registers and memory
+    def compiled(self) -> RoutineMethod:
+        return compiled_words()
 
-    def new(self) -> int:
-        """A register for a value. One more than values are held is always free."""
-        register: int = self.room.pop()
-        self.taken.add(register)
-        self.made = register
-        return register
+    def follow(
+        self, order: Sequence[Operation], number: Mapping[str, int], results: Sequence[Store], steps: Steps
+    ) -> None:
+        forms: dict[Form, int] = {}
+        shapes = _whole([forms.setdefault(o.shape, len(forms)) for o in order])[: len(order)]
+        signed = [o.signed for o in order]
+        counts = _whole(list(map(len, signed)))[: len(order)]
+        first = starts(counts)
+        flat = list(chain.from_iterable(signed))
+        signs = _whole([minus for _, minus in flat])[: len(flat)]
+        # Operations of the same form and signs have the same instructions.
+        owners = np.repeat(np.arange(len(order)), counts)
+        alike = 8 * shapes
+        np.add.at(alike, owners, signs << np.arange(len(signs)) - first[owners])
+        put_base, put_index = _whole([], len(order)), _whole([], len(order))
+        for i in np.flatnonzero(shapes == forms.get(PUT, -1)).tolist():
+            place = order[i].place
+            put_base[i], put_index[i] = self.base(place), place[1]
+            alike[i] = _put(order[i])[0].word  # less than 0
+        _, examples, kind = np.unique(alike, return_index=True, return_inverse=True)
+        rows = [_WRITERS[order[i].shape.name](order[i]) for i in examples.tolist()]
+        end = starts(_whole([len(each) for each in rows]))
+        places, count = list(self.loads.values()), len(number)
+        of = {name: j for j, (name, _) in enumerate(results)}
+        self.written = words_of_steps(
+            {
+                "steps": steps.kinds, "places": steps.places, "made": steps.made,
+                "last_user": steps.last_user, "single": steps.single,
+                "first_row": end[kind], "end_row": end[kind + 1],
+                "rows": _whole([field for each in rows for row in each for field in row]),
+                "first_given": first, "given": _whole([number[name] for name, _ in flat]),
+                "base": _whole([self.base(place) for place in places], count),
+                "index": _whole([index for _, index, _ in places], count),
+                "known": _whole([True] * len(places), count),
+                "result_base": _whole([self.base(place) for _, place in results]),
+                "result_index": _whole([place[1] for _, place in results]),
+                "result_wide": _whole([place[2] != "double" for _, place in results]),
+                "result_value": _whole(
+                    [number[name] if place[2] == self.kinds[name] else -1 for name, place in results]
+                ),
+                "result_of": _whole([of.get(name, -1) for name in number]),
+                "put_base": put_base, "put_index": put_index,
+            },
+            self.room, count, LIMIT_REGISTER + 1,
+        )  # fmt: skip
 
-    def release(self, register: int) -> None:
-        if register != self.made:
-            self.room.append(register)
-
-    def load(self, place: Load) -> int:
-        register: int = self.room.pop()
-        self.taken.add(register)
-        self.memory(_LOAD, register, place)
-        return register
-
-    def store(self, register: int, place: Load) -> None:
-        self.memory(_STORE, register, place)
-
-    def store_result(self, name: str, register: int, place: Load) -> None:
-        array, index, kind = place
-        other = self.results_at.get((array, index ^ 1, kind), "")
-        single = kind == self.kinds[name] == "double" and place in self.results_at
-        if other in self.waiting and single:
-            there = self.waiting.pop(other)
-            low, high = (register, self.held[other]) if place < there else (self.held[other], register)
-            self.store_two(low, high, min(place, there))
-            self.stored[name], self.stored[other] = place, there
-            if not self.uses.get(other):
-                self.drop(other)
-        elif other and single and other not in self.stored and self.kinds[other] == kind:
-            self.waiting[name] = place
-        else:
-            super().store_result(name, register, place)
-
-    def spill(self, value: str, next_best: str) -> None:
-        """With the value that would be next, which stays where it is."""
-        if not self.kinds[value] == self.kinds.get(next_best) == "double" or next_best in self.waiting:
-            super().spill(value, next_best)
-            return
-        for i, name in enumerate((value, next_best)):
-            self.stored[name] = ("slots", self.slots + i, "double")
-        self.store_two(self.held[value], self.held[next_best], self.stored[value])
-        self.slots += 2
-
-    def store_two(self, low: int, high: int, place: Load) -> None:
-        """Doubles in two registers to neighbouring places, from this one on."""
-        self.two(_STORE_TWO, low, high, place)
-
-    def two(self, word: int, low: int, high: int, place: Load) -> None:
-        """Two registers and the neighbouring places from this one on."""
-        array, index, _ = place
-        base = _STACK if array == "slots" else self.arrays.setdefault(array, len(self.arrays))
-        offset = 8 * index
-        if offset > _REACH:
-            middle = (offset + _REACH) // (2 * _REACH) * 2 * _REACH
-            base, offset = self.near(base, middle), offset - middle
-        self.words.append(word | (offset // 8 & 127) << 15 | high << 10 | base << 5 | low)
-
-    def near(self, base: int, offset: int) -> int:
-        """A register with an address so many bytes further: one that is there, or the oldest of them. The
-        work of humanoids is in arrays of thousands: with additions for each access their A and B are 6 %
-        more instructions.
-        """
-        register = self.nearby.pop((base, offset), -1)
-        if register < 0:
-            full = len(self.nearby) == len(_NEARBY)
-            register = self.nearby.pop(next(iter(self.nearby))) if full else _NEARBY[len(self.nearby)]
-            source = base
-            for step, shift in ((offset >> 12, 0x400000), (offset & 4095, 0)):
-                if step:
-                    self.words.append(_ADDRESS_PLUS | shift | step << 10 | source << 5 | register)
-                    source = register
-        self.nearby[base, offset] = register
-        return register
-
-    def memory(self, words: tuple[int, int], register: int, place: Load) -> None:
-        array, index, kind = place
-        base = _STACK if array == "slots" else self.arrays.setdefault(array, len(self.arrays))
-        wide = kind != "double"
-        size, offset = 16 if wide else 8, 8 * index
-        if offset % size:  # a pair's place is odd: by the address after the first double
-            base, offset = self.odd.setdefault(base, len(self.odd) + LIMIT_REGISTER + 1), offset - 8
-        if offset >= 4096 * size:
-            middle = offset - offset % _FAR
-            base, offset = self.near(base, middle), offset - middle
-        self.words.append(words[wide] | offset // size << 10 | base << 5 | register)
-
-    # ---------------------------------------------------------------- operations
-
-    def operands(self, operation: Operation) -> list[int]:
-        """Registers of all operands, with their signs."""
-        found = []
-        spare = iter(_SPARE)
-        for name, minus in operation.signed:
-            register = self.held[name]
-            if minus:
-                here = next(spare)
-                self.numbers.discard(here)
-                self.words.append(_NEGATE[operation.shape.wide] | register << 5 | here)
-                register = here
-            found.append(register)
-        return found
-
-    def into(self, name: str) -> int:
-        """A register that holds a value and may be changed: its own, where nothing else needs it."""
-        register = self.held.get(name)
-        if register is not None and len(self.uses[name]) == 1 and name not in self.waiting:
-            self.made = register
-            return self.made
-        copy = self.new()
-        place = self.loads.get(name) or self.stored.get(name)
-        if place is None:
-            self.words.append(_COPY | self.held[name] << 16 | self.held[name] << 5 | copy)
-        else:  # loads have units of their own
-            self.memory(_LOAD, copy, place)
-        return copy
-
-    def simple(self, operation: Operation) -> int:
-        word = _WORDS[operation.shape.name][operation.shape.wide]
-        for place, register in zip((5, 16), self.operands(operation), strict=False):
-            word |= register << place
-        made = self.new()
-        self.words.append(word | made)
-        return made
-
-    def multiply(self, operation: Operation) -> int:
-        (a, minus), (b, other) = operation.signed
-        if operation.shape.wide:
-            return self.simple(operation)
-        word = _MULTIPLY[False] if minus == other else _NEGATED_PRODUCT
-        made = self.new()
-        self.words.append(word | self.held[b] << 16 | self.held[a] << 5 | made)
-        return made
-
-    def fuse_alone(self, operation: Operation) -> int:
-        """±a·b − 0, or ±a·1 ± b."""
-        (a, minus), (b, other) = operation.signed
-        product = operation.shape is _PRODUCT_ALONE
-        number = _MINUS_ZERO if product else _ONE
-        if number not in self.numbers:
-            self.words += _SPARE[number]
-            self.numbers.add(number)
-        word = _FUSED[(minus ^ other, 0) if product else (minus, other)]
-        places = (16, 10) if product else (10, 16)
-        made = self.new()
-        self.words.append(word | self.held[b] << places[0] | number << places[1] | self.held[a] << 5 | made)
-        return made
-
-    def fuse(self, operation: Operation) -> int:
-        (a, minus), (b, other), (c, opposite) = operation.signed
-        x, y = self.held[a], self.held[b]
-        if not operation.shape.wide:
-            made = self.new()
-            self.words.append(_FUSED[minus ^ other, opposite] | y << 16 | self.held[c] << 10 | x << 5 | made)
-            return made
-        made = self.into(c)
-        words = _FUSED_ALL if operation.shape.name == _FUSE_LANES else _FUSED_PAIRS
-        self.words.append(words[minus ^ other] | y << 16 | x << 5 | made)
-        return made
-
-    def select(self, operation: Operation) -> int:
-        _, a, b = self.operands(operation)
-        made = self.into(operation.signed[0][0])
-        self.words.append(_SELECT | b << 16 | a << 5 | made)
-        return made
-
-    def insert(self, operation: Operation) -> int:
-        """The first lane of one value as the second of another."""
-        a, b = self.operands(operation)
-        name, minus = operation.signed[0]
-        made = self.into(name) if not minus else a
-        self.words.append(_INSERT | b << 5 | made)
-        if minus:
-            made = self.new()
-            self.words.append(_COPY | a << 16 | a << 5 | made)
-        return made
-
-    def swap(self, operation: Operation) -> int:
-        (a,) = self.operands(operation)
-        made = self.new()
-        self.words.append(0x6E004000 | a << 16 | a << 5 | made)
-        return made
-
-    def put(self, operation: Operation) -> int:
-        """Zero, or a value that is loaded: by the registers of integers, whose units have time."""
-        place = operation.place
-        if not operation.signed:
-            self.memory(_STORE_INTEGER, 31, place)
-            return -1
-        given = self.loads[operation.signed[0][0]]
-        if place[2] == "double":  # also of the first lane of a pair
-            self.memory(_LOAD_INTEGER, _INTEGERS[0], (given[0], given[1], "double"))
-            self.memory(_STORE_INTEGER, _INTEGERS[0], place)
-        else:
-            self.copies_pairs = True
-            self.two(_LOAD_TWO_INTEGERS, *_INTEGERS, given)
-            self.two(_STORE_TWO_INTEGERS, *_INTEGERS, place)
-        return -1
+    def base(self, place: Load) -> int:
+        """The register of the address of an array."""
+        return self.arrays.setdefault(place[0], len(self.arrays))
 
 
 def _takes_spare(operation: Operation) -> bool:
@@ -342,15 +195,108 @@ def _takes_spare(operation: Operation) -> bool:
     return form in (_PRODUCT_ALONE, _SUM_ALONE) or any([minus for _, minus in operation.signed])
 
 
-_WRITERS: dict[str, Callable[[Arm64, Operation], int]] = {
-    **dict.fromkeys(_WORDS, Arm64.simple),
-    **dict.fromkeys(_PRODUCTS, Arm64.multiply),
-    **dict.fromkeys(_FUSIONS, Arm64.fuse),
-    **dict.fromkeys((_PRODUCT_ALONE.name, _SUM_ALONE.name), Arm64.fuse_alone),
-    "select": Arm64.select,
-    "insert": Arm64.insert,
-    "swap": Arm64.swap,
-    "put": Arm64.put,
+def _row(
+    word: int, operands: Sequence[tuple[int, int]], result: int, number: int = 0, changed: int = 0
+) -> Row:
+    """An instruction with operands, each by its place or, less than 0, a spare register, from some bit on."""
+    fields: list[int] = []
+    for operand, bit in operands:
+        if operand < 0:
+            word |= -operand << bit
+        else:
+            fields += [operand, 1 << bit]
+    fields += [-1, 0] * (3 - len(fields) // 2)
+    return Row._make([word, *fields, result, number, changed])
+
+
+def _operands(operation: Operation) -> tuple[list[Row], list[int]]:
+    """Instructions that change signs, and all operands with their signs."""
+    rows: list[Row] = []
+    found = []
+    spare = iter(SPARE)
+    for place, (_, minus) in enumerate(operation.signed):
+        if minus:
+            here = next(spare)
+            word = _NEGATE[operation.shape.wide] | here
+            rows.append(_row(word, [(place, 5)], NO_RESULT, changed=here))
+            place = -here
+        found.append(place)
+    return rows, found
+
+
+def _simple(operation: Operation) -> list[Row]:
+    rows, operands = _operands(operation)
+    word = _WORDS[operation.shape.name][operation.shape.wide]
+    return [*rows, _row(word, [*zip(operands, (5, 16), strict=False)], NEW)]
+
+
+def _multiply(operation: Operation) -> list[Row]:
+    (_, minus), (_, other) = operation.signed
+    if operation.shape.wide:
+        return _simple(operation)
+    word = _MULTIPLY[False] if minus == other else _NEGATED_PRODUCT
+    return [_row(word, [(0, 5), (1, 16)], NEW)]
+
+
+def _fuse_alone(operation: Operation) -> list[Row]:
+    """±a·b − 0, or ±a·1 ± b."""
+    (_, minus), (_, other) = operation.signed
+    if operation.shape is _PRODUCT_ALONE:
+        word, bit, number = _FUSED[minus ^ other, False] | _MINUS_ZERO << 10, 16, _MINUS_ZERO
+    else:
+        word, bit, number = _FUSED[minus, other] | _ONE << 16, 10, _ONE
+    return [_row(word, [(0, 5), (1, bit)], NEW, number)]
+
+
+def _fuse(operation: Operation) -> list[Row]:
+    (_, minus), (_, other), (_, opposite) = operation.signed
+    if not operation.shape.wide:
+        return [_row(_FUSED[minus ^ other, opposite], [(0, 5), (1, 16), (2, 10)], NEW)]
+    words = _FUSED_ALL if operation.shape.name == _FUSE_LANES else _FUSED_PAIRS
+    return [_row(words[minus ^ other], [(0, 5), (1, 16)], RENEWED + 2)]
+
+
+def _select(operation: Operation) -> list[Row]:
+    rows, (_, a, b) = _operands(operation)
+    return [*rows, _row(_SELECT, [(a, 5), (b, 16)], RENEWED)]
+
+
+def _insert(operation: Operation) -> list[Row]:
+    """The first lane of one value as the second of another."""
+    rows, (a, b) = _operands(operation)
+    if a >= 0:
+        return [*rows, _row(_INSERT, [(b, 5)], RENEWED)]
+    return [*rows, _row(_INSERT, [(a, 0), (b, 5)], NO_RESULT), _row(COPY, [(a, 5), (a, 16)], NEW)]
+
+
+def _swap(operation: Operation) -> list[Row]:
+    rows, (a,) = _operands(operation)
+    return [*rows, _row(_SWAP, [(a, 5), (a, 16)], NEW)]
+
+
+def _put(operation: Operation) -> list[Row]:
+    """Zero, or a value that is loaded."""
+    if not operation.signed:
+        return [Row(PUT_ZERO)]
+    return [Row(PUT_DOUBLE if operation.place[2] == "double" else PUT_PAIR)]
+
+
+def _whole(values: Sequence[int], size: int = 0) -> np.ndarray:
+    """Whole numbers, and zeros up to this size."""
+    found = np.zeros(max(size, len(values), 1), dtype=np.int64)
+    found[: len(values)] = values
+    return found
+
+
+_WRITERS: dict[str, Callable[[Operation], list[Row]]] = {
+    **dict.fromkeys(_WORDS, _simple),
+    **dict.fromkeys(_PRODUCTS, _multiply),
+    **dict.fromkeys(_FUSIONS, _fuse),
+    **dict.fromkeys((_PRODUCT_ALONE.name, _SUM_ALONE.name), _fuse_alone),
+    "select": _select,
+    "insert": _insert,
+    "swap": _swap,
+    "put": _put,
 }
 
 
@@ -481,4 +427,4 @@ def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
             operation.addend = addend
 
 
-Arm64.SELECTION, Arm64.WRITERS, Arm64.change = _ArmSelection, _WRITERS, staticmethod(_fuse_single)
+Arm64.SELECTION, Arm64.change = _ArmSelection, staticmethod(_fuse_single)

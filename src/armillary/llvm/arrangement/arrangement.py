@@ -24,11 +24,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from armillary.llvm.arrangement.model_machine import ModelMachine
+from armillary.llvm.arrangement.register_choice import (
+    ANYWHERE,
+    DROP,
+    IN_REGISTER,
+    KEEP,
+    LET_GO,
+    LOAD,
+    OPERATE,
+    RESULT,
+    Steps,
+    chosen_steps,
+    compiled_choice,
+)
+from armillary.llvm.building.routines import RoutineMethod
 from armillary.llvm.instructions import LABEL
 from armillary.untyped import DataTable
 
@@ -40,7 +54,6 @@ Limits = Sequence[tuple[float, int, int, bool, int]]
 LIMITS: Limits = ((2.5, 32, 0, False, 40), (inf, 32, 1024, False, 40))
 SPARE = 3  # registers left to LLVM, which needs some on the way
 LABELS = 16  # operations from one label to the next
-NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
 
 # Cycles until a result can be used, on a Neoverse N1; the order is much the same for those of other cores.
 _LATENCY = {"fmul": 3, "fadd": 2, "fsub": 2, "call": 4, "fdiv": 13}
@@ -249,6 +262,8 @@ class Registers:
     of an array, ``store`` stores one, ``release`` frees one.
     """
 
+    STORES_TWO: ClassVar[bool] = False  # whether one instruction stores two doubles
+
     def __init__(
         self,
         loads: Mapping[str, Load],
@@ -258,12 +273,11 @@ class Registers:
     ) -> None:
         self.loads, self.opposites, self.results, self.size = loads, opposites, results, size
         self.held: DataTable = {}  # values in registers, to the names under which they are there
-        self.wanted: dict[str, int] = {}  # the same values, to the places of their next users
         self.stored: dict[str, Load] = {}  # values that were stored, and where
         self.slots = 0  # doubles of values that are no results
         self.kinds: dict[str, str] = {name: load[2] for name, load in loads.items()}
-        self.uses: dict[str, list[int]] = {}  # places of the users of a value in the order, last one first
-        self.waiting: dict[str, Load] = {}  # results in registers that are stored together with another one
+        self.now = 0  # the place of an operation in the order
+        self.last_user: dict[str, int] = {}  # of a value, its place in the order
 
     def operate(self, operation: Operation) -> Register:
         raise NotImplementedError
@@ -274,117 +288,88 @@ class Registers:
     def store(self, register: Register, place: Load) -> None:
         raise NotImplementedError
 
-    def store_result(self, name: str, register: Register, place: Load) -> None:
-        self.store(register, place)
-        if place[2] == self.kinds[name]:
-            self.stored[name] = place
-
-    def spill(self, value: str, next_best: str) -> None:
-        """A value to a place of its own; ``next_best`` is the one that would be next, or ""."""
-        kind = self.kinds[value]
-        self.slots += -self.slots % _DOUBLES[kind]
-        self.stored[value] = ("slots", self.slots, kind)
-        self.slots += _DOUBLES[kind]
-        self.store(self.held[value], self.stored[value])
-
     def release(self, register: Register) -> None:
         """A value is wanted no more."""
 
     def finish(self) -> None:
         """An operation is done, with what follows from it."""
 
+    def compiled(self) -> RoutineMethod:
+        return compiled_choice()
+
+    def ways(self, order: Sequence[Operation]) -> list[int]:
+        """How the operands of all operations are taken (``register_choice.py``)."""
+        return [ANYWHERE if a == o.renewed else IN_REGISTER for o in order for a in o.operands]
+
+    def neighbours(self) -> list[tuple[str, str]]:
+        """Results that one instruction can store."""
+        return []
+
     def pass_over(self, order: Sequence[Operation]) -> None:
         self.kinds.update({operation.name: operation.kind for operation in order})
         # Comparisons take no register for doubles; arguments, such as the time, are there already.
-        known = {*self.loads, *[operation.name for operation in order if operation.held]}
-        uses = self.uses
-        for i in range(len(order) - 1, -1, -1):
-            for a in order[i].operands:
-                if a in uses:
-                    uses[a].append(i)
-                else:
-                    uses[a] = [i]
-        unknown = uses.keys() - known
-        for a in unknown:
-            for i in uses.pop(a):
-                order[i].operands = [b for b in order[i].operands if b != a]
-        for i, operation in enumerate(order):
-            self.step(i, operation)
+        names = [*self.loads, *[operation.name for operation in order if operation.held]]
+        number = {name: i for i, name in enumerate(names)}
+        pairs = [pair for pair in self.neighbours() if all([self.kinds[a] == "double" for a in pair])]
+        partner = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+        operands = [operation.operands for operation in order]
+        counts = [len(self.results[o.name]) if o.name in self.results else 0 for o in order]
+        results = [(o.name, place) for o in compress(order, counts) for place in self.results[o.name]]
+        steps = chosen_steps(
+            list(map(number.get, chain.from_iterable(operands), repeat(-1))),
+            list(map(len, operands)),
+            self.ways(order),
+            [number.get(operation.name, -1) for operation in order],
+            counts,
+            [number.get(partner.get(name, ""), -1) for name, _ in results],
+            [name in number and place[2] == self.kinds[name] for name, place in results],
+            [self.kinds[name] == "double" for name in names],
+            len(self.loads),
+            self.size,
+            self.STORES_TWO,
+            self.compiled(),
+        )
+        self.follow(order, number, results, steps)
 
-    def step(self, i: int, operation: Operation) -> None:
-        held, uses, wanted, operands = self.held, self.uses, self.wanted, operation.operands
-        for first in operands:
-            if first not in held:
-                missing = [a for a in operands if a not in held]
-                for a in self.brought(i, operation, missing):
-                    self.bring(a, i, operands)
-                break
-        made = self.operate(operation)
-        for a in operands:
-            left = uses[a]
-            left.pop()
-            if a in held:
-                if left:
-                    wanted[a] = left[-1]
-                elif a in self.waiting:
-                    wanted[a] = _NEVER
-                else:
-                    self.drop(a)
-        name = operation.name
-        if name:
-            if name in self.results:
-                for place in self.results[name]:
-                    self.store_result(name, made, place)
-            if operation.held and (name in uses or name in self.waiting):
-                if len(held) >= self.size:
-                    self.free(i + 1, ())
-                held[name], wanted[name] = made, uses[name][-1] if name in uses else _NEVER
+    def follow(
+        self, order: Sequence[Operation], number: Mapping[str, int], results: Sequence[Store], steps: Steps
+    ) -> None:
+        """Writes what steps say, of values by their numbers and of results by their places in a list."""
+        held, names, made = self.held, list(number), None
+        self.last_user = dict(zip(names, steps.last_user.tolist(), strict=True))
+        for step, place in zip(steps.kinds.tolist(), steps.places.tolist(), strict=True):
+            if step == DROP:
+                self.release(held.pop(names[place]))
+            elif step == OPERATE:
+                self.now = place
+                made = self.operate(order[place])
+            elif step == KEEP:
+                held[names[place]] = made
                 self.finish()
-            else:
+            elif step == LET_GO:
                 self.finish()
-                self.release(made)
+                if order[place].name:
+                    self.release(made)
+            elif step == LOAD:
+                name = names[place]
+                held[name] = self.load(self.loads.get(name) or self.stored[name])
+            elif step == RESULT:
+                name, there = results[place]
+                self.store_result(name, there, made)
+            else:  # SPILL; no two values are stored together here
+                self.spill(names[place])
 
-    def brought(self, i: int, operation: Operation, missing: list[str]) -> list[str]:
-        """Those of the missing operands of operation i that it needs in registers."""
-        return [a for a in missing if a != operation.renewed]
+    def store_result(self, name: str, place: Load, register: Register) -> None:
+        self.store(register, place)
+        if place[2] == self.kinds[name]:
+            self.stored[name] = place
 
-    def bring(self, value: str, now: int, operands: Sequence[str]) -> None:
-        """A value into a register, from where it is loaded or was stored."""
-        if len(self.held) >= self.size:
-            self.free(now, operands)
-        self.held[value] = self.load(self.loads.get(value) or self.stored[value])
-        self.wanted[value] = self.uses[value][-1]
-
-    def drop(self, value: str) -> None:
-        """A value out of its register."""
-        del self.wanted[value]
-        self.release(self.held.pop(value))
-
-    def free(self, now: int, operands: Sequence[str]) -> None:
-        """Room for one more value where all registers are taken; operands stay."""
-        loads, stored = self.loads, self.stored
-        kept, costly, second, next_kept, next_costly, next_second = "", "", "", -1, -1, -1
-        for value, wanted in self.wanted.items():
-            if (wanted <= next_kept and wanted <= next_second) or value in operands:
-                continue
-            if value in loads or value in stored:
-                if wanted > next_kept:
-                    kept, next_kept = value, wanted
-            elif wanted > next_costly:
-                costly, second, next_costly, next_second = value, costly, wanted, next_costly
-            elif wanted > next_second:
-                second, next_second = value, wanted
-        if next_kept < next_costly and next_kept < now + NEAR:
-            kept = costly
-            if costly in self.waiting:
-                self.store_waiting(costly)
-            else:
-                self.spill(costly, second)
-        self.drop(kept)
-
-    def store_waiting(self, value: str) -> None:
-        """A result whose partner is not there yet."""
-        self.stored[value] = self.waiting.pop(value)
+    def spill(self, value: str) -> None:
+        """A value to a place of its own."""
+        kind = self.kinds[value]
+        self.slots += -self.slots % _DOUBLES[kind]
+        self.stored[value] = ("slots", self.slots, kind)
+        self.slots += _DOUBLES[kind]
         self.store(self.held[value], self.stored[value])
 
 
@@ -395,14 +380,14 @@ class _Lines(Registers):
         """Room for stored values, and the lines, whose order is ``kept``."""
         self.lines: list[str] = []
         self.kept = kept
-        self.count = 0
+        self.count = self.done = 0
         self.pass_over(order)
         room = [f"  %slots = alloca [{self.slots} x double], align 16"] if self.slots else []
         return room, self.lines
 
-    def step(self, i: int, operation: Operation) -> None:
-        super().step(i, operation)
-        if self.kept and i % LABELS == LABELS - 1:
+    def finish(self) -> None:
+        self.done += 1
+        if self.kept and not self.done % LABELS:
             self.lines.append(LABEL)
 
     def operate(self, operation: Operation) -> str:

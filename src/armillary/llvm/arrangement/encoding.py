@@ -174,10 +174,6 @@ class MachineCode(Registers):
         """The code of operations in this order, or None where it cannot be written."""
         raise NotImplementedError
 
-    def neighbours(self) -> list[tuple[str, str]]:
-        """Results that one instruction can store."""
-        return []
-
 
 def encoded(
     lines: Sequence[Line],

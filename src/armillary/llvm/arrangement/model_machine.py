@@ -66,8 +66,8 @@ class ModelMachine:
         self._by_operand = by_operand = np.argsort(flat, kind="stable")
         last = (uses[flat] == 1) & (takes[flat] == 1)  # the value is alive no more
         self._arrays = {
-            "first_operand": _starts(own), "operands": flat,
-            "first_user": _starts(uses), "users": owners[by_operand], "held": takes,
+            "first_operand": starts(own), "operands": flat,
+            "first_user": starts(uses), "users": owners[by_operand], "held": takes,
             "waiting": own.astype(np.int64), "left": uses.astype(np.int64),
             "change": takes - np.bincount(owners[last], minlength=size),
         }  # fmt: skip
@@ -121,7 +121,7 @@ class ModelMachine:
         _compiled(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
 
 
-def _starts(counts: np.ndarray) -> np.ndarray:
+def starts(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

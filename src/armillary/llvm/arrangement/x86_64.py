@@ -19,9 +19,8 @@ from armillary.llvm.arrangement.encoding import MachineCode, Selection, Signed
 from armillary.llvm.arrangement.entry import Encoded, Entry
 from armillary.llvm.arrangement.forms import FOUR, FOURTH, KINDS, NEGATIONS, THIRD, WIDTHS, Form
 from armillary.llvm.arrangement.model_machine import NO_EXCESS
+from armillary.llvm.arrangement.register_choice import ANYWHERE, FAR_IN_MEMORY, IN_REGISTER
 from armillary.llvm.arrangement.x86_entry import ACCUMULATOR, SIGNS, SIZES, AddressRegisters
-
-REPEATED = 4  # operations until the next user of a value for which it is brought into a register
 
 
 class X86(MachineCode):
@@ -92,28 +91,28 @@ class X86(MachineCode):
         self.parts.append(x86.with_memory(what, made, register, x86.CODE, 0, self.registers))
         return made
 
-    def brought(self, i: int, operation: Operation, missing: list[str]) -> list[str]:
-        """All but one, which stays in memory: that with the farthest next use, if that is far enough."""
+    def ways(self, order: Sequence[Operation]) -> list[int]:
+        return [way for operation in order for way in self.ways_of(operation)]
+
+    def ways_of(self, operation: Operation) -> list[int]:
+        """One operand may be in memory."""
         form, given = operation.shape, operation.signed
         if form.name == "put":
-            return [a for a in missing if self.kinds[a] != "double" or operation.place[2] != "double"]
-        places = _IN_MEMORY.get(form.name)
-        if places is None:
-            return missing
-        kept, farthest = "", i + REPEATED
-        for a in missing:
-            left = self.uses[a]
-            following = left[-2] if len(left) > 1 else _NEVER
-            if following < farthest or WIDTHS[self.kinds[a]] < _IN_PLACE.get(form.name, form.wide):
-                continue
+            copied = operation.place[2] == "double"
+            return [
+                ANYWHERE if copied and self.kinds[a] == "double" else IN_REGISTER for a in operation.operands
+            ]
+        places, least = _IN_MEMORY.get(form.name, ()), _IN_PLACE.get(form.name, form.wide)
+        found = []
+        for a in operation.operands:
             at = [k for k, (name, _) in enumerate(given) if name == a]
-            if len(at) == 1 and at[0] in places:
-                kept, farthest = a, following
-        return [a for a in missing if a != kept] if kept else missing
+            may = len(at) == 1 and at[0] in places and WIDTHS[self.kinds[a]] >= least
+            found.append(FAR_IN_MEMORY if may else IN_REGISTER)
+        return found
 
     def dies(self, name: str) -> bool:
         """Whether a value is in a register, and wanted by no other operation."""
-        return name in self.held and len(self.uses[name]) == 1
+        return name in self.held and self.last_user[name] == self.now
 
     def into(self, name: str) -> int:
         """A register that holds a value and may be changed: its own, where nothing else needs it."""
@@ -258,7 +257,6 @@ class X86(MachineCode):
         return -1
 
 
-_NEVER = 1 << 60
 # On Skylake with 32 registers, Spacecraft 2 (2 operations per cycle) takes 13 % less with the limit 48 than
 # with 32, an arm 3 %; a quadruped (3) takes 3 % more, without packs of four 13 %.
 _LIMITS = {

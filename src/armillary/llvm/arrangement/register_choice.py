@@ -1,0 +1,303 @@
+"""The choice of values in registers (``arrangement.py``), compiled: each time room is made all are looked at.
+
+Operations in their order, by the places of their values, become a list of steps: what is loaded, stored and
+dropped before and after each operation. Registers have no numbers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from armillary.llvm.arrangement.model_machine import starts
+from armillary.llvm.building.assembly import NOTHING, WHOLE, IRModule
+from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.routines import (
+    Routine,
+    RoutineLayout,
+    RoutineMethod,
+    compiled_method,
+    routine,
+    whole_array,
+)
+from armillary.llvm.jit import GENERAL, chosen
+
+NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
+REPEATED = 4  # operations until the next user of a value for which it is brought into a register
+# Operands: in a register; never in one; where it is, unless another one stays there or it is wanted soon.
+IN_REGISTER, ANYWHERE, FAR_IN_MEMORY = range(3)
+# Steps, with a value, an operation or a result. BESIDE: the value that the next step stores as well.
+DROP, OPERATE, KEEP, LET_GO, LOAD, RESULT, SPILL, BESIDE, WAIT, STORE_WAITING = range(10)
+_NEVER = 1 << 60
+
+# Lists of operands and of results are one after the other, those of operation i from first[i] on.
+_FIELDS = RoutineLayout(
+    ("size", "values", "registers", "pairs"),
+    (
+        "first_operand", "operands", "ways", "following", "made", "first_result", "partner", "remembered",
+        "single", "in_memory", "held", "waiting", "wanted", "user", "before", "after", "steps", "places",
+        "count",
+    ),
+)  # fmt: skip
+
+
+class Steps(NamedTuple):
+    """What is done, and with which value, operation or result. Also, by their numbers, values of operations,
+    the last users of values, and which of them are of one double.
+    """
+
+    kinds: np.ndarray
+    places: np.ndarray
+    made: np.ndarray
+    last_user: np.ndarray
+    single: np.ndarray
+
+
+def compiled_choice() -> RoutineMethod:
+    return _compiled(chosen())
+
+
+@cache
+def _compiled(chosen: tuple[object, ...]) -> RoutineMethod:
+    """One for all sections, kept for this process."""
+    return compiled_method("register choice", _text, [Path(__file__)], ["steps"], 1, GENERAL)
+
+
+def _text() -> str:
+    module = IRModule()
+    write_choice(module)
+    return str(module)
+
+
+def write_choice(module: IRModule) -> None:
+    """The routine "steps"."""
+    free = routine(module, _FIELDS, "free", NOTHING, WHOLE, WHOLE)
+    _free(free)
+    _steps(routine(module, _FIELDS, "steps", NOTHING, public=True), free)
+
+
+def chosen_steps(
+    operands: Sequence[int],
+    counts: Sequence[int],
+    ways: Sequence[int],
+    made: Sequence[int],
+    results: Sequence[int],
+    partners: Sequence[int],
+    remembered: Sequence[bool],
+    single: Sequence[bool],
+    loads: int,
+    registers: int,
+    pairs: bool,
+    compiled: RoutineMethod,
+) -> Steps:
+    """What is done, in order.
+
+    Values have numbers, first so many that are loaded. ``operands`` of all operations, so many of each, −1
+    where they are in no register of this kind, and the ways in which they are taken; the values that are
+    ``made``, or −1; the number of ``results`` of each operation, the values that can be stored together with
+    them, or −1, and whether a value can be loaded from there again. ``single``: values of one double, of
+    which an instruction stores two to neighbouring places where there are ``pairs``. ``compiled``: a method
+    with the routine of ``write_choice``.
+    """
+    size = len(counts)
+    flat = whole_array(operands)[: len(operands)]
+    known = flat >= 0
+    owners = np.repeat(np.arange(size, dtype=np.int64), np.array(counts, dtype=np.int64))[known]
+    alone, values = whole_array(single), len(single)
+    most = 5 * (size + len(owners) + len(partners)) + 1  # each with all that it may need
+    arrays = {
+        "first_operand": starts(np.bincount(owners, minlength=size)), "operands": whole_array(flat[known]),
+        "ways": whole_array(whole_array(ways)[: len(operands)][known]), "made": whole_array(made),
+        "first_result": starts(np.array(results, dtype=np.int64)), "partner": whole_array(partners),
+        "remembered": whole_array(remembered), "single": alone,
+        "following": np.empty(len(owners) + 1, dtype=np.int64),
+        "steps": np.empty(most, dtype=np.int64), "places": np.empty(most, dtype=np.int64),
+        "count": np.zeros(1, dtype=np.int64), "wanted": np.full(values + 1, _NEVER, dtype=np.int64),
+        "user": np.full(values + 1, -1, dtype=np.int64), "in_memory": np.zeros(values + 1, dtype=np.int64),
+    }  # fmt: skip
+    arrays["in_memory"][:loads] = 1
+    for name in ("held", "waiting", "before", "after"):
+        arrays[name] = np.zeros(values + 1, dtype=np.int64)
+    arrays["before"][values] = arrays["after"][values] = values
+    numbers = {"size": size, "values": values, "registers": registers, "pairs": int(pairs)}
+    compiled("steps", _FIELDS.fields({**arrays, **numbers}))
+    count = int(arrays["count"][0])
+    last_user = np.full(values, -1, dtype=np.int64)
+    last_user[flat[known]] = owners
+    return Steps(arrays["steps"][:count], arrays["places"][:count], arrays["made"], last_user, alone)
+
+
+def _step(r: Routine, what: int, place: Value) -> None:
+    zero = r.whole(0)
+    count = r.index("count", zero)
+    r.put_index("steps", count, r.whole(what))
+    r.put_index("places", count, place)
+    r.put_index("count", zero, count + 1)
+
+
+def _hold(r: Routine, value: Value) -> None:
+    """A value in a register, as the last of the list."""
+    end = r["values"]
+    last = r.index("before", end)
+    for name, other, here in (("after", last, value), ("before", value, last), ("after", value, end)):
+        r.put_index(name, other, here)
+    r.put_index("before", end, value)
+    r.put_index("held", value, r.whole(1))
+    r.put_index("held", end, r.index("held", end) + 1)  # the number of all
+
+
+def _drop(r: Routine, value: Value) -> None:
+    before, after, end = r.index("before", value), r.index("after", value), r["values"]
+    r.put_index("after", before, after)
+    r.put_index("before", after, before)
+    r.put_index("held", value, r.whole(0))
+    r.put_index("held", end, r.index("held", end) - 1)
+    _step(r, DROP, value)
+
+
+def _free(r: Routine) -> None:
+    """Room for one more value at operation ``now``, where all registers are taken; operands of ``user``
+    stay.
+    """
+    now, user = r.argument(1), r.argument(2)
+    end = r["values"]
+    with r.when(r.index("held", end) < r["registers"]):
+        r.give()
+    kept, costly, second, next_kept, next_costly, next_second = (Local(r, r.whole(-1)) for _ in range(6))
+    value = Local(r, r.index("after", end))
+    with r.repeat() as loop:
+        here = value.get()
+        with r.when(here.equals(end)):
+            loop.leave()
+        value.set(r.index("after", here))
+        with r.when(r.index("user", here).equals(user)):
+            loop.again()
+        wanted = r.index("wanted", here)
+        with r.when(r.index("in_memory", here).equals(1)):
+            with r.when(wanted > next_kept.get()):
+                kept.set(here)
+                next_kept.set(wanted)
+            loop.again()
+        with r.when(wanted > next_costly.get()):
+            second.set(costly.get())
+            next_second.set(next_costly.get())
+            costly.set(here)
+            next_costly.set(wanted)
+            loop.again()
+        with r.when(wanted > next_second.get()):
+            second.set(here)
+            next_second.set(wanted)
+    with r.when((next_kept.get() < next_costly.get()) & (next_kept.get() < now + NEAR)):
+        stored, beside = costly.get(), second.get()
+        kept.set(stored)
+        r.put_index("in_memory", stored, r.whole(1))
+        with r.when(r.index("waiting", stored).equals(1)):
+            r.put_index("waiting", stored, r.whole(0))
+            _step(r, STORE_WAITING, stored)
+            _drop(r, stored)
+            r.give()
+        with (
+            r.when(r["pairs"].equals(1) & (beside >= 0) & r.index("single", stored).equals(1)),
+            r.when(r.index("single", beside).equals(1) & r.index("waiting", beside).equals(0)),
+        ):
+            r.put_index("in_memory", beside, r.whole(1))
+            _step(r, BESIDE, beside)
+        _step(r, SPILL, stored)
+    _drop(r, kept.get())
+    r.give()
+
+
+def _steps(r: Routine, free: Routine) -> None:
+    size = r["size"]
+    never = r.whole(_NEVER)
+    with r.each(size) as k:  # next users, from the end on
+        i = size - 1 - k
+        with r.span(r.index("first_operand", i), r.index("first_operand", i + 1)) as j:
+            a = r.index("operands", j)
+            r.put_index("following", j, r.index("wanted", a))
+            r.put_index("wanted", a, i)
+    with r.each(size) as i:
+        _bring_operands(r, free, i)
+        _step(r, OPERATE, i)
+        with r.span(r.index("first_operand", i), r.index("first_operand", i + 1)) as j:
+            a, following = r.index("operands", j), r.index("following", j)
+            r.put_index("wanted", a, following)
+            with r.when(
+                following.equals(_NEVER) & r.index("held", a).equals(1) & r.index("waiting", a).equals(0)
+            ):
+                _drop(r, a)
+        made = r.index("made", i)
+        with r.span(r.index("first_result", i), r.index("first_result", i + 1)) as j:
+            _store_result(r, made, j)
+        used = Local(r, r.whole(0))
+        with (
+            r.when(made >= 0),
+            r.when((r.index("wanted", made) < never) | r.index("waiting", made).equals(1)),
+        ):
+            used.set(1)
+            r.run(free, i + 1, r.whole(-2))
+            _hold(r, made)
+            _step(r, KEEP, made)
+        with r.when(used.get().equals(0)):
+            _step(r, LET_GO, i)
+    value = Local(r, r.index("after", r["values"]))
+    with r.repeat() as loop:
+        with r.when(value.get().equals(r["values"])):
+            loop.leave()
+        with r.when(r.index("waiting", value.get()).equals(1)):
+            _step(r, STORE_WAITING, value.get())
+        value.set(r.index("after", value.get()))
+    r.give()
+
+
+def _bring_operands(r: Routine, free: Routine, i: Value) -> None:
+    """Missing operands into registers, but for those that are taken from memory."""
+    first, end = r.index("first_operand", i), r.index("first_operand", i + 1)
+    far, farthest = Local(r, r.whole(-1)), Local(r, i + REPEATED)
+    with r.span(first, end) as j:
+        a = r.index("operands", j)
+        r.put_index("user", a, i)
+        following = r.index("following", j)
+        with r.when(
+            r.index("ways", j).equals(FAR_IN_MEMORY)
+            & r.index("held", a).equals(0)
+            & (following >= farthest.get())
+        ):
+            far.set(a)
+            farthest.set(following)
+    with r.span(first, end) as j:
+        a = r.index("operands", j)
+        with r.when(
+            r.index("held", a).equals(0) & r.index("ways", j).differs(ANYWHERE) & a.differs(far.get())
+        ):
+            r.run(free, i, i)
+            _step(r, LOAD, a)
+            _hold(r, a)
+
+
+def _store_result(r: Routine, made: Value, j: Value) -> None:
+    """Result j, or with it one that has waited for it, or it waits itself."""
+    partner = r.index("partner", j)
+    plain = Local(r, r.whole(1))
+    with r.when(partner >= 0):
+        with r.when(r.index("waiting", partner).equals(1)):
+            plain.set(0)
+            for value in (made, partner):
+                r.put_index("in_memory", value, r.whole(1))
+            r.put_index("waiting", partner, r.whole(0))
+            _step(r, BESIDE, partner)
+            _step(r, RESULT, j)
+            with r.when(r.index("wanted", partner).equals(_NEVER)):
+                _drop(r, partner)
+        with r.when(plain.get().equals(1) & r.index("in_memory", partner).equals(0)):
+            plain.set(0)
+            r.put_index("waiting", made, r.whole(1))
+            _step(r, WAIT, made)
+    with r.when(plain.get().equals(1)):
+        _step(r, RESULT, j)
+        with r.when(r.index("remembered", j).equals(1)):
+            r.put_index("in_memory", made, r.whole(1))
