@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 import tomllib
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
 from tests.import_arrows import ORDER, Import, backward, circles, cycle, imports, modules, package
+from tests.mutants.__main__ import read_faults, stale
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
@@ -113,6 +117,26 @@ def test_a_wrong_arrow_is_seen(text: str, verdict: str, tmp_path: Path) -> None:
     assert bool(backward(found)) == (verdict == "back")
     assert bool(cycle(found)) == (verdict == "circle")
     assert bool(circles(found)) == ("body" in text)
+
+
+def test_programs_beside_the_package_import_names_that_exist() -> None:
+    """Benchmarks and tools run rarely, and mypy reads the package alone."""
+    gone = []
+    for path in (p.relative_to(ROOT) for p in project_files() if p.suffix == ".py"):
+        if path.parts[0] not in ("benchmarks", "docs", "examples", "tools"):
+            continue
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "armillary":
+                there = import_module(node.module or "")
+                names = [a.name for a in node.names if not hasattr(there, a.name)]
+                inside = {m.name for m in iter_modules(getattr(there, "__path__", ()))}
+                gone += [f"{path}: {node.module}.{name}" for name in names if name not in inside]
+    assert not gone
+
+
+def test_planted_faults_are_up_to_date() -> None:
+    faults = read_faults()
+    assert faults and not [str(fault) for fault in faults if stale(fault)]
 
 
 def test_import_leaves_heavy_libraries_alone_and_does_little() -> None:

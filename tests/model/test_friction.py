@@ -49,6 +49,8 @@ def test_texts_may_call_the_status_of_a_contact_by_its_former_name() -> None:
     own = s.state("pump_mode", 0)
     s.memory("pump_status", 1.0)
     assert s.expression("pump_mode") is own  # a name of the user's own
+    s.memory("valve_status")
+    assert s.expression("valve_mode").data.role == "parameter"  # no contact is called valve
 
 
 METHODS: list[dict[str, Any]] = [

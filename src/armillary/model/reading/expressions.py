@@ -159,9 +159,10 @@ def lookup(system: Description, name: str) -> Given:
             return number(math.pi)
         if name in ("ground", "world"):
             return system.ground
-        status = f"{name.removesuffix('_mode')}_status"  # older text models: floor_mode
-        if name.endswith("_mode") and status in system.memories:
-            return system.memories[status].symbol
+        owner = name.removesuffix("_mode")  # in older texts floor_mode is the memory of the contact floor
+        touches = owner != name and (owner in system.loads or owner in system.contacts)
+        if touches and f"{owner}_status" in system.memories:
+            return system.memories[f"{owner}_status"].symbol
         if system.declared_only:
             named = [*system.parameters, *system.bodies, *system.memories, *system.states]
             named += [*system.loads, *system.definitions]
