@@ -139,6 +139,7 @@ class Arm64(MachineCode):
     def follow(
         self, order: Sequence[Operation], number: Mapping[str, int], results: Sequence[Store], steps: Steps
     ) -> None:
+        """Words, by ``arm64_words.py``."""
         forms: dict[Form, int] = {}
         shapes = _whole([forms.setdefault(o.shape, len(forms)) for o in order])[: len(order)]
         signed = [o.signed for o in order]

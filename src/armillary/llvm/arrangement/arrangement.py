@@ -299,7 +299,13 @@ class Registers:
 
     def ways(self, order: Sequence[Operation]) -> list[int]:
         """How the operands of all operations are taken (``register_choice.py``)."""
-        return [ANYWHERE if a == o.renewed else IN_REGISTER for o in order for a in o.operands]
+        found: list[int] = []
+        for operation in order:
+            if operation.renewed:
+                found += [ANYWHERE if a == operation.renewed else IN_REGISTER for a in operation.operands]
+            else:
+                found += (IN_REGISTER,) * len(operation.operands)
+        return found
 
     def neighbours(self) -> list[tuple[str, str]]:
         """Results that one instruction can store."""

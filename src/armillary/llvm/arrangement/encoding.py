@@ -1,7 +1,7 @@
 """From the lines of a section to the machine code of an instruction set.
 
 LLVM takes 50 µs per operation to come to much the same instructions once order, registers, loads and stores
-are decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.04. A section with an
+are decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. A section with an
 operation that the instruction set does not write is LLVM's.
 """
 

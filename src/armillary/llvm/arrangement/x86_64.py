@@ -96,19 +96,20 @@ class X86(MachineCode):
 
     def ways_of(self, operation: Operation) -> list[int]:
         """One operand may be in memory."""
-        form, given = operation.shape, operation.signed
+        form, kinds = operation.shape, self.kinds
         if form.name == "put":
             copied = operation.place[2] == "double"
-            return [
-                ANYWHERE if copied and self.kinds[a] == "double" else IN_REGISTER for a in operation.operands
-            ]
-        places, least = _IN_MEMORY.get(form.name, ()), _IN_PLACE.get(form.name, form.wide)
-        found = []
-        for a in operation.operands:
-            at = [k for k, (name, _) in enumerate(given) if name == a]
-            may = len(at) == 1 and at[0] in places and WIDTHS[self.kinds[a]] >= least
-            found.append(FAR_IN_MEMORY if may else IN_REGISTER)
-        return found
+            return [ANYWHERE if copied and kinds[a] == "double" else IN_REGISTER for a in operation.operands]
+        places = _IN_MEMORY.get(form.name)
+        if places is None:
+            return [IN_REGISTER] * len(operation.operands)
+        names, least = [name for name, _ in operation.signed], _IN_PLACE.get(form.name, form.wide)
+        return [
+            FAR_IN_MEMORY
+            if names.count(a) == 1 and names.index(a) in places and WIDTHS[kinds[a]] >= least
+            else IN_REGISTER
+            for a in operation.operands
+        ]
 
     def dies(self, name: str) -> bool:
         """Whether a value is in a register, and wanted by no other operation."""
