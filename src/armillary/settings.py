@@ -266,24 +266,26 @@ _settings: Callable[..., RunSettings] = RunSettings  # which reads times in text
 _kept_settings: Callable[..., RunSettings] = lru_cache(maxsize=KEPT, typed=True)(RunSettings)
 
 
-def run_settings(t_end: float | str, **given: Unpack[SettingOptions]) -> RunSettings:
-    """The record of the settings of a call, the same object for the same values and types; arrays and lists,
-    which may change, are read each time.
+def run_settings(
+    verb: Callable[..., object], t_end: float | str, **given: Unpack[SettingOptions]
+) -> RunSettings:
+    """The record of the settings of a call of a verb, the same object for the same values and types; arrays
+    and lists, which may change, are read each time.
     """
     try:
         return _kept_settings(t_end, **given)
     except TypeError:
-        check_options("a run", given, SettingOptions, RunOptions.__annotations__)
+        check_options(verb, given)
         return _settings(t_end, **given)
 
 
-def check_options(what: str, given: Mapping[str, object], known: type, others: Iterable[str]) -> None:
-    """An error for a keyword that is none of the settings; ``others`` are further keywords of the verb."""
-    settings = list(known.__annotations__)
+def check_options(verb: Callable[..., object], given: Iterable[str]) -> None:
+    """An error for a keyword that a verb does not take, with the nearest one or all that it takes."""
+    known = [name for name in inspect.signature(verb).parameters if name != "self"]
     for name in given:
-        if name not in settings:
-            hint = nearest(name, [*settings, *others]) or f"; its settings are {', '.join(settings)}"
-            raise ArmillaryError(f"{what} takes no '{name}'{hint}")
+        if name not in known:
+            hint = nearest(name, known) or f"; it takes {', '.join(known)}"
+            raise ArmillaryError(f"{verb.__name__}() takes no '{name}'{hint}")
 
 
 def expanded_signature(options: type) -> Callable[[Verb], Verb]:

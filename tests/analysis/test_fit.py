@@ -261,7 +261,7 @@ def test_a_model_that_explains_nothing_says_so() -> None:
         ({"time": [0, 1], "x": [0, 1]}, {"sigma": {"v": 1.0}}, r"sigma: data has no column 'v'"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": 3}, r"unknowns are given by name.*not 3"),
         ({"time": [0, 1], "x": [0, 1]}, {"output": ["x"]}, r"takes no 'output'; did you mean 'outputs'"),
-        ({"time": [0, 1], "x": [0, 1]}, {"sample": 0.1}, r"takes no 'sample'; its settings are step,"),
+        ({"time": [0, 1], "x": [0, 1]}, {"sample": 0.1}, r"takes no 'sample'; "),
         ({"time": [0, 1], "x": [0, 1j]}, {}, r"column 'x' of data contains an entry that is not a number"),
         ({"time": [0, 1], "x": np.array([0, 1], "M8[s]")}, {}, r"'x' of data contains an entry that is not"),
         ({"time": [0, 1], "x": [0, 1]}, {"sigma": 1e-300}, r"sum of squares is not a number; are data"),

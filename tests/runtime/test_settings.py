@@ -36,9 +36,10 @@ def test_types_for_editors_name_all_settings() -> None:
 @pytest.mark.parametrize(
     ("verb", "given", "says"),
     [
-        ("simulate", {"stepp": 0.1}, "a run takes no 'stepp'; did you mean 'step'"),
-        ("simulate", {"intial": {}, "sample": [0.0, 1.0]}, "a run takes no 'intial'; did you mean 'initial'"),
-        ("simulate_batch", {"xyz": 1}, "a run takes no 'xyz'; its settings are step, method, rtol, atol, "),
+        ("simulate", {"stepp": 0.1}, r"^simulate\(\) takes no 'stepp'; did you mean 'step'"),
+        ("simulate", {"intial": {}, "sample": [0.0, 1.0]}, "takes no 'intial'; did you mean 'initial'"),
+        ("simulate_batch", {"xyz": 1}, "takes no 'xyz'; it takes t_end, t0, step, method, "),
+        ("simulate_batch", {"metric": {}}, "takes no 'metric'; did you mean 'metrics'"),
     ],
 )
 def test_a_keyword_that_is_no_setting_is_named(verb: str, given: dict[str, Any], says: str) -> None:

@@ -399,9 +399,9 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
                 "simulate(on_start=…) run by run"
             )
         return simulate_batch(
-            self, run_settings(t_end, **settings), parameters=parameters, initial=initial, memory=memory,
-            inputs=inputs, watch=watch, outputs=outputs, metrics=metrics, runs=runs, threads=threads,
-            device=device, precision=precision, progress=progress,
+            self, run_settings(Model.simulate_batch, t_end, **settings), parameters=parameters,
+            initial=initial, memory=memory, inputs=inputs, watch=watch, outputs=outputs, metrics=metrics,
+            runs=runs, threads=threads, device=device, precision=precision, progress=progress,
         )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ class Study(StudyResults):
             "parameters": parameters, "initial": initial, "memory": memory,
             "watch": in_seconds("watch", watch), "precision": None if precision == "double" else precision,
         }  # fmt: skip
-        record = run_settings(t_end, **settings)
+        record = run_settings(Study, t_end, **settings)
         given = record.changed() | {key: value for key, value in how.items() if value is not None}
         signals = _signals(model, inputs, record)
         if signals:

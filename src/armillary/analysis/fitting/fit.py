@@ -39,16 +39,6 @@ _TOLERANCE = 1e-12  # of the sum of squares, of the unknowns and of the gradient
 _ROUNDS = 20  # of weighing columns
 _SETTLED = 1e-3  # relative change of σ
 _EXACT = 1e-7  # of the spread of a column: residuals so small are the integrator's, not noise
-_OPTIONS = (
-    "parameters",
-    "initial",
-    "outputs",
-    "sigma",
-    "loss",
-    "max_evaluations",
-    "ignore_jumps",
-    "progress",
-)
 _POINTS = 400  # of a curve beside the data
 
 
@@ -84,7 +74,7 @@ def fit(
     most = positive_whole(max_evaluations)
     if most is None:
         raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
-    check_options("fit()", how, StepOptions, _OPTIONS)
+    check_options(fit, how)
     began = time.perf_counter()
     base = model.base
     experiments = measured(base, data, outputs, sigma)

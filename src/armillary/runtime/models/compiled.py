@@ -185,8 +185,8 @@ class CompiledModel(ConfiguredProgram):
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
         return self.run_with(
-            run_settings(t_end, **settings), parameters=parameters, initial=initial, memory=memory,
-            inputs=inputs, progress=progress, on_start=on_start,
+            run_settings(CompiledModel.simulate, t_end, **settings), parameters=parameters, initial=initial,
+            memory=memory, inputs=inputs, progress=progress, on_start=on_start,
         )  # fmt: skip
 
     def run_with(

@@ -191,9 +191,9 @@ class CompiledRedundantModel(CompiledModel):
         ``atol`` and ``max_step``.
         """
         return self.run_with(
-            run_settings(t_end, **settings), parameters=parameters, initial=initial, memory=memory,
-            inputs=inputs, epsilon=epsilon, passes=passes, translation=translation, progress=progress,
-            on_start=on_start,
+            run_settings(CompiledRedundantModel.simulate, t_end, **settings), parameters=parameters,
+            initial=initial, memory=memory, inputs=inputs, epsilon=epsilon, passes=passes,
+            translation=translation, progress=progress, on_start=on_start,
         )  # fmt: skip
 
     def run_with(

@@ -156,7 +156,7 @@ def _difference(about: DataTable, model: CompiledModel) -> str:
     own = _default_values(model)
     for kind, word in _KINDS.items():
         if list(about[kind]) != list(own[kind]):
-            return f"it has other {word}s"
+            return f"it has other {'memories' if word == 'memory' else word + 's'}"
         for name, value in own[kind].items():
             if not _equal(about[kind][name], value, _TEXT):
                 return f"{word} '{name}' is {value} in place of {about[kind][name]}"

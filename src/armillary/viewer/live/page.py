@@ -69,7 +69,7 @@ def live_page(
 ) -> str:
     """The text of the page."""
     asked, driven = wanted_sliders(sliders, "sliders="), wanted_sliders(inputs, "inputs=")
-    settings = run_settings(0.0, step=step, rtol=_RTOL, atol=_ATOL)
+    settings = run_settings(live_page, 0.0, step=step, rtol=_RTOL, atol=_ATOL)
     chosen = METHODS_OF_MODULES[step is None] if method is None else text(method, "method")
     heading = text(title, "title")
     hold = None if grab is None else flag(grab, "grab")
