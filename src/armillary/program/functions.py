@@ -25,7 +25,7 @@ def with_functions(
     The expressions have no dimensions and hold neither dependent speeds nor accelerations (see
     ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state.
     ``search`` looks for what the results of a function have in common, as for the derivatives of a system.
-    Forces of contacts are those of their modes.
+    Forces of contacts are those of their status.
     """
     forces = equations.targets.forces
     if forces:

@@ -283,8 +283,6 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         return trace(self, op, name, start, stop, points=points)
 
-    # ------------------------------------------------------------ batches
-
     @property
     def picture(self) -> Equations:
         """The object that draws the motions of this model: its equations, without the machine code."""
@@ -354,6 +352,8 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         from armillary.analysis.kinematics.workspace import workspace
 
         return workspace(self, ranges, outputs, points=points, start=start, parameters=parameters, time=time)
+
+    # ------------------------------------------------------------ batches
 
     @expanded_signature(SettingOptions)
     def simulate_batch(

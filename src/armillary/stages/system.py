@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from armillary.files.fmu import element
 from armillary.files.ssp import element as ssp_element
 from armillary.model import core, judgement
-from armillary.model.bodies.shapes import shape
 from armillary.model.constraints import equations, given_motion, loops
 from armillary.model.loads import armature, contact, forces, rigid
 from armillary.model.quantities import energy, mass_properties, reactions
@@ -67,10 +66,6 @@ class System(OtherStages, core.SystemCore):
     unilateral = rigid.unilateral
     fmu = element.fmu
     ssp = ssp_element.ssp
-
-    # ------------------------------------------------------------ pictures
-
-    shape = shape.shape
 
     # ------------------------------------------------------------ constraints and given motion
 

@@ -228,6 +228,15 @@ def test_modes_are_kept_in_files(tmp_path: Path) -> None:
         modes.save(tmp_path / "chain.nc")
 
 
+def test_a_state_may_have_the_name_of_a_key_of_files(tmp_path: Path) -> None:
+    s = arm.System("keys")
+    s.body("b", mass=1.0, joint=arm.Prismatic("x"))
+    s.state("shape", "-2*shape", 0.5)
+    modes = s.derive().compile().linearize().modes()
+    modes.save(tmp_path / "keys.json")
+    assert str(Modes.load(tmp_path / "keys.json")) == str(modes)
+
+
 def test_figures_show_eigenvalues_and_shapes(tmp_path: Path) -> None:
     modes = chain(2, walls=True, damping=0.1).linearize().modes().named({0: "in phase"})
     plane, bars = modes.plot(path=tmp_path / "modes.svg").axes

@@ -58,7 +58,7 @@ def test_dependencies_are_those_of_the_equations(tmp_path: Path) -> None:
 
 
 def test_variables_have_units_starts_and_descriptions_of_the_user(hopping: Any, tmp_path: Path) -> None:
-    path = hopping.export("fmu", tmp_path / "h.fmu", binary=False, parameters={"k": 4.0}, duration=2.0)
+    path = hopping.export("fmu", tmp_path / "h.fmu", binary=False, parameters={"k": 4.0}, duration="2 s")
     root = described(path)
     variables = {v.get("name"): v for v in root.iterfind("ModelVariables/ScalarVariable")}
     k, push, angle = variables["k"], variables["push"], variables["plate.q1"]
@@ -112,6 +112,7 @@ def test_how_to_build_and_what_it_is_stand_beside_the_sources(hopping: Any, tmp_
         ({"kind": "cosimulation"}, "did you mean 'co_simulation'"),
         ({"step": 0.0}, "step=0.0 is not a positive number"),
         ({"duration": float("nan")}, "duration=nan"),
+        ({"step": "1 m"}, "step has units of"),
         ({"parameters": {"kk": 1.0}}, "there is no parameter 'kk'; did you mean 'k'"),
     ],
 )

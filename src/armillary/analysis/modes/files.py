@@ -73,7 +73,7 @@ def _finite(values: np.ndarray) -> list[float | None]:
 def _array(value: object) -> Given:
     if not isinstance(value, dict):
         return value
-    if "shape" not in value:
+    if not isinstance(value.get("shape"), list):  # a table; a name in it may be "shape"
         return {name: _array(x) for name, x in value.items()}
     found = np.array([np.nan if x is None else x for x in value["real"]], dtype=float)
     if "imag" in value:

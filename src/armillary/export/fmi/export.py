@@ -24,6 +24,7 @@ from armillary.export.fmi.model import model_files
 from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
 from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.text.source import source
+from armillary.model.units.values import in_seconds
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.solver.methods import exported_methods
@@ -42,10 +43,10 @@ def export(
     version: str = "2.0",
     kind: str = "both",
     method: str = "rk4",
-    step: float = 1e-3,
+    step: float | str = 1e-3,
     rtol: float = RunSettings.rtol,
     atol: float = cast("float", RunSettings.atol),
-    duration: float = 10.0,
+    duration: float | str = 10.0,
     parameters: Mapping[str, float] | None = None,
     initial: Initial = None,
     binary: bool = True,
@@ -61,19 +62,20 @@ def export(
     ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
     leaves out the library, so that no compiler is needed. ``platforms`` are those to build libraries for:
     "all", or names such as "x86_64-windows" (platforms.py); without them it is that of this machine.
-    ``configurations``: whether it holds the equations of all configurations that runs can meet; without a
-    word, where events lock or unlock joints. Its states are then all coordinates and all speeds.
+    ``configurations``: whether it holds the equations of all configurations that runs can meet; None: if
+    events lock or unlock joints. Its states are then all coordinates and all speeds.
     A name without a suffix becomes one with ".fmu". ``force`` replaces also a file that is no FMU.
     """
     version = str(version)
     one_of(version, VERSIONS, "unknown version of FMI ")
     one_of(kind, KINDS, "unknown kind of FMU ")
     one_of(method, [m.name for m in exported_methods(adaptive=True)], "unknown method of co-simulation ")
-    for name, value in (("step", step), ("duration", duration), ("rtol", rtol), ("atol", atol)):
+    h, t_end = in_seconds("step", step), in_seconds("duration", duration)
+    for name, value in (("step", h), ("duration", t_end), ("rtol", rtol), ("atol", atol)):
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
             of = " of seconds" if name in ("step", "duration") else ""
             raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number{of}")
-    settings = completed(RunSettings(duration, step=float(step), method=method, rtol=rtol, atol=float(atol)))
+    settings = completed(RunSettings(t_end, step=float(h), method=method, rtol=rtol, atol=float(atol)))
     if platforms is not None:
         wanted = chosen_platforms(platforms)
         if not binary:
@@ -99,7 +101,7 @@ def export(
         variables,
         found.stem,
         token,
-        float(step),
+        float(h),
         settings.t_end,
         settings.rtol if settings.integrator.adaptive else 1e-6,  # importers give it back as theirs
         **offers,

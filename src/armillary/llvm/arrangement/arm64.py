@@ -27,7 +27,7 @@ from armillary.llvm.arrangement.arm64_words import (
     RENEWED,
     SPARE,
     STACK,
-    Row,
+    InstructionRow,
     compiled_words,
     words_of_steps,
 )
@@ -198,7 +198,7 @@ def _takes_spare(operation: Operation) -> bool:
 
 def _row(
     word: int, operands: Sequence[tuple[int, int]], result: int, number: int = 0, changed: int = 0
-) -> Row:
+) -> InstructionRow:
     """An instruction with operands, each by its place or, less than 0, a spare register, from some bit on."""
     fields: list[int] = []
     for operand, bit in operands:
@@ -207,12 +207,12 @@ def _row(
         else:
             fields += [operand, 1 << bit]
     fields += [-1, 0] * (3 - len(fields) // 2)
-    return Row._make([word, *fields, result, number, changed])
+    return InstructionRow._make([word, *fields, result, number, changed])
 
 
-def _operands(operation: Operation) -> tuple[list[Row], list[int]]:
+def _operands(operation: Operation) -> tuple[list[InstructionRow], list[int]]:
     """Instructions that change signs, and all operands with their signs."""
-    rows: list[Row] = []
+    rows: list[InstructionRow] = []
     found = []
     spare = iter(SPARE)
     for place, (_, minus) in enumerate(operation.signed):
@@ -225,13 +225,13 @@ def _operands(operation: Operation) -> tuple[list[Row], list[int]]:
     return rows, found
 
 
-def _simple(operation: Operation) -> list[Row]:
+def _simple(operation: Operation) -> list[InstructionRow]:
     rows, operands = _operands(operation)
     word = _WORDS[operation.shape.name][operation.shape.wide]
     return [*rows, _row(word, [*zip(operands, (5, 16), strict=False)], NEW)]
 
 
-def _multiply(operation: Operation) -> list[Row]:
+def _multiply(operation: Operation) -> list[InstructionRow]:
     (_, minus), (_, other) = operation.signed
     if operation.shape.wide:
         return _simple(operation)
@@ -239,7 +239,7 @@ def _multiply(operation: Operation) -> list[Row]:
     return [_row(word, [(0, 5), (1, 16)], NEW)]
 
 
-def _fuse_alone(operation: Operation) -> list[Row]:
+def _fuse_alone(operation: Operation) -> list[InstructionRow]:
     """±a·b − 0, or ±a·1 ± b."""
     (_, minus), (_, other) = operation.signed
     if operation.shape is _PRODUCT_ALONE:
@@ -249,7 +249,7 @@ def _fuse_alone(operation: Operation) -> list[Row]:
     return [_row(word, [(0, 5), (1, bit)], NEW, number)]
 
 
-def _fuse(operation: Operation) -> list[Row]:
+def _fuse(operation: Operation) -> list[InstructionRow]:
     (_, minus), (_, other), (_, opposite) = operation.signed
     if not operation.shape.wide:
         return [_row(_FUSED[minus ^ other, opposite], [(0, 5), (1, 16), (2, 10)], NEW)]
@@ -257,12 +257,12 @@ def _fuse(operation: Operation) -> list[Row]:
     return [_row(words[minus ^ other], [(0, 5), (1, 16)], RENEWED + 2)]
 
 
-def _select(operation: Operation) -> list[Row]:
+def _select(operation: Operation) -> list[InstructionRow]:
     rows, (_, a, b) = _operands(operation)
     return [*rows, _row(_SELECT, [(a, 5), (b, 16)], RENEWED)]
 
 
-def _insert(operation: Operation) -> list[Row]:
+def _insert(operation: Operation) -> list[InstructionRow]:
     """The first lane of one value as the second of another."""
     rows, (a, b) = _operands(operation)
     if a >= 0:
@@ -270,16 +270,16 @@ def _insert(operation: Operation) -> list[Row]:
     return [*rows, _row(_INSERT, [(a, 0), (b, 5)], NO_RESULT), _row(COPY, [(a, 5), (a, 16)], NEW)]
 
 
-def _swap(operation: Operation) -> list[Row]:
+def _swap(operation: Operation) -> list[InstructionRow]:
     rows, (a,) = _operands(operation)
     return [*rows, _row(_SWAP, [(a, 5), (a, 16)], NEW)]
 
 
-def _put(operation: Operation) -> list[Row]:
+def _put(operation: Operation) -> list[InstructionRow]:
     """Zero, or a value that is loaded."""
     if not operation.signed:
-        return [Row(PUT_ZERO)]
-    return [Row(PUT_DOUBLE if operation.place[2] == "double" else PUT_PAIR)]
+        return [InstructionRow(PUT_ZERO)]
+    return [InstructionRow(PUT_DOUBLE if operation.place[2] == "double" else PUT_PAIR)]
 
 
 def _whole(values: Sequence[int], size: int = 0) -> np.ndarray:
@@ -289,7 +289,7 @@ def _whole(values: Sequence[int], size: int = 0) -> np.ndarray:
     return found
 
 
-_WRITERS: dict[str, Callable[[Operation], list[Row]]] = {
+_WRITERS: dict[str, Callable[[Operation], list[InstructionRow]]] = {
     **dict.fromkeys(_WORDS, _simple),
     **dict.fromkeys(_PRODUCTS, _multiply),
     **dict.fromkeys(_FUSIONS, _fuse),

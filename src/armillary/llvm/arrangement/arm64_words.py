@@ -1,8 +1,8 @@
 """Words of arm64 code from the steps of ``register_choice.py``, compiled: registers have numbers here, and
 places in memory have addresses.
 
-Words are sums of fields, a register times the value of its lowest bit. ``Row`` is one instruction of an
-operation.
+Words are sums of fields, a register times the value of its lowest bit. ``InstructionRow`` is one
+instruction of an operation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NO_RESULT, NEW, RENEWED = range(3)  # RENEWED + k: the register of operand k, if
 PUT_ZERO, PUT_DOUBLE, PUT_PAIR = -1, -2, -3  # in place of a word
 
 
-class Row(NamedTuple):
+class InstructionRow(NamedTuple):
     """An instruction without registers; those of up to three operands, by their places, with the values of
     their lowest bits; that of the result in the lowest bits; the spare register whose number is taken, and
     the one that is changed.
@@ -79,7 +79,7 @@ _FIELDS = RoutineLayout(
 )  # fmt: skip
 
 
-class Written(NamedTuple):
+class EncodedSteps(NamedTuple):
     """Words; doubles on the stack; arrays with a second address, one double further, in the order of its
     registers; registers that hold values at some time; and whether pairs are copied by registers of integers.
     """
@@ -91,7 +91,9 @@ class Written(NamedTuple):
     copies_pairs: bool
 
 
-def words_of_steps(arrays: dict[str, np.ndarray], room: list[int], values: int, first_odd: int) -> Written:
+def words_of_steps(
+    arrays: dict[str, np.ndarray], room: list[int], values: int, first_odd: int
+) -> EncodedSteps:
     """The words of so many values, with free registers, the first one last, and registers of integers from
     ``first_odd`` on. Other ``arrays`` than these are made here: the first row of each operation and the end,
     all rows, the values ``given`` to operations, the base, index and kind of each place in memory.
@@ -111,7 +113,7 @@ def words_of_steps(arrays: dict[str, np.ndarray], room: list[int], values: int, 
     compiled_words()("words", _FIELDS.fields({**arrays, **own, **numbers}))
     words, odd = own["words"][: state[_WORDS]].tolist(), own["odd_bases"][: state[_ODD]].tolist()
     taken = own["taken"].astype(bool).tolist()
-    return Written(words, int(state[_SLOTS]), odd, taken, bool(state[_COPIES_PAIRS]))
+    return EncodedSteps(words, int(state[_SLOTS]), odd, taken, bool(state[_COPIES_PAIRS]))
 
 
 def compiled_words() -> RoutineMethod:
@@ -263,7 +265,8 @@ class _Writer:
         first = r.index("first_given", i)
         with r.span(r.index("first_row", i), r.index("end_row", i)) as k:
             row = {
-                name: r.index("rows", k * len(Row._fields) + place) for place, name in enumerate(Row._fields)
+                name: r.index("rows", k * len(InstructionRow._fields) + place)
+                for place, name in enumerate(InstructionRow._fields)
             }
             with r.when(row["word"] < 0):
                 self._put(i, first, row["word"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.errors import ModelError
+from armillary.errors import ModelError, shown
 from armillary.model.flexible.part import Array, FlexibleNode
 from armillary.untyped import DataTable, Given
 
@@ -25,7 +25,7 @@ def numbers(value: object, where: str, what: str, shape: tuple[int, ...] | None 
         given = np.asarray(value)
         found = np.array(given.real if np.iscomplexobj(given) else value, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{where}: {what} must be numbers, not {short(value)}") from None
+        raise ModelError(f"{where}: {what} must be numbers, not {shown(value)}") from None
     no_imaginary(given, where, what)
     if shape is not None and found.shape != shape:
         raise ModelError(f"{where}: {what} must have shape {times(shape)}, not {times(found.shape)}")
@@ -50,12 +50,6 @@ def no_imaginary(values: Array, where: str, what: str) -> None:
 def times(shape: tuple[int, ...]) -> str:
     """A shape as people write it: 3 × 4."""
     return " × ".join(map(str, shape)) if shape else "of one number"
-
-
-def short(value: object) -> str:
-    """A value as a message shows it."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def positive(value: object, where: str, what: str, *, zero: bool = False) -> float:
@@ -93,7 +87,7 @@ def station_names(stations: object, taken: Iterable[str], where: str) -> DataTab
     """Stations by name; in a sequence they are named "1", "2", …"""
     if isinstance(stations, str) or not isinstance(stations, Iterable):
         raise ModelError(
-            f"{where}: stations={short(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
+            f"{where}: stations={shown(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
         )
     if not isinstance(stations, Mapping):
         stations = {str(i + 1): place for i, place in enumerate(stations)}

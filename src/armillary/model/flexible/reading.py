@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from armillary.algebra.arguments import flag
-from armillary.errors import ModelError, nearest
-from armillary.model.flexible.checks import numbers, short
+from armillary.errors import ModelError, nearest, shown
+from armillary.model.flexible.checks import numbers
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.parts.complex_shapes import from_complex_modes
 from armillary.model.flexible.parts.matrices import from_matrices
@@ -51,7 +51,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
     elif source is not None:
         if not hasattr(source, "flexible_part"):  # as a Beam and a Plate have
             raise ModelError(
-                f"{where}: {short(source)} is not a Beam or Plate; give one, or name the options (nodes=, …)"
+                f"{where}: {shown(source)} is not a Beam or Plate; give one, or name the options (nodes=, …)"
             )
         part = _call(source.flexible_part, f"a {type(source).__name__}", where, options)
     else:

@@ -170,7 +170,7 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
                     signature, (owner, *independent_copy(args)), independent_copy(options)
                 )
             except TypeError as error:
-                raise ModelError(f"{function.__name__}: {error}{_advice(signature, options)}") from None
+                raise ModelError(f"{function.__name__}: {_complaint(error, signature, options)}") from None
             recorder.busy = True
             try:
                 with undo_on_error(system, owner):
@@ -181,6 +181,7 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
             recorder.records.append(Record(function.__name__, given, name, result))
             return result
 
+        assert function.__name__ not in VERBS, f"two verbs are named {function.__name__}"
         VERBS[function.__name__] = Verb(recording, form)
         # mypy: the entry of a verb is an attribute of its function.
         recording.recorded = VERBS[function.__name__]  # type: ignore[attr-defined]
@@ -195,15 +196,16 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _advice(signature: inspect.Signature, options: DataTable) -> str:
-    """The argument that was meant, or else those that a verb needs."""
+def _complaint(error: TypeError, signature: inspect.Signature, options: DataTable) -> str:
+    """The error of arguments: an unknown name with the one that was meant, else those that are needed."""
     found = list(signature.parameters.values())[1:]
     names = [p.name for p in found]
     for name in options:
         if name not in names:
-            return nearest(name, names) or f"; it takes {', '.join(names)}"
+            advice = nearest(name, names) or f"; it takes {', '.join(names)}"
+            return f"got an unexpected keyword argument '{name}'{advice}"
     required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    return f"; it takes {', '.join([*required, *(['…'] if len(required) < len(found) else [])])}"
+    return f"{error}; it takes {', '.join([*required, *(['…'] if len(required) < len(found) else [])])}"
 
 
 # ---------------------------------------------------------------- quantities

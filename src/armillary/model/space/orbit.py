@@ -29,7 +29,7 @@ _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or
 
 @records_arguments
 class Orbit:
-    """A Kepler orbit. Its size is said in one of four ways: ``a`` (semi-major axis, negative for a
+    """A Kepler orbit. Give its size in one of four ways: ``a`` (semi-major axis, negative for a
     hyperbola), ``p`` (semi-latus rectum), ``periapsis`` (least distance), or ``altitude`` of the periapsis
     above the ``radius`` of the attracting body.
 

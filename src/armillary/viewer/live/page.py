@@ -117,7 +117,7 @@ def live_page(
 
 
 def _with_hand(equations: DerivedEquations, grab: bool | None) -> DerivedEquations:
-    """The equations with loads for the hand, unless there is to be none or, unasked, cannot be one."""
+    """The equations with loads for dragging bodies, if ``grab`` is True, or None and they can have them."""
     if grab is False:
         return equations
     if grab is None and len(equations.system.bodies) > _GRABBED:

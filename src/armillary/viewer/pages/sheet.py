@@ -7,6 +7,7 @@ from pathlib import Path
 
 from armillary.errors import ArmillaryError, shown
 from armillary.model.description import Description
+from armillary.program.pieces.pieces import pieces_of
 from armillary.program.print.handout import handout_text
 from armillary.results.plots.motion import MotionView, show_page, write_html
 
@@ -46,7 +47,7 @@ def sheet_text(system: object, *, view: str = "auto", names: str = "short") -> s
     model = equations.compile()
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}  # for the drawing
     drawing = model.draw(view=view, parameters=unknown)
-    text = handout_text(equations, equations._pieces, "html", names=names)
+    text = handout_text(equations, pieces_of(equations), "html", names=names)
     text = text.replace("</style>", f"{_STYLE}</style>", 1)
     head, remark, rest = text.partition('<p class="faint">')
     line, end, rest = rest.partition("</p>")

@@ -164,8 +164,8 @@ def start_values(
         speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}
         symbols[own] = equations.targets.inputs
         given[own] = [speeds[name] for name in equations.speeds]
-    # Memories that begin at an expression, and modes of contacts, are given as described: the start of a run
-    # computes them.
+    # Memories that begin at an expression, and the status of contacts, are given as described: the start of
+    # a run computes them.
     memory = place.memory.copy()
     decided = {
         s.data.name for c in equations.system.contacts.values() for s in (c.status, c.last) if s is not None

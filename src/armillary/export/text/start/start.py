@@ -3,7 +3,7 @@
     momenta          from coordinates and speeds, which are the values that a run gives
     mass centres     coordinates and speeds of joints that ``start_mass_centre`` places
     memories         that begin at the value of an expression
-    contacts         modes of contacts without compliance, and an impact where they are struck at once
+    contacts         status of contacts without compliance, and an impact where they are struck at once
 
 It is a function of time, given values in the order of the state, parameters and memory. Parameters, not
 constants: it is called once, and what it needs of them is not part of the loop.

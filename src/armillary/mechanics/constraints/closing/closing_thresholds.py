@@ -4,7 +4,7 @@ from __future__ import annotations
 
 NEWTON_TURNS = 100
 # Singular values of J, relative to the largest, that a step leaves alone; smaller ones only where these
-# stall. With redundant rows the smallest ones are as small as the gap and lead astray.
+# stall. With redundant rows the smallest ones are as small as the gap and their steps are wrong.
 WEAK_FIRST, WEAK_SECOND, WEAK_LAST = 1e-3, 1e-6, 1e-10
 EXACT_LOOP = 1e-13  # of the size of a row, about rounding
 CLOSED_LOOP = 1e-10  # of the size of a row, at the start of a run
@@ -19,8 +19,8 @@ SCATTERED = 40  # starts by chance; of these near the given values, and then les
 NEAR_STARTS, MIDDLE_STARTS = 10, 25
 NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0
 # After a step of time: Newton's steps at most; a correction, in terms of its coordinate's size, after which
-# no further one is needed, for its square is left; one that is none, for the place is singular and better
-# left as it is; and one of a start, of a coordinate and its size, whose loops are closed. Four steps are
+# no further one is needed, for its square is left; one so large that it is not applied, since the position
+# is singular; and one of a start, of a coordinate and its size, whose loops are closed. Four steps are
 # enough: the square of the square of the square of a tenth is below rounding.
 CORRECTIONS, SMALL_CORRECTION, LARGE_CORRECTION, CLOSED_START = 10, 1e-9, 0.1, 1e-6
 FEW_CORRECTIONS = 4

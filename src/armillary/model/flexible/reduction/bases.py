@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from armillary.algebra.arguments import one_of
-from armillary.errors import ModelError
-from armillary.model.flexible.checks import AXES, how_many, known_node, short
+from armillary.errors import ModelError, shown
+from armillary.model.flexible.checks import AXES, how_many, known_node
 from armillary.model.flexible.part import Array, MatrixLike
 from armillary.model.flexible.reduction.eigenpairs import (
     MasslessMotion,
@@ -67,7 +67,7 @@ class Structure:
         if entries is None:
             return np.array([], dtype=int)
         if not isinstance(entries, str | int | Iterable):
-            raise ModelError(f"{self.where}: {what}={short(entries)} must be names of nodes or freedoms")
+            raise ModelError(f"{self.where}: {what}={shown(entries)} must be names of nodes or freedoms")
         for entry in map(str, (entries,) if isinstance(entries, str | int) else entries):
             name, _, axis = entry.rpartition(".")
             if entry in self.names or name not in self.names:
