@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import sys
 
-from armillary.export.c.embedded import EmbeddedModel, embedded_files
+from armillary.export.c.embedded import embedded_files
 from armillary.export.c.embedded.cost import step_operations
 from armillary.export.c.embedded.measure import TARGETS, counts_on
+from armillary.export.c.embedded.model import EmbeddedModel
 from armillary.export.text.source import source
 from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
 from armillary.runtime.integrators import METHODS
@@ -36,8 +37,8 @@ def main() -> int:
         found = source(system().derive())
         for precision in ("single", "double"):
             files = embedded_files(found, precision, "rk4", False)
-            model = EmbeddedModel(found, precision)
-            operations = step_operations(model, METHODS["rk4"], FEW_CORRECTIONS)
+            has = EmbeddedModel(found, precision).has
+            operations = step_operations(found.program, has, METHODS["rk4"], FEW_CORRECTIONS)
             for target, (machine, *_) in TARGETS.items():
                 row = counts_on(target, files)
                 if not row:
