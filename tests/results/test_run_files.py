@@ -281,6 +281,24 @@ def test_a_foreign_file_is_refused_by_name(tmp_path, suffix, content):
         load_run(path)
 
 
+@pytest.mark.parametrize(
+    "text", ["time [ms],a [rpm],b\n0,1.5,nan\n500,2,3\n", "t;a [rpm];b\n0;1,5;nan\n0,5;2;3\n"]
+)
+def test_tables_of_other_programs_are_runs(tmp_path, text):
+    (tmp_path / "other.csv").write_text(text)
+    run = load_run(tmp_path / "other.csv")
+    np.testing.assert_array_equal(run.time, [0.0, 0.5])
+    np.testing.assert_array_equal(run["a"], [1.5, 2.0])
+    np.testing.assert_array_equal(run["b"], [np.nan, 3.0])
+    assert run.units["a"] == "rpm" and run.units["b"] == "?"
+
+
+def test_a_table_over_something_else_than_time_is_refused(tmp_path):
+    (tmp_path / "other.csv").write_text("time [m],a\n0,1\n")
+    with pytest.raises(ArmillaryError, match=r"its first column is 'time' in m instead of time"):
+        load_run(tmp_path / "other.csv")
+
+
 def test_a_csv_cut_short_is_refused(tmp_path):
     path = tmp_path / "run.csv"
     Run("x", [0.0, 0.5], [[1.5], [0.1]], ("a",)).save(path)
@@ -395,7 +413,7 @@ def test_tables_of_other_programs(tmp_path):
     assert len(load_run(path)) == 0
     for text, why in (
         ("x,y\n1,2\n", "first column is 'x'"),
-        ("time,y\n1,2,3\n", "3 columns"),
+        ("time,y\n1,2,3\n", "3 values, but 2 columns"),
         ("", "damaged"),
     ):
         path.write_text(text, encoding="utf-8")

@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from armillary.algebra.arguments import file_path
+from armillary.algebra.units.csv_columns import read_columns
+from armillary.algebra.units.dimension import TIME as TIMES
+from armillary.algebra.units.units import parse_unit
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, MissingExtraError, alternatives, nearest_file, require
 from armillary.results.erd import read_erd, write_erd
@@ -46,7 +49,7 @@ _CHUNK = 2**17
 
 BATCH = "armillary_batch"  # the attribute of a NetCDF file that holds a batch
 
-_TIMES = (TIME, "t", "time (s)", "time [s]")  # what other programs call it
+_NAMES_OF_TIME = (TIME, "t")  # in other programs
 
 
 def write_record(path: str | os.PathLike[str], record: FileContent) -> None:
@@ -215,8 +218,8 @@ def _read_parquet(path: Path) -> FileContent:
 #     0.0,1.5
 #     0.5,0.1
 #
-# A table without comment lines is another program's, such as those that Armillary exports: its units are not
-# known, and time, in seconds, is its first column.
+# A table without comment lines is another program's, such as those that Armillary exports: units stand in its
+# headings or are not known, and time is its first column.
 
 
 def _write_csv(path: Path, record: FileContent) -> None:
@@ -235,7 +238,7 @@ def _read_csv(path: Path) -> FileContent:
             pass
         first, *names = next(csv.reader(itertools.chain([line], file)))
         if metadata == empty_metadata():
-            return _foreign_table(path, first, names, file.read())
+            return _foreign_table(path)
         shape = metadata.pop("samples"), len(names) + 1
         table = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if shape[0] else np.empty(shape)
     if table.shape != shape:
@@ -243,18 +246,18 @@ def _read_csv(path: Path) -> FileContent:
     return FileContent(tuple(names), table[:, 0], table[:, 1:], metadata, first)
 
 
-def _foreign_table(path: Path, first: str, names: list[str], rows: str) -> FileContent:
-    if first.strip().casefold() not in _TIMES:
-        raise ValueError(
-            f"it has no comment lines of ours, and its first column is '{first}' instead of time"
-        )
-    table = np.empty((0, len(names) + 1))
-    if rows.strip():
-        table = np.loadtxt(io.StringIO(rows), delimiter=",", comments=None, ndmin=2)
-    if table.shape[1] != len(names) + 1:
-        raise ValueError(f"it has {table.shape[1]} columns of numbers and {len(names) + 1} names")
-    own = {"armillary_run": 1, "system": path.stem, "units": dict.fromkeys(names, UNKNOWN)}
-    return FileContent(tuple(names), table[:, 0], table[:, 1:], empty_metadata() | own)
+def _foreign_table(path: Path) -> FileContent:
+    found = read_columns(path, finite=False)
+    (first, *names), (clock, *units) = found.headings, found.units
+    unit = parse_unit(clock or "s")
+    if first.casefold() not in _NAMES_OF_TIME or unit.dimension != TIMES:
+        column = f"'{first}' in {clock}" if clock else f"'{first}'"
+        raise ValueError(f"it has no comment lines of ours, and its first column is {column} instead of time")
+    own = {"armillary_run": 1, "system": path.stem}
+    own["units"] = {name: there or UNKNOWN for name, there in zip(names, units, strict=True)}
+    return FileContent(
+        tuple(names), found.values[:, 0] * unit.scale, found.values[:, 1:], empty_metadata() | own
+    )
 
 
 def _csv_cell(text: str) -> str:

@@ -51,8 +51,10 @@ class CsvColumns:
         return int(column) - 1
 
 
-def read_columns(path: str | os.PathLike[str]) -> CsvColumns:
-    """All columns of a file; an error names the line and the column of what is not a number."""
+def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumns:
+    """All columns of a file; an error names the line and the column of what is not a number, nor nan or
+    infinite where these are allowed.
+    """
     file = file_path(path, "the file of a table", ExpressionError)
     lines = list(_lines(file))
     if not lines:
@@ -63,15 +65,15 @@ def read_columns(path: str | os.PathLike[str]) -> CsvColumns:
     first = rows[0][1]
     headed = any(_written(cell, decimal) is None for cell in first)
     found = [_heading(cell) for cell in first] if headed else [("", "")] * len(first)
-    values = np.empty((len(rows) - headed, len(first)))
+    values, kind = np.empty((len(rows) - headed, len(first))), "finite number" if finite else "number"
     for i, (n, cells) in enumerate(rows[headed:]):
         if len(cells) != len(first):
             raise ExpressionError(f"file '{file}', line {n}: {len(cells)} values, but {len(first)} columns")
         for j, cell in enumerate(cells):
-            value = _number(cell, decimal)
+            value = _number(cell, decimal, finite)
             if value is None:
                 name = f"column '{found[j][0]}'" if found[j][0] else f"column {j + 1}"
-                raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a finite number")
+                raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a {kind}")
             values[i, j] = value
     return CsvColumns(file, tuple(name for name, _ in found), tuple(units for _, units in found), values)
 
@@ -96,10 +98,10 @@ def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
         raise ExpressionError(f"file '{file}', line {n} cannot be read: {error}") from None
 
 
-def _number(cell: str, decimal: bool) -> float | None:
-    """The finite number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
+def _number(cell: str, decimal: bool, finite: bool) -> float | None:
+    """The number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
     value = None if "_" in cell else _written(cell, decimal)
-    return value if value is not None and math.isfinite(value) else None
+    return value if value is not None and (math.isfinite(value) or not finite) else None
 
 
 def _written(cell: str, decimal: bool) -> float | None:
