@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 # A package imports only from itself and from what stands to its left.
 ORDER = (
-    "version", "untyped", "errors", "atomic", "limited_files", "cache", "columns", "toml_text", "algebra",
-    "model", "mechanics", "program", "llvm", "results", "settings", "runtime", "analysis", "export",
-    "ensembles", "files", "viewer", "stages", "run_files", "studies", "verification", "cli",
+    "version", "untyped", "errors", "atomic", "limited_files", "cache", "kept_results", "columns",
+    "toml_text", "algebra", "model", "mechanics", "program", "llvm", "results", "settings", "runtime",
+    "analysis", "export", "ensembles", "files", "viewer", "stages", "run_files", "studies", "verification",
+    "cli",
 )  # fmt: skip
 
 

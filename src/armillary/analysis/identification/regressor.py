@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from armillary.analysis.identification.link_parameters import LinearEfforts, lin
 from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
+from armillary.kept_results import kept_per_object
 from armillary.model.units.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
@@ -142,15 +142,12 @@ def closed_places(model: CompiledModel, count: int) -> tuple[np.ndarray, np.ndar
     )
 
 
-_MADE: WeakKeyDictionary[CompiledModel, dict[bool, RegressorModel]] = WeakKeyDictionary()
+_made = kept_per_object(RegressorModel)
 
 
 def regressor_model(model: CompiledModel, *, every: bool = False) -> RegressorModel:
     """The linear efforts of a model, made once."""
-    known = _MADE.setdefault(model.base, {})
-    if every not in known:
-        known[every] = RegressorModel(model.base, every=every)
-    return known[every]
+    return _made(model.base, every=every)
 
 
 def regressor(

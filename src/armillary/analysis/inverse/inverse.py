@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from armillary.analysis.inverse.runs import run_places
 from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
+from armillary.kept_results import kept_per_object
 from armillary.program.form.cost import Operations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
@@ -230,7 +230,7 @@ class InverseModel:
             )
 
 
-_MADE: WeakKeyDictionary[CompiledModel, dict[object, InverseModel]] = WeakKeyDictionary()
+_made = kept_per_object(InverseModel)
 
 
 def inverse_model(
@@ -240,10 +240,7 @@ def inverse_model(
     base = model.base
     chosen = None if actuators is None else _names(actuators, "actuators=")
     wanted = _reaction_names(base, reactions)
-    known = _MADE.setdefault(base, {})
-    if (chosen, wanted) not in known:
-        known[chosen, wanted] = InverseModel(base, chosen, wanted)
-    return known[chosen, wanted]
+    return _made(base, chosen, wanted)
 
 
 def _names(names: object, what: str) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices
 from armillary.analysis.linear.points import OperatingPoints
 from armillary.errors import ArmillaryError, ParameterError
+from armillary.kept_results import kept_per_object
 from armillary.program.derivatives.linearization.form import LinearForm
 from armillary.program.derivatives.sensitivities.jumps import switches
 from armillary.program.equations import DerivedEquations
@@ -26,9 +26,6 @@ _AT = 1e-12  # of the size of what is compared: a switch or an event is there
 _STEPS = (1e-7, 1e-9)  # to both sides of a switch: a kink shrinks with them, a jump does not
 _JUMP = 1e-9  # of the size of what jumps
 _BENT = 1e-3  # by which two slopes differ at a kink, as a part of the larger
-
-
-_KNOWN: WeakKeyDictionary[Linearization, _Jumps] = WeakKeyDictionary()
 
 
 def check_inputs(form: LinearForm) -> None:
@@ -66,10 +63,14 @@ def check_points(model: CompiledModel, compiled: Linearization, points: Operatin
     """Errors for points at which an event happens, or at which rates or outputs jump; a note on the first
     kink at one of them.
     """
-    if compiled not in _KNOWN:
-        _KNOWN[compiled] = _Jumps(model.equations, compiled.form)
+    jumps = _jumps(compiled)
     _check_events(model, points)
-    return _KNOWN[compiled](points)
+    return jumps(points)
+
+
+@kept_per_object
+def _jumps(compiled: Linearization) -> _Jumps:
+    return _Jumps(compiled.equations, compiled.form)
 
 
 def _check_events(model: CompiledModel, points: OperatingPoints) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from armillary.algebra.walk import held_places, symbols, transform
 from armillary.analysis.operating.condition_values import SLOPES, VALUES, ConditionCode, ConditionValues
 from armillary.analysis.operating.search.cyclic import cyclic
 from armillary.analysis.operating.wording import rate_units
+from armillary.kept_results import kept_per_object
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 from armillary.model.units.unit_system import state_factor
 from armillary.program.derivatives.linearization import form
@@ -38,16 +38,11 @@ from armillary.runtime.models.programs.functions import ModelFunctions
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-_kept: WeakKeyDictionary[CompiledModel, dict[tuple[object, ...], Conditions]] = WeakKeyDictionary()
 
-
-def conditions(model: CompiledModel, outputs: Sequence[str], inputs: Sequence[str]) -> Conditions:
+@kept_per_object
+def conditions(model: CompiledModel, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> Conditions:
     """The conditions of a model with these outputs and inputs, compiled at their first use."""
-    known = _kept.setdefault(model, {})
-    key = (tuple(outputs), tuple(inputs))
-    if key not in known:
-        known[key] = Conditions(model.equations, *key)
-    return known[key]
+    return Conditions(model.equations, outputs, inputs)
 
 
 class Conditions:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
+from armillary.kept_results import kept_per_object
 from armillary.program.derive import derive
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
-
-_named: WeakKeyDictionary[CompiledModel, CompiledModel] = WeakKeyDictionary()
 
 
 def with_named_speeds(model: CompiledModel) -> CompiledModel:
@@ -18,8 +16,11 @@ def with_named_speeds(model: CompiledModel) -> CompiledModel:
     model = model.base
     if model.equations.described_states:
         return model
-    if model not in _named:
-        equations = model.equations
-        found = derive(equations.system, "auto", named=True, configuration=equations.configuration)
-        _named[model] = model._compiler(found)
-    return _named[model]
+    return _named(model)
+
+
+@kept_per_object
+def _named(model: CompiledModel) -> CompiledModel:
+    equations = model.equations
+    found = derive(equations.system, "auto", named=True, configuration=equations.configuration)
+    return model._compiler(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from armillary.algebra.units.dimension import TIME
 from armillary.algebra.units.units import parse_unit
 from armillary.analysis.operating.wording import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
+from armillary.kept_results import kept_per_object
 from armillary.model.units.unit_system import state_factor
 from armillary.model.units.values import seconds, text_number
 from armillary.runtime.models.parameters import model_number, plain_number
@@ -24,7 +24,6 @@ from armillary.untyped import DataMapping, DataTable
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-_kept: WeakKeyDictionary[CompiledModel, tuple[dict[str, Expr], dict[str, Quantity]]] = WeakKeyDictionary()
 Start = DataTable  # inputs in the model's units, all else as it is given
 
 
@@ -163,24 +162,24 @@ def _bounds(
     return found
 
 
+@kept_per_object
+def _states(model: CompiledModel) -> tuple[dict[str, Expr], dict[str, Quantity]]:
+    """Symbols and quantities of coordinates, speeds and states by name."""
+    own = {s.data.name: s for s in model.equations.system.moving()}
+    known = (*model.coordinate_names, *model.speed_names, *model.state_names)
+    quantities = {
+        name: Quantity(name, own[name].data.units or "", state_factor(own[name]), str(own[name].data.role))
+        for name in known
+    }
+    return {name: own[name] for name in known}, quantities
+
+
 class ModelNames:
     """The names of a model, and the numbers that values in stated units mean."""
 
     def __init__(self, model: CompiledModel) -> None:
         self.model, self.equations = model, model.equations
-        if model not in _kept:
-            own = {s.data.name: s for s in self.equations.system.moving()}
-            known = (*model.coordinate_names, *model.speed_names, *model.state_names)
-            _kept[model] = (
-                {name: own[name] for name in known},
-                {
-                    name: Quantity(
-                        name, own[name].data.units or "", state_factor(own[name]), str(own[name].data.role)
-                    )
-                    for name in known
-                },
-            )
-        self.symbols, self.states = _kept[model]
+        self.symbols, self.states = _states(model)
         self.dependents = set(self.equations.dependents)
         self.parameters = self.equations.system.parameters
 

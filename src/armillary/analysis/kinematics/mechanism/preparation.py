@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from armillary.algebra.arguments import several
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics
 from armillary.analysis.kinematics.mechanism.mechanism import Mechanism
+from armillary.kept_results import kept_per_object
 from armillary.program.derive import derive
 from armillary.runtime.models.compiled import CompiledModel
 
@@ -19,14 +20,10 @@ def joint_model(model: CompiledModel) -> CompiledModel:
     return base._compiler(derive(base.equations.system, "kane"))
 
 
+@kept_per_object
 def kinematics_of(model: CompiledModel) -> Kinematics:
     """The kinematics of a model, made at its first use."""
-    kept = model.__dict__
-    if "_kinematics" not in kept:
-        kept["_kinematics"] = Kinematics(model.equations)
-    found = kept["_kinematics"]
-    assert isinstance(found, Kinematics)
-    return found
+    return Kinematics(model.equations)
 
 
 def mechanism_of(

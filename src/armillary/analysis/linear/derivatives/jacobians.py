@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.derivatives.implicit import implicit_rates
+from armillary.kept_results import kept_per_object
 from armillary.llvm.building.placement import MatrixPlacement
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
@@ -204,13 +204,7 @@ class Filled:
         return found
 
 
-_KNOWN: WeakKeyDictionary[CompiledModel, dict[object, Linearization]] = WeakKeyDictionary()
-
-
-def linearization(model: CompiledModel, inputs: Sequence[str], outputs: Sequence[str]) -> Linearization:
+@kept_per_object
+def linearization(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Linearization:
     """The linearised equations of a model with these inputs and outputs, compiled once."""
-    known = _KNOWN.setdefault(model, {})
-    key = (tuple(inputs), tuple(outputs))
-    if key not in known:
-        known[key] = Linearization(model.equations, *key)
-    return known[key]
+    return Linearization(model.equations, inputs, outputs)

@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.algebra.walk import held_places, transform
 from armillary.analysis.linear.derivatives.jacobians import Linearization
 from armillary.analysis.modes.shapes.loads import load_works
+from armillary.kept_results import kept_per_object
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.energy import flexible_kinetic_energy
 from armillary.model.quantities.energy import body_motions
@@ -286,11 +286,7 @@ def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
     return rigid if body.flex is None else rigid + flexible_kinetic_energy(body, w, v)
 
 
-_KNOWN: WeakKeyDictionary[Linearization, BodyFunctions] = WeakKeyDictionary()
-
-
+@kept_per_object
 def body_functions(linearization: Linearization) -> BodyFunctions:
     """The motions of a model's bodies and the works of its loads, compiled once."""
-    if linearization not in _KNOWN:
-        _KNOWN[linearization] = BodyFunctions(linearization.equations)
-    return _KNOWN[linearization]
+    return BodyFunctions(linearization.equations)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from weakref import WeakKeyDictionary
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
@@ -12,6 +11,7 @@ from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product,
 from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined, scaled, unit
 from armillary.algebra.walk import Undimensioned
+from armillary.kept_results import kept_per_object
 from armillary.mechanics.tree.inertia.link_modes import link_modes
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.structure.constant_rotations import (
@@ -66,21 +66,13 @@ def build_tree(
         for body in system.bodies.values()
         for step in body.assembly.steps
     )
-    key = (frozenset((u, p.value) for u, p in given.items()), split, frozenset(separate_welds))
-    kept = _UNREAD.setdefault(system, {}) if system.recorder.frozen else {}
-    unread = kept.get(key)
-    if unread is None:
-        unread = kept[key] = _unread_tree(system, given, split, separate_welds)
-    return unread.map(plain or Undimensioned())
-
-
-# Trees of frozen descriptions, before their expressions are read: the check of masses, the derivation and a
-# run need the same one.
-_UNREAD: WeakKeyDictionary[Description, dict[tuple[object, ...], Tree]] = WeakKeyDictionary()
+    values = frozenset((u, p.value) for u, p in given.items())
+    make = _kept_tree if system.recorder.frozen else _unread_tree
+    return make(system, values, split, frozenset(separate_welds)).map(plain or Undimensioned())
 
 
 def _unread_tree(
-    system: Description, given: Mapping[Expr, Prescription], split: bool, separate_welds: Collection[str]
+    system: Description, given: frozenset[tuple[Expr, Expr]], split: bool, separate_welds: frozenset[str]
 ) -> Tree:
     builder = _TreeBuilder(system, given, split, separate_welds)
     for body in system.bodies.values():
@@ -91,16 +83,20 @@ def _unread_tree(
     return Tree(tuple(builder.links), gravity, builder.placements)
 
 
+# Of frozen descriptions: the check of masses, the derivation and a run need the same tree.
+_kept_tree = kept_per_object(_unread_tree)
+
+
 class _TreeBuilder:
     def __init__(
         self,
         system: Description,
-        given: Mapping[Expr, Prescription],
+        given: frozenset[tuple[Expr, Expr]],
         split_free_bodies: bool,
-        separate_welds: Collection[str],
+        separate_welds: frozenset[str],
     ) -> None:
         self.separate_welds = separate_welds
-        self.given = given
+        self.given = dict(given)
         self.split_free_bodies = split_free_bodies
         self.links: list[Link] = []
         self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
@@ -181,7 +177,7 @@ class _TreeBuilder:
 
     def _freedom(self, speed: Expr, direction: int, sign: int = 1) -> Freedom:
         given = self.given.get(speed)
-        rate = None if given is None else time_derivative(given.value)
+        rate = None if given is None else time_derivative(given)
         armature = self.armatures.get(speed, 0)
         return Freedom(speed.name, direction, sign, speed, self.speed_index[speed], rate, armature=armature)
 
