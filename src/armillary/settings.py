@@ -10,7 +10,7 @@ so that help texts load quickly.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from math import inf, isfinite
@@ -18,9 +18,9 @@ from typing import Self, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from armillary.algebra.arguments import reals
+from armillary.algebra.arguments import check_keywords, reals
 from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.errors import ArmillaryError, nearest, shown
+from armillary.errors import ArmillaryError, shown
 from armillary.model.reading.kinds import (
     NUMBER,
     QUANTITY,
@@ -275,17 +275,8 @@ def run_settings(
     try:
         return _kept_settings(t_end, **given)
     except TypeError:
-        check_options(verb, given)
+        check_keywords(verb, given)
         return _settings(t_end, **given)
-
-
-def check_options(verb: Callable[..., object], given: Iterable[str]) -> None:
-    """An error for a keyword that a verb does not take, with the nearest one or all that it takes."""
-    known = [name for name in inspect.signature(verb).parameters if name != "self"]
-    for name in given:
-        if name not in known:
-            hint = nearest(name, known) or f"; it takes {', '.join(known)}"
-            raise ArmillaryError(f"{verb.__name__}() takes no '{name}'{hint}")
 
 
 def expanded_signature(options: type) -> Callable[[Verb], Verb]:

@@ -38,7 +38,7 @@ def test_types_for_editors_name_all_settings() -> None:
     [
         ("simulate", {"stepp": 0.1}, r"^simulate\(\) takes no 'stepp'; did you mean 'step'"),
         ("simulate", {"intial": {}, "sample": [0.0, 1.0]}, "takes no 'intial'; did you mean 'initial'"),
-        ("simulate_batch", {"xyz": 1}, "takes no 'xyz'; it takes t_end, t0, step, method, "),
+        ("simulate_batch", {"xyz": 1}, "takes no 'xyz'; there are t_end, t0, step, method, "),
         ("simulate_batch", {"metric": {}}, "takes no 'metric'; did you mean 'metrics'"),
     ],
 )

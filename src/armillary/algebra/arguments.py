@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -124,8 +125,15 @@ def checked_names(
     for name in found:
         if name not in known:
             all_of_them = f"; {there_are(known)}" if listed else ""
-            raise error(f"{missing} '{name}'{after}{nearest(name, known)}{all_of_them}")
+            raise error(f"{missing} '{name}'{after}{nearest(name, known)}{all_of_them}") from None
     return found
+
+
+def check_keywords(verb: AnyFunction, given: Iterable[str], error: Error = ArmillaryError) -> None:
+    """An error for a keyword that a verb, whose first argument is its owner, does not take."""
+    checked_names(
+        given, [*inspect.signature(verb).parameters][1:], f"{verb.__name__}() takes no", error, listed=True
+    )
 
 
 class NamedTable(dict[str, Item]):

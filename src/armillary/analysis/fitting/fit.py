@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import one_of
+from armillary.algebra.arguments import check_keywords, one_of
 from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.analysis.fitting.experiments import Measured, measured
 from armillary.analysis.fitting.outcome import Fit, Solution, outcome
@@ -27,7 +27,7 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.progress import report_line
-from armillary.settings import StepOptions, check_options, expanded_signature
+from armillary.settings import StepOptions, expanded_signature
 from armillary.untyped import LibraryObject
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def fit(
     most = positive_whole(max_evaluations)
     if most is None:
         raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
-    check_options(fit, how)
+    check_keywords(fit, how)
     began = time.perf_counter()
     base = model.base
     experiments = measured(base, data, outputs, sigma)

@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial, wraps
 from typing import TypeVar
 
+from armillary.algebra.arguments import check_keywords
 from armillary.algebra.call_record import bound_arguments, independent_copy
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf, argument_kinds
 from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error
-from armillary.untyped import AnyFunction, DataTable, Given
+from armillary.untyped import AnyFunction, Given
 
 Function = TypeVar("Function", bound=AnyFunction)
 
@@ -170,7 +171,8 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
                     signature, (owner, *independent_copy(args)), independent_copy(options)
                 )
             except TypeError as error:
-                raise ModelError(f"{function.__name__}: {_complaint(error, signature, options)}") from None
+                check_keywords(function, options, ModelError)
+                raise ModelError(f"{function.__name__}: {error}; it takes {_needed(signature)}") from None
             recorder.busy = True
             try:
                 with undo_on_error(system, owner):
@@ -196,16 +198,11 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _complaint(error: TypeError, signature: inspect.Signature, options: DataTable) -> str:
-    """The error of arguments: an unknown name with the one that was meant, else those that are needed."""
+def _needed(signature: inspect.Signature) -> str:
+    """The arguments that a verb needs, and whether it takes more."""
     found = list(signature.parameters.values())[1:]
-    names = [p.name for p in found]
-    for name in options:
-        if name not in names:
-            advice = nearest(name, names) or f"; it takes {', '.join(names)}"
-            return f"got an unexpected keyword argument '{name}'{advice}"
     required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    return f"{error}; it takes {', '.join([*required, *(['…'] if len(required) < len(found) else [])])}"
+    return ", ".join([*required, *(["…"] if len(required) < len(found) else [])])
 
 
 # ---------------------------------------------------------------- quantities
