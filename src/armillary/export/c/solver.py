@@ -14,7 +14,7 @@ from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.printing.solver_printer import SolverPrinter
-from armillary.export.text.run_rules import STATUSES, status_words
+from armillary.export.text.run_rules import SOLVER_STATUSES, STATUSES, status_words
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
@@ -164,17 +164,7 @@ class CSolverPrinter(SolverPrinter):
             "INFINITY": "(double)INFINITY", "NAN": "(double)NAN",
             "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
-        for status in (
-            "RUNNING",
-            "FINISHED",
-            "EVENT",
-            "DIVERGED",
-            "TOO_SMALL",
-            "ACCUMULATES",
-            "TOO_MANY",
-            "SINGULAR",
-        ):
-            names[status] = f"{upper}_{status}"
+        names |= {status: f"{upper}_{status}" for status in SOLVER_STATUSES}
         for method in exported_methods(adaptive=True):
             names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"
         names |= {name: name.lower() for name in solver.constants}

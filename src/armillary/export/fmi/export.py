@@ -26,6 +26,7 @@ from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.text.source import source
 from armillary.model.units.values import in_seconds
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import Initial, RunSettings
@@ -42,7 +43,7 @@ def export(
     *,
     version: str = "2.0",
     kind: str = "both",
-    method: str = "rk4",
+    method: str = usual_method(True),
     step: float | str = 1e-3,
     rtol: float = RunSettings.rtol,
     atol: float = cast("float", RunSettings.atol),

@@ -10,7 +10,7 @@ from armillary.export.fortran.configurations import fortran_name
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.files.settings import run_keys
 from armillary.export.text.printing.solver_printer import SolverPrinter
-from armillary.export.text.run_rules import NO_SOLVER, setting_checks
+from armillary.export.text.run_rules import NO_SOLVER, SOLVER_STATUSES, setting_checks
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
@@ -94,11 +94,8 @@ class FortranSolverPrinter(SolverPrinter):
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip
         sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")
-        words = ["RUNNING", "FINISHED", "DIVERGED", "TOO_SMALL", "ACCUMULATES", "TOO_MANY", "SINGULAR"]
-        words += ["READY", "SETTLED", "ARRIVED"]
-        spelled |= {name: name.lower() for name in (*sizes, *words, *solver.constants)} | {
-            "EPSILON": "epsilon_1"
-        }
+        words = (*SOLVER_STATUSES, "READY", "SETTLED", "ARRIVED", *solver.constants)
+        spelled = {name: name.lower() for name in (*sizes, *words)} | spelled | {"EPSILON": "epsilon_1"}
         self.sizes = _SIZES
         if any(f.name == "configuration" for f in solver.fields):
             spelled |= {name: fortran_name(name) for name in (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")}

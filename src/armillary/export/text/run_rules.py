@@ -46,7 +46,8 @@ STATUSES = (
     RunStatus("too_many", "too many steps", "more steps than max_steps"),
     RunStatus("singular", "the mass matrix becomes singular", "some motion moves no mass there"),
 )
-
+# Names of those that the solver sets: the loops are closed before and between its steps.
+SOLVER_STATUSES = tuple(status.name.upper() for status in STATUSES if status.name != "open")
 
 NO_SOLVER = Solver((), {}, {}, {})  # for a printer of settings alone
 

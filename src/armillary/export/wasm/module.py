@@ -40,14 +40,14 @@ from armillary.llvm.web_assembly import Linked, web_assembly
 from armillary.program.form.program import Program
 from armillary.program.functions import with_functions
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
-from armillary.runtime.integrators import METHODS, Functions
+from armillary.runtime.integrators import METHODS, Functions, usual_method
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
 from armillary.runtime.models.compilation import compile_equations
 from armillary.untyped import DataTable
 
 ROWS = 256  # rows that a call of a loop can fill
-METHODS_OF_MODULES = ("rk4", "dopri5")  # the usual ones: with a step, and without
+METHODS_OF_MODULES = (usual_method(True), "dopri5")  # with a step, and without: for tolerances of pictures
 _REAL = 8
 
 
