@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError, nearest_file
 
 
 class UnreadableFileError(ArmillaryError):
@@ -15,12 +17,19 @@ class UnreadableFileError(ArmillaryError):
 
 def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
     """The bytes of a file, at most so many; ``remedy``: what to do about a larger one."""
+    with opened(path) as file:
+        return limited(file, most, remedy)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file that can be read; the error where there is none states why."""
     try:
         if path.exists() and not path.is_file():  # a pipe or device may have no end
             kind = "a folder" if path.is_dir() else "no ordinary file"
             raise UnreadableFileError(f"this is {kind}; give a file")
         with path.open("rb") as file:
-            return limited(file, most, remedy)
+            yield file
     except FileNotFoundError:
         raise UnreadableFileError(f"there is no such file{_similar(path)}") from None
     except OSError as error:
@@ -40,4 +49,5 @@ def _similar(path: Path) -> str:
         names = os.listdir(path.parent)
     except OSError:
         names = []
-    return nearest(path.name, names) or "; check its name and folder"
+    alike = [name for name in names if name.endswith(path.suffix)]
+    return nearest_file(path.name, alike) or nearest_file(path.name, names) or "; check its name and folder"

@@ -256,19 +256,19 @@ def test_a_missing_folder_is_named(tmp_path):
 
 @every_format
 def test_a_missing_file_is_named_with_the_nearest(tmp_path, suffix):
-    with pytest.raises(ArmillaryError, match=rf"load '.*run{suffix}': there is no such file in '.*': give"):
+    with pytest.raises(ArmillaryError, match=rf"load '.*run{suffix}': there is no such file; check its name"):
         load_run(tmp_path / f"run{suffix}")
     (tmp_path / f"run1{suffix}").touch()
     (tmp_path / "run.txt").touch()
     with pytest.raises(ArmillaryError, match=rf"there is no such file; did you mean 'run1{suffix}'\?$"):
         load_run(tmp_path / f"run{suffix}")
-    with pytest.raises(ArmillaryError, match=r"no such file, nor a folder '.*nowhere': give the path"):
+    with pytest.raises(ArmillaryError, match=r"nowhere.*there is no such file; check its name and folder$"):
         load_run(tmp_path / "nowhere" / f"run{suffix}")
 
 
 def test_a_folder_is_not_a_run(tmp_path):
     (tmp_path / "run.csv").mkdir()
-    with pytest.raises(ArmillaryError, match=r"cannot load '.*run\.csv': Is a directory; give a file"):
+    with pytest.raises(ArmillaryError, match=r"cannot load '.*run\.csv': this is a folder; give a file"):
         load_run(tmp_path / "run.csv")
 
 

@@ -7,9 +7,12 @@ import os
 from collections.abc import Callable, Mapping
 
 from armillary.algebra.arguments import file_path
-from armillary.atomic import reason, replacing
+from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, alternatives
+from armillary.limited_files import UnreadableFileError, read_limited
 from armillary.untyped import DataTable
+
+_LARGEST = 2**30  # bytes
 
 
 def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Callable[[], str]]) -> None:
@@ -32,11 +35,9 @@ def read_result(path: str | os.PathLike[str], what: str, key: str) -> DataTable:
     """The content of a JSON file of this kind, which has this key."""
     target = file_path(path, "path")
     try:
-        content = json.loads(target.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ArmillaryError(f"there is no file '{path}'") from None
-    except OSError as error:
-        raise ArmillaryError(f"cannot read '{path}': {reason(error)}") from error
+        content = json.loads(read_limited(target, _LARGEST))
+    except UnreadableFileError as error:
+        raise ArmillaryError(f"cannot load '{path}': {error}") from None
     except ValueError as error:
         raise ArmillaryError(
             f"'{path}' is not {what}, nor any other JSON file ({error}); only what was saved as .json is read"

@@ -25,7 +25,8 @@ from armillary.algebra.units.csv_columns import read_columns
 from armillary.algebra.units.dimension import TIME as TIMES
 from armillary.algebra.units.units import parse_unit
 from armillary.atomic import replacing
-from armillary.errors import ArmillaryError, MissingExtraError, alternatives, nearest_file, require
+from armillary.errors import ArmillaryError, MissingExtraError, alternatives, require
+from armillary.limited_files import UnreadableFileError, opened
 from armillary.results.erd import read_erd, write_erd
 from armillary.results.record import (
     TIME,
@@ -74,21 +75,10 @@ def read_record(path: str | os.PathLike[str]) -> FileContent:
 def require_readable(path: str | os.PathLike[str]) -> None:
     """An error where there is no file, or none that may be read."""
     try:
-        with open(path, "rb"):
+        with opened(Path(path)):
             pass  # what is missing or forbidden gets the same error in every format
-    except FileNotFoundError as error:
-        raise ArmillaryError(f"cannot load '{path}': there is no such file{_similar(Path(path))}") from error
-    except OSError as error:
-        raise ArmillaryError(f"cannot load '{path}': {error.strerror}; give a file you can read") from error
-
-
-def _similar(path: Path) -> str:
-    """Suggestions for a path at which there is no file."""
-    if not path.parent.is_dir():
-        return f", nor a folder '{path.parent}': give the path at which the run was saved"
-    saved = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in FORMATS)
-    where = f"in '{path.parent.resolve()}': give the path at which the run was saved"
-    return nearest_file(path.name, saved) or f" {where}"
+    except UnreadableFileError as error:
+        raise ArmillaryError(f"cannot load '{path}': {error}") from None
 
 
 def to_xarray(record: FileContent) -> xarray.Dataset:
