@@ -1,4 +1,4 @@
-"""Rows of texts as tables that people read, in lines of text or as HTML; and counts."""
+"""Rows of texts as tables that people read, in lines of text or as HTML; counts and lists."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def aligned(
 def counted(number: int, noun: str) -> str:
     """A number with its noun: 1 event, 2 events."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str], few: int = 6) -> str:
+    """Names in a sentence, the first few of many."""
+    first = ", ".join(names[:few])
+    return f"{first} and {len(names) - few} more" if len(names) > few else first or "none"
 
 
 class Html(str):

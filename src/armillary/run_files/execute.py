@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError, ParameterError, alternatives
-from armillary.model.reading.kinds import shown
+from armillary.errors import ArmillaryError, ParameterError, alternatives, shown
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.run_files.echo import echo_text, write_echo

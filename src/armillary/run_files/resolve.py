@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from armillary.algebra.expression import Expr
-from armillary.errors import ArmillaryError, nearest, suggestion
+from armillary.errors import ArmillaryError, nearest, shown, suggestion
 from armillary.model.quantities.parameter_descriptions import parameter_descriptions
-from armillary.model.reading.kinds import shown
 from armillary.model.recording.records import Memory
 from armillary.model.units.deduced_units import parameter_units
 from armillary.model.units.unit_system import state_factor

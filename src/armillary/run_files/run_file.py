@@ -40,9 +40,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from armillary.errors import ArmillaryError, shortened, suggestion
+from armillary.errors import ArmillaryError, shortened, shown, suggestion
 from armillary.files.model.documents import Document, read_document
-from armillary.model.reading.kinds import shown
 from armillary.settings import RUN_TABLE
 from armillary.untyped import DataTable, Given
 

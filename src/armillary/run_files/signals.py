@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from armillary.algebra.units.csv_columns import read_columns
-from armillary.errors import ArmillaryError, suggestion
-from armillary.model.reading.kinds import shown
+from armillary.errors import ArmillaryError, shown, suggestion
 from armillary.run_files.run_file import COMMAND_LINE, SourcedValue
 from armillary.runtime.inputs.signal import Signal
 from armillary.untyped import DataTable

@@ -25,8 +25,8 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.walk import held_places, symbols, transform
 from armillary.analysis.operating.condition_values import SLOPES, VALUES, ConditionCode, ConditionValues
+from armillary.analysis.operating.rate_units import rate_units
 from armillary.analysis.operating.search.cyclic import cyclic
-from armillary.analysis.operating.wording import rate_units
 from armillary.kept_results import kept_per_object
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 from armillary.model.units.unit_system import state_factor

@@ -11,7 +11,7 @@ from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.search.newton import Root, outlook
 from armillary.analysis.operating.stability import stability_of
-from armillary.analysis.operating.wording import listed
+from armillary.columns import listed
 from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import DataTable
 

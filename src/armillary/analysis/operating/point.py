@@ -12,8 +12,7 @@ import numpy as np
 from armillary.algebra.arguments import place
 from armillary.analysis.operating.json_files import point_content, read_point, write_json
 from armillary.analysis.operating.stability import Stability
-from armillary.analysis.operating.wording import listed
-from armillary.columns import aligned, html_table, html_text
+from armillary.columns import aligned, html_table, html_text, listed
 from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
 from armillary.untyped import DataMapping

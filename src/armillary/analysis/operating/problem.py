@@ -16,8 +16,7 @@ from armillary.analysis.operating.condition_values import ConditionValues, scatt
 from armillary.analysis.operating.conditions import Conditions, conditions
 from armillary.analysis.operating.request import Request
 from armillary.analysis.operating.search.newton import RootProblem
-from armillary.analysis.operating.wording import listed
-from armillary.columns import counted
+from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError
 
 _NO_CHANGE = 1e-9  # of what an input changes a condition by: what is below is rounding

@@ -15,8 +15,7 @@ from armillary.analysis.operating.request import Request, read_request
 from armillary.analysis.operating.search.newton import Root, newton
 from armillary.analysis.operating.search.start_vector import start_vector
 from armillary.analysis.operating.search.starts import damped_rest, rough_starts, scattered
-from armillary.analysis.operating.wording import listed
-from armillary.columns import counted
+from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import Given

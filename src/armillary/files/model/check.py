@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from armillary.errors import ModelError, nearest, suggestion
+from armillary.errors import ModelError, nearest, shown, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
-from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf, shown
+from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf
 from armillary.model.units.unit_system import unit_system
 from armillary.untyped import DataTable
 

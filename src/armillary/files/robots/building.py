@@ -213,11 +213,6 @@ def impossible(inertia: np.ndarray) -> str:
     return ""
 
 
-def listed(names: list[str]) -> str:
-    """Names in a row, the first ten of many."""
-    return ", ".join(names) if len(names) <= 10 else f"{', '.join(names[:10])} and {len(names) - 10} more"
-
-
 def triple(values: Given) -> tuple[float, float, float]:
     x, y, z = (float(v) + 0.0 for v in values)
     return x, y, z

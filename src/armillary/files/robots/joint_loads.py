@@ -10,8 +10,9 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import SPEED
+from armillary.columns import listed
 from armillary.errors import ModelError
-from armillary.files.robots.building import SINGLE, Builder, listed, triple
+from armillary.files.robots.building import SINGLE, Builder, triple
 from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, RobotFreedom
 from armillary.model.loads.armature import armature
 from armillary.model.loads.contact import stop
@@ -43,7 +44,7 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
                 _stop(builder, name, low, high, stops)
     if limited:
         hint = " (stops= makes them)" if stops is None else ""
-        builder.record.note(f"limits of joints are left out{hint}: {listed(limited)}")
+        builder.record.note(f"limits of joints are left out{hint}: {listed(limited, 10)}")
 
 
 def units_of(joint: RobotFreedom) -> tuple[str, str]:

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from armillary.algebra.arguments import file_path, flag
+from armillary.columns import listed
 from armillary.errors import ModelError
 from armillary.files.robots.angles import read_angles, snapped_angles
-from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
+from armillary.files.robots.building import SINGLE, Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints, load_joint, units_of
 from armillary.files.robots.omissions import note_left_out
@@ -148,7 +149,7 @@ def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list
         below[parent].append(joint)
     roots = [name for name in elements if name not in above]
     if len(roots) != 1:
-        what = f"several roots ({listed(roots)})" if roots else "no root: its joints go in a circle"
+        what = f"several roots ({listed(roots, 10)})" if roots else "no root: its joints go in a circle"
         root.fail(f"the links have {what}; a robot is one tree")
     made = [_link(roots[0], None, elements[roots[0]], None)]
     if floating:
@@ -293,6 +294,6 @@ def _notes(builder: Builder, root: Element, joints: Mapping[str, Element]) -> No
             limit.take_whole()
     friction = [n for n, j in joints.items() for e in j.all("dynamics") if e.number("friction", 0.0)]
     if friction:
-        note(f"dry friction of joints is left out (System.brake makes it): {listed(friction)}")
+        note(f"dry friction of joints is left out (System.brake makes it): {listed(friction, 10)}")
     builder.record.remark(snapped_angles(root))
     note_left_out(builder.record, root, NO_EFFECT)

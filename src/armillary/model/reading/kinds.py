@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
 from armillary.algebra.units.dimension import Dimension
-from armillary.errors import suggestion
+from armillary.errors import shown, suggestion
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
 Schema = DataTable
@@ -396,14 +396,6 @@ class ObjectName(Plain):
 def tuples(value: object) -> Given:
     """A value with tuples for lists."""
     return tuple(tuples(item) for item in value) if isinstance(value, list) else value
-
-
-def shown(value: object, limit: int = 60) -> str:
-    """A value in an error, short."""
-    if isinstance(value, Mapping):
-        return "a table"
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 NUMBER = Plain("a number", (int, float))

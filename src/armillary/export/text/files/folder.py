@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from armillary.algebra.arguments import flag
 from armillary.atomic import reason
+from armillary.columns import listed
 from armillary.errors import ArmillaryError
 
 LIST = ".armillary.sha256"
@@ -97,9 +98,8 @@ def _refuse_others(target: Path, known: Mapping[str, str], contents: Mapping[str
         others = sorted(name for name in there if _digest(target / name) != known.get(name))
         what = "holds files that were changed since they were written"
     if others:
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
         raise ArmillaryError(
-            f"cannot write '{target}': the folder {what} ({', '.join(others[:_NAMED])}{more}); name another, "
+            f"cannot write '{target}': the folder {what} ({listed(others, _NAMED)}); name another, "
             "or replace files of the same names with force=True (--force)"
         )
 

@@ -1,16 +1,6 @@
-"""Names and units in tables and sentences."""
+"""Units of rates."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-_FEW = 6  # names that a sentence lists
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence, the first few of many."""
-    shown = ", ".join(names[:_FEW])
-    return f"{shown} and {len(names) - _FEW} more" if len(names) > _FEW else shown or "none"
 
 
 def rate_units(units: str) -> str:
