@@ -74,7 +74,7 @@ def test_exchanges_of_dependent_speeds_are_those_of_single_runs(singly: list[int
     bit, in any order of runs.
     """
     model = changing()
-    model = model._compiler(model.equations)  # no run has met anything yet
+    model = model.compiler(model.equations)  # no run has met anything yet
     given = {"initial": {"A.u1": np.linspace(5.5, 6.5, RUNS)}}
     assert worst_difference(model, 1.2, given, [0, 20, 39], sample=0.1) == 0.0
     assert len(model.configuration_models) > 2
@@ -89,7 +89,7 @@ def test_a_start_with_a_poor_choice_of_dependent_speeds_is_that_of_a_single_run(
     runs do: the error of fixed steps depends on the choice. The first run meets none of this.
     """
     model = changing()
-    model = model._compiler(model.equations)
+    model = model.compiler(model.equations)
     given = {"initial": {"A.q1": np.array([1.0, -2.5, 3.0, -3.0, 2.9, 1.5]), "B.u1": np.full(6, 3.0)}}
     for t_end, how in ((0.08, {"step": 0.02}), (0.08, {"step": 0.02}), (0.3, {"step": 0.02}), (0.3, {})):
         assert worst_difference(model, t_end, given, [*range(6)], sample=0.02, **how) < 1e-14

@@ -39,7 +39,7 @@ def thrown() -> CompiledModel:
 
 def made_anew(model: CompiledModel) -> CompiledModel:
     """The same equations, compiled again: no run has met another configuration yet."""
-    return model._compiler(model.equations)
+    return model.compiler(model.equations)
 
 
 @pytest.fixture

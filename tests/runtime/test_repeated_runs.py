@@ -244,7 +244,7 @@ def test_the_first_run_through_a_change_is_its_repetition() -> None:
     model = rod(arm.Gimbal("zxy"), "y")
     at_once = []
     for q in (0.0, 0.6, -0.8):
-        fresh = model._compiler(model.equations)
+        fresh = model.compiler(model.equations)
         start = {"B.q1": q, "B.q2": 0.3, "B.u1": -2.0, "C.u1": 0.7}
         runs = [fresh.simulate(0.2, initial=start, step=0.01) for _ in range(2)]
         at_once.append(str(runs[0].info["configurations"]).startswith("t = 0 s"))

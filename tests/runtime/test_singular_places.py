@@ -289,7 +289,7 @@ def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: 
     starts = {**started(Q0, 0.0), "A.u1": np.array(speeds)}
     singly, one = [], PythonEngine.one
     monkeypatch.setattr(PythonEngine, "one", lambda *a: (singly.append(a[2]), one(*a)))
-    fresh = model()._compiler(model().equations)  # of which one configuration is known
+    fresh = model().compiler(model().equations)  # of which one configuration is known
     batch = fresh.simulate_batch(1.0, sample=0.1, initial=starts, outputs=["A.q1", "C.u1"])
     assert list(batch.status) == ["finished"] * 3 and singly == [0]  # which shows what the others will meet
     for i, run in enumerate(runs):

@@ -44,10 +44,11 @@ INTERNAL = {
         export_remarks film hidden_states joints_move_bodies judged mass_centre_starts method_family
         motion_names options reduction refusals start_factors start_names start_places startable targets""",
     "Model": """along base change_code change_figures change_sections changes_configuration
-        changes_inside check_start choice choices cloud configuration_models constants_inside driven
-        driven_inputs ends_a_leg exchange_texts film function further_states in_configuration
-        independent_speeds inside loops masses may_change_configuration may_refuse parameters_inside picture
-        place_at_start plain plain_state rated_choices refused row_energy run_functions run_with second_half
+        changes_inside check_start choice choices cloud compiler configuration_models constants_inside
+        driven driven_inputs ends_a_leg exchange_texts film function further_states in_configuration
+        independent_speeds inside loops masses may_change_configuration may_refuse parameter_table
+        parameters_inside picture place_at_start plain plain_state rated_choices refused row_energy
+        run_functions run_with second_half
         start_tail starts_plainly three_angles tolerances watched_index weakening""",
 }
 _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "body"}

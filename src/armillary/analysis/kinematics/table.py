@@ -110,7 +110,7 @@ class SweepColumns:
         held = {d.name: float(self.targets[0, i]) for i, d in enumerate(still, self.count)}
         last = [n for n in coordinates if n not in drive.axes]
         names = [n for n in self.columns if n not in last] + last
-        values = model._table.values(parameters)
+        values = model.parameter_table.values(parameters)
         return kind(
             k.system.name,
             drive.axes,
@@ -125,7 +125,7 @@ class SweepColumns:
             coordinates=coordinates,
             shape=drive.shape,
             parameters=values,
-            parameter_units=dict(zip(model._table.names, model._table.units, strict=True)),
+            parameter_units=dict(zip(model.parameter_table.names, model.parameter_table.units, strict=True)),
         )
 
 

@@ -152,7 +152,7 @@ def _named(
     t = seconds(values.get("t", 0.0), "the time t of an operating point")
     parameters = {**chosen, **given}
     instance = Instance(model, parameters)
-    check_physical(system, model._table, model._table.values(parameters))
+    check_physical(system, model.parameter_table, model.parameter_table.values(parameters))
     place = model.place_at_start(instance, moving, t, initial_memory(model.equations, stored, t))
     if place.note and not rough and moving.keys() >= set(model.equations.coordinates):
         q, _, _ = initial_values(model.equations, moving)
@@ -226,7 +226,7 @@ def _checked(
 ) -> OperatingPoints:
     """One whole state, which must satisfy the constraints."""
     instance = Instance(model, given)
-    check_physical(model.equations.system, model._table, model._table.values(given))
+    check_physical(model.equations.system, model.parameter_table, model.parameter_table.values(given))
     _check_closed(instance, t, state, memory)
     return OperatingPoints(np.array([t]), state[None, :], memory[None, :], dict(given), True)
 

@@ -23,4 +23,4 @@ def with_named_speeds(model: CompiledModel) -> CompiledModel:
 def _named(model: CompiledModel) -> CompiledModel:
     equations = model.equations
     found = derive(equations.system, "auto", named=True, configuration=equations.configuration)
-    return model._compiler(found)
+    return model.compiler(found)

@@ -55,7 +55,7 @@ class Compiler(Protocol):
 class CompiledModel(ConfiguredProgram):
     """One system's equations as machine code, freed with this object."""
 
-    _compiler: Compiler
+    compiler: Compiler
 
     def __init__(
         self, equations: DerivedEquations, code: Compiled, seconds: float, compiler: Compiler
@@ -131,7 +131,7 @@ class CompiledModel(ConfiguredProgram):
         """A state from values by name (the rest as described), or from all values in order. Euler parameters
         are made unit, loops are closed, and speeds made to agree with the constraints.
         """
-        instance = Instance(self, self._table.given(parameters))
+        instance = Instance(self, self.parameter_table.given(parameters))
         return instance.packed(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
     @property
@@ -152,7 +152,7 @@ class CompiledModel(ConfiguredProgram):
         key = (names, outputs, ignore_jumps)
         if key not in self._sensitive:
             found = sensitive_equations(self.equations, names, outputs, ignore_jumps=ignore_jumps)
-            self._sensitive[key] = cast("CompiledSensitiveModel", self._compiler(found, base=self))
+            self._sensitive[key] = cast("CompiledSensitiveModel", self.compiler(found, base=self))
         return self._sensitive[key]
 
     # ------------------------------------------------------------ runs
@@ -249,13 +249,13 @@ class CompiledModel(ConfiguredProgram):
         known = self._kept  # which other threads may replace
         if known is not None and known.same(parameters):
             return known
-        values = self._table.values(parameters)
+        values = self.parameter_table.values(parameters)
         key = key_of(values)
         if known is None or known.key != key:
-            check_physical(self.equations.system, self._table, values)
+            check_physical(self.equations.system, self.parameter_table, values)
             if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
                 raise ParameterError(with_these(why))
-            instance = Instance(self, values, inside=self._table.inside(values))
+            instance = Instance(self, values, inside=self.parameter_table.inside(values))
             known = KnownParameters(
                 plain_key(parameters), key, values, instance, self._configurations(self, instance)
             )
@@ -286,4 +286,4 @@ class CompiledModel(ConfiguredProgram):
     @cached_property
     def driven(self) -> CompiledModel:
         """The same model with code that reads its inputs from data over time, compiled at its first use."""
-        return self._compiler(driven_equations(self.equations))
+        return self.compiler(driven_equations(self.equations))

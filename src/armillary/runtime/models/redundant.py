@@ -127,7 +127,7 @@ class CompiledRedundantModel(CompiledModel):
     @cached_property
     def minimal(self) -> CompiledModel:
         """The same system in minimal coordinates."""
-        return self._compiler(derive(self.equations.system))
+        return self.compiler(derive(self.equations.system))
 
     def total_mass(self, parameters: DataMapping | None) -> float:
         """Mass of all moving bodies; 1 where they have none."""
@@ -217,8 +217,8 @@ class CompiledRedundantModel(CompiledModel):
             raise ArmillaryError(f"translation='{translation}' is neither 'explicit' nor 'implicit'")
         if not isinstance(passes, int) or passes < 0:
             raise ArmillaryError(f"passes={passes!r} is not a number of corrector passes: 0, 1, 2 …")
-        values = self._table.values(parameters)
-        check_physical(self.equations.system, self._table, values)
+        values = self.parameter_table.values(parameters)
+        check_physical(self.equations.system, self.parameter_table, values)
         mass = self.total_mass(parameters)
         slip = EPSILON / mass if epsilon is None else float(epsilon)
         if not 0.0 < slip < np.inf:

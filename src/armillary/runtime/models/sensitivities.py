@@ -76,7 +76,7 @@ class CompiledSensitiveModel(CompiledModel):
     @cached_property
     def driven(self) -> CompiledModel:
         """The same model, whose inputs are read from data over time."""
-        return self._compiler(driven_equations(self.equations), base=self.base.driven)
+        return self.compiler(driven_equations(self.equations), base=self.base.driven)
 
     def with_sensitivities(
         self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
@@ -200,7 +200,7 @@ class CompiledSensitiveModel(CompiledModel):
         """The same system's model in another configuration, with the same derivatives."""
         base = cast("CompiledModel", self.base.in_configuration(configuration))
         found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
-        return self._compiler(found, base=base)
+        return self.compiler(found, base=base)
 
     def __repr__(self) -> str:
         return f"SensitiveModel({self.equations.system.name!r}, to {', '.join(self.directions)})"

@@ -17,7 +17,7 @@ def joint_model(model: CompiledModel) -> CompiledModel:
     base = model.base
     if base.equations.joints_move_bodies:
         return base
-    return base._compiler(derive(base.equations.system, "kane"))
+    return base.compiler(derive(base.equations.system, "kane"))
 
 
 @kept_per_object

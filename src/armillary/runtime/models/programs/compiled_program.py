@@ -31,7 +31,7 @@ class CompiledProgram:
         self.equations = equations
         self.compile_seconds = seconds
         self._code = code
-        self._table = parameter_table(equations)
+        self.parameter_table = parameter_table(equations)
         self.coordinate_names = equations.coordinates
         self.speed_names = equations.speeds
         self.state_names = equations.states
@@ -89,7 +89,7 @@ class CompiledProgram:
 
     def parameters_inside(self, parameters: DataMapping | None) -> np.ndarray:
         """Values of all parameters in the model's own units, in their order."""
-        return self._table.inside(self._table.values(parameters))
+        return self.parameter_table.inside(self.parameter_table.values(parameters))
 
     def constants_inside(self, inside: np.ndarray) -> np.ndarray:
         """Precomputed constants for values of all parameters in the model's own units, in their order."""
@@ -101,7 +101,7 @@ class CompiledProgram:
 
     def inside(self, parameters: DataMapping | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""
-        return dict(zip(self._table.names, self.parameters_inside(parameters).tolist(), strict=True))
+        return dict(zip(self.parameter_table.names, self.parameters_inside(parameters).tolist(), strict=True))
 
     # ------------------------------------------------------------ for runs
 

@@ -53,7 +53,7 @@ class ConfiguredProgram(CompiledProgram):
         compiler: Callable[..., ConfiguredProgram],
     ) -> None:
         super().__init__(equations, code, seconds)
-        self._compiler = compiler
+        self.compiler = compiler
         self.configuration_models: dict[Configuration, ConfiguredProgram] = {equations.configuration: self}
         self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
         self.change_figures: dict[object, ChangeFigures | None] = {}  # by what is known of configurations
@@ -125,7 +125,7 @@ class ConfiguredProgram(CompiledProgram):
         found = derive(
             equations.system, equations.formalism, configuration=configuration, **equations.options
         )
-        return self._compiler(driven_equations(found) if equations.program.driven else found)
+        return self.compiler(driven_equations(found) if equations.program.driven else found)
 
     def compile_configurations(self) -> int:
         """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
