@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from armillary.ensembles.metrics import read_metric
-from armillary.errors import ArmillaryError, suggestion
+from armillary.errors import ArmillaryError, shown, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.model.reading.kinds import (
     FLAG,
@@ -45,7 +45,6 @@ from armillary.model.reading.kinds import (
     TableKind,
     WholeNumber,
     choice,
-    shown,
 )
 from armillary.run_files.run_file import TABLES as RUN_TABLES
 from armillary.run_files.run_file import (
