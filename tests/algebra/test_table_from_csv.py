@@ -37,6 +37,7 @@ def test_columns_by_heading_and_by_number_with_units_of_the_headings(file: Path)
         "\ufeffa\tb\n0\t1.5\n2\t-0.325\n",
         "0,1.5\n2,-0.325\n",
         '"a","b"\r\n0,1.5\r\n2,-.325',
+        'a,b\n"0","1.5"\n2,-0.325\n',
     ],
 )
 def test_separators_decimal_commas_and_files_without_headings(text: str, tmp_path: Path) -> None:
