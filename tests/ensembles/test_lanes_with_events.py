@@ -12,7 +12,7 @@ import armillary as arm
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.engines.lanes import with_events as lanes_with_events
 from armillary.ensembles.engines.lanes.with_events import LanesWithEvents
-from armillary.ensembles.engines.scalar.engine import Scalar, ScalarVisits
+from armillary.ensembles.engines.scalar.engine import Scalar
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan
 from armillary.ensembles.request import plan
 from armillary.runtime.models.compiled import CompiledModel
@@ -64,31 +64,16 @@ def planned(t_end: float = 6.0, **how: Any) -> Plan:
     )  # fmt: skip
 
 
-@pytest.fixture
-def on_lanes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many steps lanes have taken in each call of theirs."""
-    taken: list[int] = []
-    advance = LanesWithEvents._advance
-
-    def counted(engine: LanesWithEvents, visits: ScalarVisits, ready: np.ndarray) -> None:
-        before = lanes_with_events._tried(visits, ready).sum()
-        advance(engine, visits, ready)
-        taken.append(int(lanes_with_events._tried(visits, ready).sum() - before))
-
-    monkeypatch.setattr(LanesWithEvents, "_advance", counted)
-    return taken
-
-
 def _made(kind: type[Scalar], made: Plan) -> Outcome:
     latched().simulate(made.settings.t_end)  # meets the configurations
     engine = kind(made)
     return engine(made.starts, 0, RUNS)
 
 
-@pytest.mark.parametrize("method", ["dop853", "dopri5"])
+@pytest.mark.parametrize("method", ["dop853", "dopri5", "rk4"])
 def test_runs_that_lock_and_unlock_are_those_of_the_scalar_loop(method: str, on_lanes: list[int]) -> None:
     """Rows, metrics, ends and the events that end runs, to rounding; lanes take most of the steps."""
-    made = planned(method=method)
+    made = planned(method=method, step=0.01 if method == "rk4" else None)
     scalar, lanes = (_made(kind, made) for kind in (Scalar, LanesWithEvents))
     np.testing.assert_array_equal(lanes.status, scalar.status)
     assert {FINISHED, EVENT} == set(lanes.status)

@@ -19,7 +19,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.nodes.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
-from armillary.llvm.instructions import Places, constant_array, real
+from armillary.llvm.instructions import Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
@@ -81,7 +81,7 @@ def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, 
     for section in program.stepping:
         _ordinary(module, section.name, packed(section, program.alike, stepping), stepping)
     if program.quaternions or program.corrected:
-        _normalise(module, program, inputs, places)
+        _normalise(module, program, places)
     _changes(module, program)
     return module.text()
 
@@ -141,8 +141,8 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     for section in (program.outputs, program.events, program.update):
         if section.results:
             _ordinary(module, section.name, section, places)
-    if program.quaternions:
-        _unit_length(module, program, "normalise", places)
+    if program.quaternions or program.corrected:
+        _normalise(module, program, places)
     return module
 
 
@@ -208,13 +208,6 @@ def _ordinary(module: Module, name: str, section: ProgramSection, places: Places
     _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
 
 
-def _unit_length(module: Module, program: Program, name: str, places: Places) -> None:
-    """Euler parameters in the state made unit."""
-    outs = [("state", q + i) for q in program.quaternions for i in range(4)]
-    arguments = _inputs(module).replace(" readonly %state", " %state")
-    _function(module, name, program.normalise, arguments, places, outs)
-
-
 def _fire(module: Module, program: Program, inputs: str, places: Places) -> None:
     """One function per event, and the one that chooses among them."""
     n_memory = len(program.memory)
@@ -235,61 +228,90 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
 
 
-def _normalise(module: Module, program: Program, inputs: str, places: Places) -> None:
-    """Corrections of the coordinates, by Newton's method until they are small; then unit Euler parameters."""
-    arguments = inputs.replace(" readonly %state", " %state")
-    given = "double %t, ptr %state, ptr %constants, ptr %memory"
-    units = ""
-    if program.quaternions:
-        _unit_length(module, program, "unit_length", places)
-        units = f"  call void @unit_length({given})"
+def _normalise(module: Module, program: Program, places: Places) -> None:
+    """Corrections of the coordinates, by Newton's method until they are small, each followed by unit Euler
+    parameters. Of several runs at once each is corrected until its own are small, whatever its neighbours
+    need.
+    """
+    units = [q + i for q in program.quaternions for i in range(4)]
+    arguments = _inputs(module).replace(" readonly %state", " %state")
     if not program.corrected:
-        module.functions.append(f"define void @normalise({arguments}) nounwind {{\n{units}\n  ret void\n}}")
+        _function(module, "normalise", program.normalise, arguments, places, [("state", i) for i in units])
         return
-    count = len(program.corrected)
-    outs = [("out", i) for i in range(count)]
-    _function(module, "correct", program.correct, f"{inputs}, ptr {_ATTRIBUTES} %out", places, outs)
+    types = ValueTypes(module.lanes, module.lanes == 1)
+    v, mask, suffix = types.real, types.of("i1"), types.suffix
+    sections = {"correct": (program.correct, program.corrected), "unit_length": (program.normalise, units)}
+    given = f"{v} %t, ptr %state, ptr %constants, ptr %memory"
+    everywhere = "true" if types.single else "splat (i1 true)"
     lines = [
-        "entry:", f"  %work = alloca [{count} x double], align 64", "  br label %again", "again:",
-        "  %try = phi i64 [ 0, %entry ], [ %next, %store ]",
-        f"  call void @correct({given}, ptr %work)",
+        "entry:", f"  %work = alloca [{max(len(program.corrected), len(units))} x {v}], align 64",
+        "  br label %again", "again:", "  %try = phi i64 [ 0, %entry ], [ %next, %store ]",
+        f"  %active = phi {mask} [ {everywhere}, %entry ], [ %more, %store ]",
     ]  # fmt: skip
-    worst = real(0.0)
-    for i, place in enumerate(program.corrected):
-        lines += [
-            f"  %w{i} = getelementptr inbounds double, ptr %work, i64 {i}",
-            f"  %n{i} = load double, ptr %w{i}",
-            f"  %s{i} = getelementptr inbounds double, ptr %state, i64 {place}",
-            f"  %o{i} = load double, ptr %s{i}",
-            f"  %d{i} = fsub double %n{i}, %o{i}",
-            *_in_sizes(program, i),
-            f"  %a{i} = call double @llvm.fabs.f64(double %r{i})",
-            f"  %m{i} = call double @llvm.maximum.f64(double {worst}, double %a{i})",
-        ]
-        worst = f"%m{i}"
-    # Joints follow absolute coordinates over a whole step, however far that is.
-    farthest = sys.float_info.max if program.stepping else LARGE_CORRECTION
-    near = f"  %near = fcmp ole double {worst}, {real(farthest)}"
-    lines += [near, "  br i1 %near, label %store, label %done", "store:"]
-    lines += [f"  store double %n{i}, ptr %s{i}" for i in range(count)]
+    worst = types.number(0.0)
+    for name, (section, corrected) in sections.items():
+        if not corrected:
+            continue
+        outs: list[Place] = [("out", i) for i in range(len(corrected))]
+        _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
+        lines.append(f"  call void @{name}({given}, ptr %work)")
+        for i, place in enumerate(corrected):
+            n = f"{name[0]}{i}"
+            lines += [
+                f"  %w{n} = getelementptr inbounds {v}, ptr %work, i64 {i}",
+                f"  %n{n} = load {v}, ptr %w{n}, align 8",
+                f"  %s{n} = getelementptr inbounds {v}, ptr %state, i64 {place}",
+                f"  %o{n} = load {v}, ptr %s{n}, align 8",
+            ]
+        if name == "correct":
+            for i in range(len(corrected)):
+                lines += [
+                    f"  %dc{i} = fsub {v} %nc{i}, %oc{i}",
+                    *_in_sizes(program, i, types),
+                    f"  %ac{i} = call {v} @llvm.fabs.{suffix}({v} %rc{i})",
+                    f"  %mc{i} = call {v} @llvm.maximum.{suffix}({v} {worst}, {v} %ac{i})",
+                ]
+                worst = f"%mc{i}"
+            # Joints follow absolute coordinates over a whole step, however far that is.
+            farthest = types.number(sys.float_info.max if program.stepping else LARGE_CORRECTION)
+            lines += [f"  %near = fcmp ole {v} {worst}, {farthest}", f"  %moves = and {mask} %near, %active"]
+            # One run is not blended with itself: what follows would wait for the comparison.
+            lines += [
+                f"  br {'i1 %near, label %store, label %done' if types.single else 'label %store'}",
+                "store:",
+            ]
+        for i in range(len(corrected)):
+            n = f"{name[0]}{i}"
+            if not types.single:
+                lines.append(f"  %t{n} = select {mask} %moves, {v} %n{n}, {v} %o{n}")
+            lines.append(f"  store {v} %{'n' if types.single else 't'}{n}, ptr %s{n}, align 8")
     lines += [
-        units, "  %next = add i64 %try, 1", f"  %far = fcmp ogt double {worst}, {real(SMALL_CORRECTION)}",
-        f"  %left = icmp slt i64 %next, {CORRECTIONS}", "  %more = and i1 %far, %left",
-        "  br i1 %more, label %again, label %done", "done:", "  ret void",
+        "  %next = add i64 %try, 1", f"  %far = fcmp ogt {v} {worst}, {types.number(SMALL_CORRECTION)}",
+        f"  %more = and {mask} %moves, %far", *_some(module, "%some", "%more"),
+        f"  %left = icmp slt i64 %next, {CORRECTIONS}", "  %goes_on = and i1 %some, %left",
+        "  br i1 %goes_on, label %again, label %done", "done:",
     ]  # fmt: skip
-    text = "\n".join(line for line in lines if line)
-    module.functions.append(f"define void @normalise({arguments}) nounwind {{\n{text}\n}}")
+    module.define(f"void @normalise({arguments})", "\n".join(lines))
 
 
-def _in_sizes(program: Program, i: int) -> list[str]:
-    """A correction %d in terms of the size of its coordinate, %r."""
-    size = program.correction_sizes[i] if program.correction_sizes else UNIT
+def _some(module: Module, name: str, mask: str) -> list[str]:
+    """Whether a mask is set in some lane."""
+    if module.lanes == 1:
+        return [f"  {name} = or i1 {mask}, false"]
+    function, flags = f"@llvm.vector.reduce.or.v{module.lanes}i1", f"<{module.lanes} x i1>"
+    module.helpers[function] = f"declare i1 {function}({flags}) nounwind"
+    return [f"  {name} = call i1 {function}({flags} {mask})"]
+
+
+def _in_sizes(program: Program, i: int, types: ValueTypes) -> list[str]:
+    """A correction %dc in terms of the size of its coordinate, %rc."""
+    v, size = types.real, program.correction_sizes[i] if program.correction_sizes else UNIT
     if size.kind == "number":
-        return [f"  %r{i} = fdiv double %d{i}, {real(float(size.data))}"]
+        return [f"  %rc{i} = fdiv {v} %dc{i}, {types.number(float(size.data))}"]
     return [
-        f"  %c{i} = getelementptr inbounds double, ptr %constants, i64 {program.constants.index(size)}",
-        f"  %z{i} = load double, ptr %c{i}",
-        f"  %r{i} = fdiv double %d{i}, %z{i}",
+        f"  %cc{i} = getelementptr inbounds {v}, ptr %constants, i64 {program.constants.index(size)}",
+        f"  %zc{i} = load {v}, ptr %cc{i}, align 8",
+        f"  %rc{i} = fdiv {v} %dc{i}, %zc{i}",
     ]
 
 

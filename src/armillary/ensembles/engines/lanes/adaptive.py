@@ -57,6 +57,8 @@ def rooms_of(plan: Plan) -> dict[str, int]:
 class AdaptiveSteps(LaneFrame):
     """The loop for a method that chooses its steps."""
 
+    interpolates = True  # rows may lie inside steps
+
     def __init__(
         self,
         plan: Plan,
@@ -204,8 +206,7 @@ class AdaptiveSteps(LaneFrame):
         with self.each(self.states) as m:
             state = self.vector("state")[m]
             self.vector("point")[m] = self.choose(good, self.vector("trial")[m], state)
-        if self.program.quaternions:
-            self.generated("normalise", t_new, "point", "constants", "memory")
+        self.normalise(t_new, "point")
 
     def leaving(self, good: Value, t_new: Value, h: Value) -> Value:
         """Lanes whose run is left before this step, although it is good."""
@@ -214,15 +215,16 @@ class AdaptiveSteps(LaneFrame):
     def accept(self, good: Value, t_new: Value, h: Value) -> None:
         """``point`` becomes the state in lanes where it is good; then the rows inside the step."""
         last = f"k{self.tableau.stages}"
-        with self.each(self.states) as m:
-            self.vector("base")[m] = self.vector("state")[m]
+        if self.interpolates:
+            with self.each(self.states) as m:
+                self.vector("base")[m] = self.vector("state")[m]
+            self.put(good, "t_old", self["t"])
+            self.put(good, "h_taken", h)
+            self.prepared.set(0)
         self.blend(self.states, good, "point", "state")
         if not self.tableau.end_enters_error:
             self.derivatives(t_new, self.vector("state"), self.vector(last))
-        self.put(good, "t_old", self["t"])
-        self.put(good, "h_taken", h)
         self.put(good, "t", t_new)
-        self.prepared.set(0)
         self.rows(good)
         self.blend(self.states, good, last, "k0")
         self.end(good & (self["t"] >= self["t_end"]), FINISHED)
@@ -238,8 +240,9 @@ class AdaptiveSteps(LaneFrame):
             inside = pending & (self["due"] < self["t"])
             with self.each(self.states) as m:
                 self.vector("point")[m] = self.vector("state")[m]
-            with self.when(self.any(inside)):
-                self.interpolate(inside)
+            if self.interpolates:
+                with self.when(self.any(inside)):
+                    self.interpolate(inside)
             self.outputs(self["due"], "point")
             if self.metrics:
                 self.show_row(pending)
@@ -277,6 +280,5 @@ class AdaptiveSteps(LaneFrame):
             dense_coefficients(self, self["t_old"], self["h_taken"], state, work)
             self.prepared.set(1)
         dense_state(self, (self["due"] - self["t_old"]) / self["h_taken"], self.vector("stage"))
-        if self.program.quaternions:
-            self.generated("normalise", self["due"], "stage", "constants", "memory")
+        self.normalise(self["due"], "stage")
         self.blend(self.states, inside, "stage", "point")

@@ -1,9 +1,16 @@
-"""Adaptive steps of many runs at once, up to the step that holds an event.
+"""Steps of many runs at once, up to the step that holds an event.
 
 A run's record and work room are those of the compiled loop for single runs (runtime/loop/layout.py), one for
 each run. A lane takes a run that is ready for its next step, and gives it back, ready for its next step,
 before one in which an event function changes its sign or comes close to zero, or which fails: the single
 run's loop takes that step, and decides. Event functions have signs when a lane takes a run.
+
+Where loops are closed, coordinates are corrected in each lane as often as its own run needs it, and the
+single run's loop also takes the steps at which constraints that grow weak are looked at, and those in which
+a motion covers so much that a place of lost rank may be jumped over.
+
+Fixed steps lead from grid point to grid point, at which all rows are due; each lane has a grid point of its
+own.
 """
 
 from __future__ import annotations
@@ -12,23 +19,32 @@ from armillary.ensembles.engines.lanes.adaptive import ADDRESSES, AdaptiveSteps,
 from armillary.ensembles.plan import FINISHED, Plan
 from armillary.llvm.building.assembly import REAL, WHOLE, Raw
 from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.runtime.loop.formulas import not_finite, stages
 from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Reason
+from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED, WEAK_RANK
 from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 
 # Of each run: the part of its room that a lane has too, and what a lane changes of that.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")
 _CHANGED = ("state", "k0", "g_start")
 _REALS = ("t", "h", "error_old")
+_FIXED = ("t",)  # with fixed steps
 
 
 class StepsBetweenEvents(AdaptiveSteps):
     """The loop for a program of one configuration, and records and rooms of a shape."""
 
-    def __init__(self, plan: Plan, lanes: int, shape: LoopShape) -> None:
+    def __init__(self, plan: Plan, lanes: int, shape: LoopShape, rank: int | None = None) -> None:
+        """``rank``: the number of the event function for the rank of constraints, if there is one."""
         self.offsets, self.room_length = shape.layout()
-        self.events = len(plan.program.events.results)
-        rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events) | {"accepted": 1}
-        super().__init__(plan, lanes, rooms, (*ADDRESSES, "visited", "run_controls", "run_rooms"))
+        self.events, self.rank = len(plan.program.events.results), rank
+        self.coordinates = shape.changes.coordinates if shape.changes else 0
+        self.interpolates = plan.method.adaptive
+        self.kept_reals = _REALS if plan.method.adaptive else _FIXED
+        rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events)
+        rooms |= dict.fromkeys(("accepted", "look", "index", "t_new"), 1)
+        addresses = (*ADDRESSES, "grid", "steps", "visited", "run_controls", "run_rooms")
+        super().__init__(plan, lanes, rooms, addresses)
 
     # ------------------------------------------------------------ which run is where
 
@@ -41,11 +57,12 @@ class StepsBetweenEvents(AdaptiveSteps):
                 self.lanes_of(name)[i * self.lanes + lane] = self.outside("run_rooms")[
                     self._at(run, name) + i
                 ]
-        fresh: dict[str, Operand] = {name: self.field(run, name) for name in _REALS}
+        fresh: dict[str, Operand] = {name: self.field(run, name) for name in (*self.kept_reals, "look")}
         steps, rejected, filled = (self.count(run, name) for name in ("steps", "rejected", "filled"))
         fresh |= {"accepted": steps.to_real(), "tried": (steps + rejected).to_real()}
         fresh |= {"filled": filled.to_real(), "after_rejection": self.count(run, "after_rejection").to_real()}
         fresh |= {"own": run.to_real(), "t_old": fresh["t"], "h_taken": 1.0, "error": 0.0, "status": 0.0}
+        fresh["index"] = self.count(run, "index").to_real()
         for name, value in fresh.items():
             self.lanes_of(name)[lane] = value
         self.next_row(lane, filled)
@@ -62,11 +79,12 @@ class StepsBetweenEvents(AdaptiveSteps):
         steps, tried = (self.lanes_of(name)[lane].to_whole() for name in ("accepted", "tried"))
         counts = {"steps": steps, "rejected": tried - steps}
         counts |= {
-            name: self.lanes_of(name)[lane].to_whole() for name in ("filled", "after_rejection", "status")
+            name: self.lanes_of(name)[lane].to_whole()
+            for name in ("filled", "after_rejection", "status", "index")
         }
         for name, value in counts.items():
             self.builder.store(value.raw, self._field(run, name))
-        for name in _REALS:
+        for name in self.kept_reals:
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
     def _at(self, run: Value, name: str) -> Value:
@@ -92,6 +110,27 @@ class StepsBetweenEvents(AdaptiveSteps):
 
     # ------------------------------------------------------------ a step
 
+    def step(self) -> None:
+        if self.tableau.control is not None:
+            super().step()
+            return
+        active = self["own"] >= 0.0
+        with self.each(self.lanes) as lane:
+            index = self.lanes_of("index")[lane].to_whole()
+            self.lanes_of("h")[lane] = self.outside("steps")[index]
+            self.lanes_of("t_new")[lane] = self.outside("grid")[index + 1]
+        t_new, h = (self.vector(name).one_by_one(self.whole(0)) for name in ("t_new", "h"))
+        stages(self, self["t"], h)
+        wrong = not_finite(self, self.vector("trial")) | (self["tried"] >= self["max_steps"])
+        self.put(active & wrong, "done", 1.0)
+        good = active & ~wrong
+        self.find_point(good, t_new)
+        good = good & ~self.leaving(good, t_new, h)
+        self.put(good, "tried", self["tried"] + 1.0)
+        self.put(good, "index", self["index"] + 1.0)
+        with self.when(self.any(good)):
+            self.accept(good, t_new, h)
+
     def leaving(self, good: Value, t_new: Value, h: Value) -> Value:
         """Lanes in which something may happen in this step or, as ``look_beyond`` of runtime/solver/events.py
         has it, right after it; there times are taken as one that are no closer than any run takes them.
@@ -104,9 +143,27 @@ class StepsBetweenEvents(AdaptiveSteps):
             g, start, sign = (self.vector(name)[k] for name in ("g", "g_start", "sign"))
             hardly = self.magnitude(g) * h <= 4.0 * near * self.magnitude(g - start)
             met.set(self.choose(~(g * sign > 0.0) | hardly, 1.0, met.get()))
+        if self.rank is not None:
+            weak = self.vector("g")[self.rank] <= 1e-6 * WEAK_RANK
+            looks = weak & (t_new >= self["look"] - 16.0 * ulp)
+            met.set(self.choose(looks | self.is_long(h), 1.0, met.get()))
         leaves = good & met.get().differs(0.0)
         self.put(leaves, "done", 1.0)
         return leaves
+
+    def is_long(self, h: Value) -> Value:
+        """Lanes whose step is as long as a forecast is believed, or longer: see ``pace_of_looks`` of
+        runtime/solver/events.py.
+        """
+        fast, quickens = (Local(self, self.of_kind(self.kind, 0.0)) for _ in range(2))
+        rates = self.vector("k0")
+        for largest, first, count in (
+            (fast, 0, self.coordinates),
+            (quickens, self.coordinates, self.states - self.coordinates),
+        ):
+            with self.each(count) as m:
+                largest.set(self.most(self.magnitude(rates[m + first]), largest.get()))
+        return ~((h * fast.get() < BELIEVED) & (h * h * quickens.get() < 2.0 * BELIEVED))
 
     def accept(self, good: Value, t_new: Value, h: Value) -> None:
         self.put(good, "accepted", self["accepted"] + 1.0)

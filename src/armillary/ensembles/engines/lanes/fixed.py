@@ -81,8 +81,7 @@ class LaneSteps(LaneFrame):
                 self.alive.set(self.choose(failing, 0.0, self.alive.get()))
             n.set(n.get() + 1)
             self.blend(self.states, self.alive.get().differs(0.0), "trial", "state")
-            if self.program.quaternions:
-                self.generated("normalise", self.outside("grid")[n.get()], "state", "constants", "memory")
+            self.normalise(self.outside("grid")[n.get()], "state")
             with self.when(~self.any(self.alive.get().differs(0.0))):
                 loop.leave()
         self.block_of("all_status", self.whole(0))[0] = status.get()

@@ -118,6 +118,11 @@ class LaneFrame(Stepper):
     def precompute(self) -> None:
         self._called("precompute", NOTHING, [self._place("parameters"), self._place("constants")])
 
+    def normalise(self, t: Operand, state: str) -> None:
+        """Coordinates of closed loops corrected, and unit Euler parameters."""
+        if self.program.quaternions or self.program.corrected:
+            self.generated("normalise", t, state, "constants", "memory")
+
     def update_metrics(self, t: Operand, slots: str = "slots") -> None:
         """The outputs shown to the metrics."""
         self.generated("update_metrics", t, "out", slots)

@@ -1,0 +1,174 @@
+"""Batches of runs with closed loops on lanes, with fixed steps: equal to the scalar loop and to motions that
+are known, whatever their neighbours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.ensembles.engines.engine import Outcome
+from armillary.ensembles.engines.lanes import with_events as lanes_with_events
+from armillary.ensembles.engines.lanes.with_events import LanesWithEvents
+from armillary.ensembles.engines.scalar.engine import Scalar
+from armillary.ensembles.plan import FINISHED, Plan
+from armillary.ensembles.request import plan
+from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import lanes_module
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.settings import RunSettings
+from tests.ensembles.test_batch import changing
+from tests.verification.test_parallelogram import model as parallelogram
+from tests.verification.test_parallelogram import started
+
+RUNS = 9
+
+
+@cache
+def held() -> CompiledModel:
+    """A top on a loop: a free body with Euler parameters, one point of which stays in place."""
+    s = arm.System("held top")
+    top = s.body("top", joint=arm.Free(), mass=2, inertia=(0.02, 0.02, 0.03))
+    s.close_loop(top.point("foot", (0, 0, -0.3)), s.ground.origin)
+    s.gravity(9.81, -s.ground.z)
+    s.output("energy", s.total_energy())
+    s.start({"top.q1": 0.3, "top.q4": math.sqrt(0.5), "top.q6": math.sqrt(0.5)})
+    return s.derive().compile()
+
+
+def _flat() -> dict[str, np.ndarray]:
+    """Starts of parallelograms, most of which come through a flat position."""
+    random = np.random.default_rng(4)
+    starts = [started(q, u) for q, u in random.uniform((0.1, -4.0), (1.4, 4.0), (RUNS, 2))]
+    return {name: np.array([start[name] for start in starts]) for name in starts[0]}
+
+
+CASES: dict[str, tuple[Any, dict[str, np.ndarray], float, float]] = {  # model, starts, end, tolerance
+    "exchanges of dependent speeds": (changing, {"A.u1": np.linspace(5.5, 6.5, RUNS)}, 1.2, 1e-9),
+    # Next to a flat position equations magnify rounding a million times or more.
+    "places of lost rank": (parallelogram, _flat(), 1.0, 1e-5),
+    "Euler parameters": (held, {"top.u6": np.linspace(0.0, 40.0, RUNS)}, 0.5, 1e-9),
+}
+
+
+@cache
+def planned(name: str, step: float = 2e-3) -> Plan:
+    made, initial, t_end, _ = CASES[name]
+    model = made()
+    first, second = model.coordinate_names[:2]
+    for value in range(0, RUNS, 4):  # meets the configurations
+        model.simulate(t_end, step=step, initial={q: float(x[value]) for q, x in initial.items()})
+    settings = RunSettings(t_end, step=step, sample=5 * step)
+    return plan(model, settings, initial=initial, outputs=[first], metrics=[f"max({second})"])
+
+
+@cache
+def _on_lanes(name: str) -> Outcome:
+    made = planned(name)
+    return LanesWithEvents(made)(made.starts, 0, RUNS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_runs_with_loops_are_those_of_the_scalar_loop(name: str, on_lanes: list[int]) -> None:
+    """Ends, rows and metrics; lanes take most of the steps."""
+    made, tolerance = planned(name), CASES[name][3]
+    scalar, lanes = Scalar(made)(made.starts, 0, RUNS), LanesWithEvents(made)(made.starts, 0, RUNS)
+    assert set(scalar.status) == set(lanes.status) == {FINISHED}
+    for part in ("state", "rows", "slots", "t_stop"):
+        np.testing.assert_allclose(getattr(lanes, part), getattr(scalar, part), atol=tolerance, rtol=0.0)
+    assert made.steps is not None
+    assert sum(on_lanes) > 0.8 * RUNS * len(made.steps)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_of_runs_with_loops_do_not_depend_on_neighbours(name: str) -> None:
+    made, whole = planned(name), _on_lanes(name)
+    engine = LanesWithEvents(made)
+    for first, last in ((0, 1), (1, 4), (4, RUNS)):
+        part = engine(made.starts, first, last)
+        for array in ("status", "state", "rows", "slots", "t_stop"):
+            np.testing.assert_array_equal(getattr(part, array), getattr(whole, array)[..., first:last])
+
+
+def test_parallelograms_without_gravity_turn_at_constant_speed() -> None:
+    """q = q₀ + u₀ t on lanes, through flat positions; those leave about 1e-7 in the angle."""
+    q0, u0 = np.linspace(0.2, 1.2, RUNS), np.linspace(2.0, 4.0, RUNS)
+    initial = {"A.q1": q0, "B.q1": -q0, "C.q1": q0, "A.u1": u0}
+    settings = RunSettings(1.0, step=2e-3, sample=0.5)
+    made = plan(parallelogram(), settings, initial=initial, parameters={"g": 0.0}, outputs=["A.q1", "C.q1"])
+    rows = LanesWithEvents(made)(made.starts, 0, RUNS).rows
+    for column in range(2):
+        np.testing.assert_allclose(rows[:, column], q0 + np.outer(made.samples, u0), atol=1e-6)
+
+
+def test_a_held_top_keeps_its_energy_and_its_foot() -> None:
+    """The steps of rk4 leave some 1e-8 J of energy, corrections keep the foot to rounding."""
+    made = plan(held(), RunSettings(0.5, step=1e-3), initial=CASES["Euler parameters"][1], outputs=["energy"])
+    outcome = LanesWithEvents(made)(made.starts, 0, RUNS)
+    energy = outcome.rows[:, 0]
+    np.testing.assert_allclose(energy, np.broadcast_to(energy[:1], energy.shape), atol=1e-6)
+    x, y, z, e0, e1, e2, e3 = outcome.state[:7]
+    up = np.array([2 * (e1 * e3 + e0 * e2), 2 * (e2 * e3 - e0 * e1), 1 - 2 * (e1**2 + e2**2)])
+    np.testing.assert_allclose([x, y, z], 0.3 * up, atol=1e-12)
+    np.testing.assert_allclose(e0**2 + e1**2 + e2**2 + e3**2, 1.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_each_lane_is_corrected_until_its_own_corrections_are_small(width: int) -> None:
+    """From states off by 0 to 0.05, as a single run is, to rounding; and whatever is in the other lanes, such
+    as a state too far off to be corrected.
+    """
+    model = held()
+    program = model.equations.program
+    vector, arrays = f"<{width} x double>", "ptr %state, ptr %constants, ptr %memory"
+    call = f"  call void @normalise({vector} zeroinitializer, {arrays})\n  ret void"
+    at_zero = f"define void @normalise_at_zero({arrays}) {{\n{call}\n}}"
+    code = Compiled(f"{lanes_module(program, width).text()}\n{at_zero}")
+    one = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)(model.address("normalise"))
+    several = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code.address("normalise_at_zero"))
+    parameters = np.array([model.parameters[p.name] for p in program.parameters] or [0.0])
+    constants, memory = np.zeros(max(len(program.constants), 1)), np.zeros(width)
+    precompute = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(model.address("precompute"))
+    precompute(parameters.ctypes.data, constants.ctypes.data)
+
+    def corrected(offsets: tuple[float, ...]) -> np.ndarray:
+        state = np.tile(_closed()[:, None], len(offsets)).copy()
+        state[:3] += offsets
+        wide = np.repeat(constants, len(offsets))
+        given = (state.ctypes.data, wide.ctypes.data, memory.ctypes.data)
+        one(0.0, *given) if len(offsets) == 1 else several(*given)
+        return state
+
+    expected = np.hstack([corrected((offset,)) for offset in (0.0, 1e-12, 0.01, 0.05)])
+    far = corrected((0.2,))[:, 0]
+    assert np.allclose(far[:3], _closed()[:3] + 0.2)  # else this tested less
+    found = corrected((0.0, 1e-12, 0.01, 0.05)[-width:])
+    np.testing.assert_allclose(found, expected[:, -width:], atol=1e-14)
+    for lane in range(width):
+        for other in (0.0, 0.03, 0.2, math.nan):
+            offsets = [other] * width
+            offsets[lane] = (0.0, 1e-12, 0.01, 0.05)[-width:][lane]
+            np.testing.assert_array_equal(corrected(tuple(offsets))[:, lane], found[:, lane])
+
+
+def _closed() -> np.ndarray:
+    """A state of the held top whose loop is closed."""
+    run = held().simulate(0.1, step=0.01, initial={"top.u4": 1.0})
+    return np.array([run.final[name] for name in (*held().coordinate_names, *held().speed_names)])
+
+
+def test_large_batches_with_loops_are_made_on_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many steps in all pay for the preparation of lanes."""
+    how: dict[str, Any] = {"step": 2e-3, "initial": CASES["Euler parameters"][1], "progress": False}
+    small = held().simulate_batch(0.1, metrics=["final(top.q1)"], **how)
+    monkeypatch.setattr(lanes_with_events, "LEAST_STEPS", 50 * RUNS)
+    large = held().simulate_batch(0.1, metrics=["final(top.q1)"], **how)
+    assert small.info["engine"] == "scalar"
+    assert large.info["engine"].startswith("lanes of ") and large.info["engine"].endswith("between events")
+    np.testing.assert_allclose(large["final(top.q1)"], small["final(top.q1)"], atol=1e-11)
