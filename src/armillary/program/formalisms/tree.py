@@ -87,22 +87,14 @@ def geared_tree(reduction: Reduction) -> GearedTree:
 
 
 def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-    from armillary.mechanics.formalisms.back_substitution import accelerations
+    from armillary.mechanics.formalisms.back_substitution import accelerations  # takes some 6 ms
 
     return accelerations(tree, applied, at_rest=at_rest)
 
 
-# Accelerations by each formalism. Back substitution is imported when it is used, which takes some 6 ms.
-RATES: dict[str, Callable[[Reduction, AppliedLoads], dict[int, Scalar]]] = {
-    "kane": _kane,
-    "recursive": _recursive,
-    "back_substitution": _by_tree(_back_substituted),
-}
-
-
 def derive_tree(d: Derivation) -> DerivedEquations:
     """Equations by one of these formalisms, or by the cheapest one for "auto"."""
-    system, clock, formalism = d.system, d.clock, d.formalism.name
+    system, clock = d.system, d.clock
     plain = reader(d.declared, d.keep)
     with truncated(plain.truncation):
         reduction = reduce_system(system, plain, d.configuration)
@@ -110,24 +102,24 @@ def derive_tree(d: Derivation) -> DerivedEquations:
         reduction = reduction.regrouped() if d.regroup else reduction
         loads = applied_loads(system, reduction.tree, reduction.plain)
         clock.stage("regroup")
-    names = _worth_trying(reduction, formalism, d.massless, contacts=bool(system.contacts))[:TRIED]
+    formalisms = _worth_trying(reduction, d.formalism, d.massless, contacts=bool(system.contacts))[:TRIED]
     try:
-        candidates = [_candidate(name, loads, system, reduction, clock) for name in names]
+        candidates = [_candidate(f, loads, system, reduction, clock) for f in formalisms]
         for chosen in [] if d.named else _choices(system, reduction, d.regroup):
-            candidates += [_chosen_candidate(name, system, chosen, clock) for name in names]
+            candidates += [_chosen_candidate(f, system, chosen, clock) for f in formalisms]
     except ModelError as error:
         raise explain_singular(
-            error, Judged(d.declared, d.keep), lambda: d.again(formalism=formalism, small=False)
+            error, Judged(d.declared, d.keep), lambda: d.again(formalism=d.formalism.name, small=False)
         ) from None
     considered = [_considered(c) for c in candidates] if len(candidates) > 1 else []
     cycles = [c.cycles for c in considered]
     best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
     made: DataTable = {}
-    if d.effort == "high" and best.formalism == "kane" and best.chosen is None:
+    if d.effort == "high" and best.formalism is KANE and best.chosen is None:
         best, made["searched"] = _searched(best, loads, system, reduction)
         clock.stage("search orders")
     judged = _judged(d.declared, plain, best)
-    check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism, small=False).targets)
+    check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism.name, small=False).targets)
     made |= {"judged": judged, "considered": tuple(considered)}
     if best.chosen is not None:
         from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations, speed_symbols
@@ -136,18 +128,31 @@ def derive_tree(d: Derivation) -> DerivedEquations:
         reduction = best.chosen.reduction
         made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
     options = {"regroup": d.regroup, "small": d.small, "keep": d.keep, "named": d.named, "effort": d.effort}
-    return d.finish(best.targets, reduction, options, name=best.formalism, **made)
+    return d.finish(best.targets, reduction, options, name=best.formalism.name, **made)
 
 
-KANE = Formalism("kane", "kane", derive_tree, contacts=True, elimination=True)
-RECURSIVE = Formalism("recursive", "recursive", derive_tree, contacts=True)
-BACK_SUBSTITUTION = Formalism("back_substitution", "back-substitution", derive_tree, contacts=True)
+@dataclass(frozen=True, eq=False)
+class AccelerationFormalism(Formalism):
+    """A formalism by its accelerations."""
+
+    rates: Callable[[Reduction, AppliedLoads], dict[int, Scalar]] = _kane
+    gears: bool = False  # whether it takes gears out itself, without multipliers
+    massless: bool = False  # whether it takes motions without mass that constraints hold
+
+
+KANE = AccelerationFormalism("kane", "kane", derive_tree, contacts=True, elimination=True, massless=True)
+RECURSIVE = AccelerationFormalism(
+    "recursive", "recursive", derive_tree, contacts=True, rates=_recursive, gears=True
+)
+BACK_SUBSTITUTION = AccelerationFormalism(
+    "back_substitution", "back-substitution", derive_tree, contacts=True, rates=_by_tree(_back_substituted)
+)
 AUTO = Formalism("auto", "kane", derive_tree, contacts=True)  # the cheaper one of the first two
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    formalism: str
+    formalism: AccelerationFormalism
     targets: Targets
     neglected: NeglectedTerms | None
     chosen: Chosen | None = None  # other states than the description's speeds
@@ -163,18 +168,20 @@ def _choices(system: Description, reduction: Reduction, regrouped: bool) -> list
     return choices(system, reduction, regrouped=regrouped)
 
 
-def _chosen_candidate(name: str, system: Description, chosen: Chosen, clock: Clock) -> _Candidate:
+def _chosen_candidate(
+    formalism: AccelerationFormalism, system: Description, chosen: Chosen, clock: Clock
+) -> _Candidate:
     from armillary.program.formalisms.free_speeds import chosen_targets
 
     reduction = chosen.reduction
     loads = applied_loads(system, reduction.tree, reduction.plain)
-    rates = speed_rates(reduction.tree, RATES[name](reduction, loads))
-    clock.stage(f"{name}, {chosen.words}")
-    return _Candidate(name, chosen_targets(system, rates, chosen), None, chosen)
+    rates = speed_rates(reduction.tree, formalism.rates(reduction, loads))
+    clock.stage(f"{formalism.name}, {chosen.words}")
+    return _Candidate(formalism, chosen_targets(system, rates, chosen), None, chosen)
 
 
 def _candidate(
-    name: str,
+    formalism: AccelerationFormalism,
     loads: AppliedLoads,
     system: Description,
     reduction: Reduction,
@@ -182,12 +189,12 @@ def _candidate(
     solve: Callable[[Reduction, AppliedLoads], dict[int, Scalar]] | None = None,
 ) -> _Candidate:
     def wanted_of() -> Targets:
-        rates = speed_rates(reduction.tree, (solve or RATES[name])(reduction, loads))
+        rates = speed_rates(reduction.tree, (solve or formalism.rates)(reduction, loads))
         return targets(system, rates, reduction)
 
     wanted, neglected = truncated_targets(reduction.plain, wanted_of)
-    clock.stage(name)
-    return _Candidate(name, wanted, neglected)
+    clock.stage(formalism.name)
+    return _Candidate(formalism, wanted, neglected)
 
 
 def _searched(
@@ -224,26 +231,25 @@ def _considered(candidate: _Candidate) -> Considered:
     graph = hoist(Graph(candidate.targets.rates), Constants())
     operations = graph.operations
     cycles = operations.weight / 2.5 + _CHAIN * critical_path(graph.order)
-    name = candidate.formalism
+    name = candidate.formalism.name
     if candidate.chosen is not None:
         name += f", {candidate.chosen.words}"
     return Considered(name, operations, cycles)
 
 
 def _worth_trying(
-    reduction: Reduction, formalism: str, held: list[MotionWithoutMass], *, contacts: bool = False
-) -> list[str]:
+    reduction: Reduction, formalism: Formalism, held: list[MotionWithoutMass], *, contacts: bool = False
+) -> list[AccelerationFormalism]:
     multipliers = len(geared_tree(reduction).rows)
-    by_gears = not multipliers and formalism in ("auto", "recursive")  # the recursion takes them out itself
-    if held and formalism not in ("auto", "kane") and not by_gears:
-        raise ModelError(
-            f"{held[0].line()} except for the constraints, and formalism '{formalism}' first solves for the "
-            "motion without these; use formalism='kane'"
-        )
-    if formalism != "auto":
+    if isinstance(formalism, AccelerationFormalism):
+        if held and not formalism.massless and (multipliers or not formalism.gears):
+            raise ModelError(
+                f"{held[0].line()} except for the constraints, and formalism '{formalism.name}' first solves "
+                "for the motion without these; use formalism='kane'"
+            )
         return [formalism]
-    if held and not by_gears:
-        return ["kane"]
+    if held and multipliers:
+        return [KANE]
     depths: list[int] = []
     for link in reduction.tree.links:
         floating = link.parent < 0 and link.step == "drift"  # its six speeds are no deeper than one
@@ -252,9 +258,9 @@ def _worth_trying(
     mean = sum(depths) / max(len(depths), 1)
     speeds = sum(len(link.degrees) for link in reduction.tree.links)
     if 2 * multipliers > speeds:
-        return ["kane"]  # few speeds are left: their equations are the shortest
+        return [KANE]  # few speeds are left: their equations are the shortest
     # Back substitution is not among them. On free hubs with 2 to 4 chains of 2 to 8 links it takes as many
     # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.
     if mean > _DEEP:
-        return ["recursive"]
-    return ["kane"] if contacts else ["kane", "recursive"]
+        return [RECURSIVE]
+    return [KANE] if contacts else [KANE, RECURSIVE]

@@ -40,14 +40,12 @@ from armillary.mechanics.formalisms.jpl.conversion.substructures import (
     hinged_groups,
     reader,
 )
-from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
+from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Formulation, VehicleSolution, solve
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle, VehicleAppendage
 from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-
-__all__ = ["FORMULATIONS", "AppendageRates", "appendage_rates"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +65,18 @@ class AppendageRates:
     torques: dict[Expr, Scalar]
 
 
-def appendage_rates(system: Description, reduction: Reduction, formulation: str) -> AppendageRates:
-    """All rates of a system by "mbdyfr", "mbdyfn" or "mbdyfl"."""
-    read = reader(reduction.plain)
-    found = hinged_groups(system, read, formulation)
-    _check_given(system, reduction, found, formulation)
+def appendage_rates(system: Description, reduction: Reduction, name: str) -> AppendageRates:
+    """All rates of a system by the formulation of this name."""
+    formulation, read = FORMULATIONS[name], reader(reduction.plain)
+    found = hinged_groups(system, read, name)
+    _check_given(system, reduction, found, name)
     total = _total(found)
-    turned = _spun(found, total) if formulation == "mbdyfr" else {}
+    turned = _spun(found, total) if formulation.complex_modes else {}
     for other in turned.values():
         reduction = replace(reduction, plain=reduction.plain.with_values(other.state_expressions(read)))
     loads = vehicle_loads(system, found, reader(reduction.plain))
     vehicle, order = _vehicle(reduction, found, total, turned, loads, system.armatures, read)
-    solution = solve(vehicle, formulation)
+    solution = solve(vehicle, name)
     index = {u: i for i, u in enumerate(system.speeds)}
     speeds = _root_rates(system, found.groups[0], solution, formulation, read, index)
     hinges, rotors = iter(solution.hinges), iter(solution.rotors)
@@ -206,7 +204,7 @@ def _root_rates(
     system: Description,
     group: HingedGroup,
     solution: VehicleSolution,
-    formulation: str,
+    formulation: Formulation,
     read: Reader,
     index: dict[Expr, int],
 ) -> dict[int, Scalar]:
@@ -216,7 +214,7 @@ def _root_rates(
     rates = {index[drift.angular[i]]: solution.spin[i] for i in range(3)}
     arm = negative(group.centre)
     a = add(solution.origin, cross_triples(solution.spin, arm))
-    if formulation != "mbdyfl":
+    if formulation.rate_products:
         a = add(a, double_cross(w, arm))
     a = named(a, f"a_{group.name}")
     if drift.velocity == "body":

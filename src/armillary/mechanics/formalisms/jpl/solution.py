@@ -26,10 +26,20 @@ from armillary.mechanics.formalisms.jpl.formulations.deformation import appendag
 from armillary.mechanics.formalisms.jpl.rotors import rotor_acceleration, rotor_momentum, with_rotors
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 
-FORMULATIONS: dict[str, Callable[[Vehicle], Assembled]] = {
-    "mbdyfr": mbdyfr.assembled,
-    "mbdyfn": mbdyfn.assembled,
-    "mbdyfl": mbdyfl.assembled,
+
+@dataclass(frozen=True)
+class Formulation:
+    """One of JPL's programs."""
+
+    assembled: Callable[[Vehicle], Assembled]
+    complex_modes: bool = False  # whether its modal states are δ and η of complex modes
+    rate_products: bool = True  # whether it has them, and finite turns
+
+
+FORMULATIONS = {
+    "mbdyfr": Formulation(mbdyfr.assembled, complex_modes=True),
+    "mbdyfn": Formulation(mbdyfn.assembled),
+    "mbdyfl": Formulation(mbdyfl.assembled, rate_products=False),
 }
 
 
@@ -51,18 +61,19 @@ class VehicleSolution:
     origin: Triple
 
 
-def solve(vehicle: Vehicle, formulation: str) -> VehicleSolution:
-    """The solution of a vehicle's equations by "mbdyfr", "mbdyfn" or "mbdyfl"."""
-    turned = attitude(vehicle, "first" if formulation == "mbdyfl" else "finite")
+def solve(vehicle: Vehicle, name: str) -> VehicleSolution:
+    """The solution of a vehicle's equations by the formulation of this name."""
+    formulation = FORMULATIONS[name]
+    turned = attitude(vehicle, "finite" if formulation.rate_products else "first")
     loaded = with_rotors(vehicle, turned)
-    equations = FORMULATIONS[formulation](loaded)
+    equations = formulation.assembled(loaded)
     x = equations.solved()
     hinges = vehicle.hinges
     end = 3 + len(hinges)
     spin, accelerations = (x[0], x[1], x[2]), x[3:end]
     modes, place = [], end
     for _, part in vehicle.appendages:
-        count = 2 * len(part.eta) if formulation == "mbdyfr" else len(part.rates)
+        count = 2 * len(part.eta) if formulation.complex_modes else len(part.rates)
         modes.append(x[place : place + count])
         place += count
     dw = spin_rates(vehicle, turned, spin, accelerations)
@@ -94,15 +105,18 @@ def spin_rates(vehicle: Vehicle, turned: Attitude, spin: Triple, hinges: list[Sc
 
 
 def _origin(
-    vehicle: Vehicle, turned: Attitude, dw: list[Triple], modes: list[list[Scalar]], formulation: str
+    vehicle: Vehicle,
+    turned: Attitude,
+    dw: list[Triple],
+    modes: list[list[Scalar]],
+    formulation: Formulation,
 ) -> Triple:
     """Acceleration of o_0: the system's mass centre moves by F/M, and from it Σ_r D_r0 + Σ_r (M_r/M) c_r
-    leads to o_0. In MBDYFL without products of rates.
+    leads to o_0.
 
     JPL's programs leave translation to their caller; this is its kinematics, with every term.
     """
     M = vehicle.mass
-    rates = formulation != "mbdyfl"
     terms: list[Triple] = []
     for k, (part, row) in enumerate(zip(vehicle.substructures, barycentres(vehicle).D, strict=True)):
         loads = [load.force for a in part.appendages for load in a.loads]
@@ -110,7 +124,7 @@ def _origin(
         shift, moving, gained = _shift(vehicle, k, modes, formulation)
         arm = turned.into(k, add(row[0], scaled(shift, 1 / M)))
         terms += [cross_triples(dw[k], arm), turned.into(k, scaled(gained, 1 / M))]
-        if rates:
+        if formulation.rate_products:
             w = turned.w[k]
             terms.append(double_cross(w, arm))
             terms.append(scaled(cross_triples(w, turned.into(k, scaled(moving, 1 / M))), 2))
@@ -118,14 +132,14 @@ def _origin(
 
 
 def _shift(
-    vehicle: Vehicle, k: int, modes: list[list[Scalar]], formulation: str
+    vehicle: Vehicle, k: int, modes: list[list[Scalar]], formulation: Formulation
 ) -> tuple[Triple, Triple, Triple]:
     """M_k c_k and its first and second rates in the body, in its axes."""
     found: list[tuple[Triple, Triple, Triple]] = []
     for (body, part), gained in zip(vehicle.appendages, modes, strict=True):
         if body != k:
             continue
-        if formulation == "mbdyfr":
+        if formulation.complex_modes:
             columns = coupling(k, part)
             moved = appendage_deformation(part, columns, vehicle.substructures[k].name)
             found.append((moved.shift, moved.shift_rate, negative(combined(columns.momenta, gained))))
