@@ -18,7 +18,6 @@ import armillary as arm
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import Host, simulate_fmu
 from tests.export.test_export_configurations import CASES, equations, latched, process
-from tests.export.test_export_reclosing import five_bar_equations
 
 NAMES = ["upper.q1", "lower.q1", "upper.u1", "lower.u1"]
 
@@ -90,23 +89,6 @@ def test_fmpy_finds_no_problem_in_an_fmu_that_locks(unit: Path) -> None:
     from fmpy.validation import validate_fmu
 
     assert validate_fmu(str(unit)) == []
-
-
-def test_dependent_speeds_are_exchanged(tmp_path: Path) -> None:
-    """In FMI 2, by events that the user did not make, and with a lock in the loop."""
-    need_compiler()
-    equations = five_bar_equations()
-    path = equations.export("fmu", tmp_path / "five.fmu", step=5e-4, configurations=True)
-    names = ["A.u1", "B.u1", "C.u1", "D.u1", "A.q1", "C.q1", "times"]
-    options: dict[str, Any] = {"stop_time": 0.6, "output_interval": 0.06}
-    settings = {
-        "CoSimulation": {"method": "rk4", "step": 5e-4},
-        "ModelExchange": {"method": "dop853", "rtol": 1e-12, "atol": 1e-13},
-    }
-    for kind, how in settings.items():
-        run = equations.compile().simulate(0.6, sample=0.06, **how)
-        assert all(word in run.info["configurations"] for word in ("became independent", "catch", "let go"))
-        assert far(simulate_fmu(path, fmi_type=kind, output=names, **options), run, names) < 2e-9
 
 
 @pytest.fixture

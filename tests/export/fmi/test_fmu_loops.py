@@ -106,18 +106,22 @@ def test_loops_are_closed_anew_after_events_that_set_coordinates(tmp_path: Path)
 
 
 def test_loops_are_closed_anew_in_all_configurations(tmp_path: Path) -> None:
-    """A five-bar linkage that is turned by a clock, exchanges dependent speeds and has a crank caught. Steps
-    of co-simulation are those of the process; a host's integrator has 1e-10, which the motion magnifies.
+    """A five-bar linkage that is turned by a clock, exchanges dependent speeds, in FMI 2 by events that the
+    user did not make, and has a crank caught. Steps of co-simulation are those of the process; a host's
+    integrator has 1e-10, which the motion magnifies.
     """
     need_compiler()
     eom = five_bar_equations()
-    unit = eom.export("fmu", tmp_path / "five.fmu", step=1e-3)
-    names = ["A.q1", "B.q1", "C.q1", "D.q1", "A.u1", "D.u1"]
+    unit = eom.export("fmu", tmp_path / "five.fmu", step=1e-3, configurations=True)
+    names = [f"{body}.{kind}1" for body in "ABCD" for kind in "qu"] + ["times"]
     options: dict[str, Any] = {"stop_time": 1.0, "output_interval": 0.125, "output": names}
     tight = {"method": "dop853", "rtol": 1e-12, "atol": 1e-13}
     for kind, how, room in (("CoSimulation", {"step": 1e-3}, 1e-9), ("ModelExchange", tight, 1e-6)):
         run = eom.compile().simulate(1.0, sample=0.125, **how)
         assert len(run.events) == 8 and str(run.info["configurations"]).count("became independent") >= 4
+        assert all(word in run.info["configurations"] for word in ("catch", "let go"))
         found = simulate_fmu(unit, fmi_type=kind, **options)
         for name in names:
-            np.testing.assert_allclose(found[name], run[name], rtol=0, atol=room, err_msg=f"{kind} {name}")
+            said = f"{kind} {name}"
+            np.testing.assert_allclose(found[name], run[name], rtol=0, atol=room, err_msg=said)
+            np.testing.assert_allclose(found[name][:5], run[name][:5], rtol=0, atol=room / 20, err_msg=said)
