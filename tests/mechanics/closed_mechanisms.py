@@ -23,7 +23,7 @@ from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
-from armillary.program.formalisms.tree import RATES
+from armillary.program.formalisms.tree import BACK_SUBSTITUTION, KANE, RECURSIVE
 from armillary.program.targets.targets import targets
 from tests.mechanics import reference
 from tests.mechanics.random_trees import Case, build, tree_case
@@ -202,6 +202,9 @@ def describe(closed: Closed) -> arm.System:
     return s
 
 
+_RATES = {f.name: f.rates for f in (KANE, RECURSIVE, BACK_SUBSTITUTION)}
+
+
 def outputs_at(
     s: arm.System, q: Array, u: Array, formalism: str, *, regroup: bool = True, t: float = 0.0
 ) -> dict[str, float]:
@@ -209,7 +212,7 @@ def outputs_at(
     reduction = reduce_system(s, Undimensioned(), initial_configuration(s))
     reduction = reduction.regrouped() if regroup else reduction
     loads = applied_loads(s, reduction.tree, reduction.plain)
-    wanted = targets(s, speed_rates(reduction.tree, RATES[formalism](reduction, loads)), reduction)
+    wanted = targets(s, speed_rates(reduction.tree, _RATES[formalism](reduction, loads)), reduction)
     at: dict[str, Any] = {name: node.data.default for name, node in s.parameters.items()}
     at |= dict(zip([str(x) for x in (*s.coordinates, *s.speeds)], [*q, *u], strict=True))
     known = {symbol.data.name for symbol in (*wanted.coordinates, *wanted.speeds)} | set(s.parameters)

@@ -80,7 +80,7 @@ def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, 
     stepping = places | {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
     for section in program.stepping:
         _ordinary(module, section.name, packed(section, program.alike, stepping), stepping)
-    if program.quaternions or program.corrected:
+    if program.normalises:
         _normalise(module, program, places)
     _changes(module, program)
     return module.text()
@@ -141,7 +141,7 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     for section in (program.outputs, program.events, program.update):
         if section.results:
             _ordinary(module, section.name, section, places)
-    if program.quaternions or program.corrected:
+    if program.normalises:
         _normalise(module, program, places)
     return module
 

@@ -67,14 +67,24 @@ def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumn
     rows = lines[headed:]
     values = _plain_values([text for _, text in rows], separator)
     if values is None or values.shape[1] != len(first) or (finite and not np.isfinite(values).all()):
-        values = np.empty((len(rows), len(first)))
+        values, kind = np.empty((len(rows), len(first))), "finite number" if finite else "number"
         for i, (n, text) in enumerate(rows):
-            values[i] = _row(file, n, _cells(file, n, text, separator), found, decimal, finite)
+            cells = _cells(file, n, text, separator)
+            if len(cells) != len(first):
+                raise ExpressionError(
+                    f"file '{file}', line {n}: {len(cells)} values, but {len(first)} columns"
+                )
+            for j, cell in enumerate(cells):
+                value = _number(cell, decimal, finite)
+                if value is None:
+                    name = f"column '{found[j][0]}'" if found[j][0] else f"column {j + 1}"
+                    raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a {kind}")
+                values[i, j] = value
     return CsvColumns(file, tuple(name for name, _ in found), tuple(units for _, units in found), values)
 
 
 def _plain_values(lines: list[str], separator: str) -> np.ndarray | None:
-    """Values where all cells are plain numbers: NumPy reads them in an eighth of the time of `_row`."""
+    """Values where all cells are plain numbers: NumPy reads them in an eighth of the time of Python."""
     if not lines:
         return None
     texts = [line.replace(",", ".") for line in lines] if separator == ";" else lines
@@ -82,25 +92,6 @@ def _plain_values(lines: list[str], separator: str) -> np.ndarray | None:
         return np.loadtxt(texts, delimiter=separator, comments=None, ndmin=2)
     except ValueError:
         return None
-
-
-def _row(
-    file: Path, n: int, cells: list[str], columns: list[tuple[str, str]], decimal: bool, finite: bool
-) -> list[float]:
-    """The values of a line, or an error that names its first fault."""
-    if len(cells) != len(columns):
-        raise ExpressionError(f"file '{file}', line {n}: {len(cells)} values, but {len(columns)} columns")
-    values = []
-    for j, (cell, (heading, _)) in enumerate(zip(cells, columns, strict=True), 1):
-        value = _number(cell, decimal, finite)
-        if value is None:
-            name, kind = (
-                f"column '{heading}'" if heading else f"column {j}",
-                "finite number" if finite else "number",
-            )
-            raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a {kind}")
-        values.append(value)
-    return values
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

@@ -221,7 +221,7 @@ def variables_header(
         "events": len(interface.events),
         "indicators": len(interface.indicators),
         "update": int(bool(program.update.results)),
-        "normalise": int(bool(program.quaternions or program.corrected)),
+        "normalise": int(program.normalises),
         "physical": int(interface.source.physical is not None),
         "start": int(interface.source.start is not None),
         "coordinates": len(interface.source.equations.coordinates),

@@ -46,7 +46,7 @@ def section_texts(made: Source, sections: Sections) -> list[str]:
         )
         texts.append(_FIRE.replace("CASES", cases))
     texts += [_section(f, sections) for f in made.corrections]
-    if program.quaternions or program.corrected:
+    if program.normalises:
         indent = " " * (6 if program.corrected else 4)
         values = {
             "corrected": ", ".join(str(i + 1) for i in program.corrected),

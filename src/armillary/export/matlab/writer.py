@@ -126,7 +126,7 @@ def _equations(made: Source, sections: Sections, package: str, own: str) -> dict
     found |= {f.name: _section(f, sections) for f in (*made.functions, *made.corrections)}
     if program.fire:
         found["fire"] = _fire(made, sections)
-    if program.quaternions or program.corrected:
+    if program.normalises:
         indent = "  " if program.corrected else ""
         values = {
             "package": own,

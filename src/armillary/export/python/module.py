@@ -239,7 +239,7 @@ class PythonModule:
             texts.append(_FIRE.format(of=self.of, arguments=ARGUMENTS, names=names))
         for function in self.made.corrections:
             add(function)
-        if program.quaternions or program.corrected:
+        if program.normalises:
             places = {
                 **closing(attempts=self.corrections),
                 "quaternions": repr(list(program.quaternions)),

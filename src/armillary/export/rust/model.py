@@ -206,7 +206,7 @@ class RustModel:
             if f.name == "unit_length":
                 arguments = _STATE.replace("state: &", "state: &mut ", 1)
             yield self.function(f.section, f"fn {f.name}", arguments, f.targets(program), f"{f.about}.")
-        if program.quaternions or program.corrected:
+        if program.normalises:
             values = self.values | {
                 "places": ", ".join(map(str, program.corrected)),
                 "count": str(len(program.corrected)),

@@ -107,7 +107,7 @@ def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
         "events": bool(program.events.results),
         "update": bool(program.update.results),
         "fire": bool(program.fire),
-        "normalise": bool(program.quaternions or program.corrected),
+        "normalise": program.normalises,
     }
     changes = {s.name for s in program.changes}
     return found | {name: name in changes for name in _ABOUT} | {CONSTRAINT_GEOMETRY: passing}

@@ -13,7 +13,7 @@ def features(source: Source) -> frozenset[str]:
     found = {
         "events": bool(program.events.results),
         "update": bool(program.update.results),
-        "normalise": bool(program.quaternions or program.corrected),
+        "normalise": program.normalises,
         "quaternions": bool(program.quaternions),
         "corrected": bool(program.corrected),
         "loops": source.assembly is not None,

@@ -86,6 +86,11 @@ class Program:
     tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time
     stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
 
+    @property
+    def normalises(self) -> bool:
+        """Whether a state is corrected after each step."""
+        return bool(self.quaternions or self.corrected)
+
     def sections(self) -> tuple[ProgramSection, ...]:
         """All sections, in the order in which they are met."""
         return (

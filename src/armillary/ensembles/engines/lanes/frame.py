@@ -120,7 +120,7 @@ class LaneFrame(Stepper):
 
     def normalise(self, t: Operand, state: str) -> None:
         """Coordinates of closed loops corrected, and unit Euler parameters."""
-        if self.program.quaternions or self.program.corrected:
+        if self.program.normalises:
             self.generated("normalise", t, state, "constants", "memory")
 
     def update_metrics(self, t: Operand, slots: str = "slots") -> None:

@@ -114,7 +114,7 @@ def _numbers(variable: FmiVariable) -> dict[str, str]:
 def _jumps(interface: Interface) -> bool:
     """Whether events may set continuous states."""
     program = interface.source.program
-    return bool(interface.source.changing or program.fire or program.quaternions or program.corrected)
+    return bool(interface.source.changing or program.fire or program.normalises)
 
 
 # ---------------------------------------------------------------- version 2.0: variables by position

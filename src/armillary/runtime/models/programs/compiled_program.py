@@ -63,7 +63,7 @@ class CompiledProgram:
                 "events": not program.events.results,
                 "update": not program.update.results,
                 "fire": not program.fire,
-                "normalise": not program.quaternions and not program.corrected,
+                "normalise": not program.normalises,
                 "geometry": not program.geometry.results,
                 "solve": all(s.name != "solve" for s in program.stepping),
                 "residuals": all(s.name != "residuals" for s in program.stepping),
