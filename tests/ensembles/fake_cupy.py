@@ -24,6 +24,10 @@ FLAGS += ["-Wno-unused-parameter", "-ffp-contract=fast", *NATIVE]
 
 _LAUNCHER = """
 #include "kernel.cu"
+#ifndef TEAM
+#define TEAM 1
+#endif
+real room[1 << 15]; /* shared memory of a block */
 extern "C" void *address(const char *name)
 {
     switch (name[1]) {
@@ -54,13 +58,14 @@ extern "C" void *address(const char *name)
 #define GIVEN(kind, name) , name
 extern "C" void launch(unsigned blocks, unsigned threads, long long count ARGUMENTS(DECLARED))
 {
-    blockDim.x = threads;
     for (unsigned b = 0; b < blocks; b++)
-        for (unsigned i = 0; i < threads; i++) {
-            blockIdx.x = b;
-            threadIdx.x = i;
-            runs(count ARGUMENTS(GIVEN));
-        }
+        for (unsigned i = 0; i < threads; i += TEAM)
+            cpu_together(TEAM, [&](unsigned lane) {
+                blockDim.x = threads;
+                blockIdx.x = b;
+                threadIdx.x = i + lane;
+                runs(count ARGUMENTS(GIVEN));
+            });
 }
 """
 
@@ -150,11 +155,15 @@ class Module:
 
 class _Function:
     num_regs, local_size_bytes, kernel = 64, 0, SimpleNamespace(ptr=0)
+    max_dynamic_shared_size_bytes = 0
 
     def __init__(self, module: Module, library: ctypes.CDLL) -> None:
         self.module, self.library = module, library
 
-    def __call__(self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...]) -> None:
+    def __call__(
+        self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...], shared_mem: int
+    ) -> None:
+        assert shared_mem == self.max_dynamic_shared_size_bytes
         self.module.launches += 1
         count, *others = arguments
         self.library.launch(

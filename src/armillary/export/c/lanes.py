@@ -7,7 +7,7 @@ LLVM's words: an assignment per operation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -17,9 +17,10 @@ from armillary.algebra.functions import cos, sin
 from armillary.errors import ArmillaryError
 from armillary.export.c.printer import GROUP, CPrinter
 from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
+from armillary.export.text.names import Namer
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.printing.printer import ATOM, CHOICE, SUM, Operand
-from armillary.export.text.source import Identifiers, Sections
+from armillary.export.text.source import Sections
 from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Terms
@@ -97,9 +98,10 @@ def vector_function(
     given: Places = {s: place if place[0] else "t" for s, place in sections.places.items()}
     signs: dict[Pack, Signs] = {}
     opposite: set[Expr] = set()
+    names = sections.identifiers
     bodies = []
     for k, piece in enumerate(found.pieces):
-        writer = _LanesWriter(printer, sections.identifiers, given, found, opposite, signs)
+        writer = LanesWriter(printer, names.of, names.namer, given, found, opposite, signs)
         if k == 0:
             writer.trigonometry(plain_angles(section))
         for node in piece:
@@ -107,25 +109,26 @@ def vector_function(
         outs = [("out", i) for i in range(len(section.results))]
         writer.results(section, outs, found.results[k])
         bodies.append(writer.text(signature.targets, section.labels))
-    names = passed(signature)
+    given_names = passed(signature)
     if len(bodies) == 1:
-        return function_text(signature, about, bodies[0], names)
+        return function_text(signature, about, bodies[0], given_names)
     arguments, texts, calls = f"{signature.arguments}, double *restrict work", [], []
     for k, lines in enumerate(bodies):
         inner = Signature(f"{signature.name}_{k + 1}", arguments, ())
-        texts.append(function_text(inner, "", lines, [*names, "work"], "APART static "))
-        calls.append(f"    {inner.name}({', '.join([*names, 'work'])});")
+        texts.append(function_text(inner, "", lines, [*given_names, "work"], "APART static "))
+        calls.append(f"    {inner.name}({', '.join([*given_names, 'work'])});")
     room = f"    double work[{max(1, len(found.crossing))}];"
-    return "\n".join([*texts, function_text(signature, about, [room, *calls], names)])
+    return "\n".join([*texts, function_text(signature, about, [room, *calls], given_names)])
 
 
-class _LanesWriter(PackWriter):
+class LanesWriter(PackWriter):
     """Assignments of one function; each value is the name of one, a number, or either with a minus sign."""
 
     def __init__(
         self,
         printer: CPrinter,
-        identifiers: Identifiers,
+        identifiers: Mapping[Expr, str],
+        namer: Namer,
         places: Places,
         found: Cut,
         opposite: set[Expr],
@@ -137,10 +140,9 @@ class _LanesWriter(PackWriter):
         )  # fmt: skip
         self.printer, self.number = printer, self._number
         self._width = 1
-        self._names = identifiers.namer.copy().numbered("z")
+        self._names = namer.copy().numbered("z")
         # Inputs under their names in other functions.
-        of = identifiers.of
-        self._inputs = {f"{p[0]}[{p[1]}]": of[s] for s, p in places.items() if isinstance(p, tuple)}
+        self._inputs = {f"{p[0]}[{p[1]}]": identifiers[s] for s, p in places.items() if isinstance(p, tuple)}
         self._made: dict[int, str] = {}  # the value that a line makes
         self._known: dict[Any, str] = {}  # what is loaded, and numbers of lanes
         self._groups = count(1)
@@ -160,11 +162,15 @@ class _LanesWriter(PackWriter):
         lines = [part for line in reversed(kept) for part in wrapped(line, WIDTH, "    ", "        ")]
         return [*lines, *stores]
 
+    def kind(self, count: int) -> str:
+        """The type of a value of so many lanes."""
+        return "double" if count == 1 else f"lanes_{count}"
+
     # ---------------------------------------------------------------- single operations
 
     def emit(self, operation: str) -> str:
         name = self._made[len(self.lines)] = self._inputs.get(operation) or next(self._names)
-        self.lines.append(f"const {_kind(self._width)} {name} = {operation};")
+        self.lines.append(f"const {self.kind(self._width)} {name} = {operation};")
         return name
 
     def _number(self, value: float) -> str:
@@ -227,10 +233,10 @@ class _LanesWriter(PackWriter):
 
     def load_vector(self, array: str, index: int, count: int) -> str:
         place = f"{array}[{index}]"
-        return self._once(count, place if count == 1 else f"*(const {_kind(count)}_in_array *)&{place}")
+        return self._once(count, place if count == 1 else f"*(const {self.kind(count)}_in_array *)&{place}")
 
     def store_vector(self, value: str, array: str, index: int, count: int) -> None:
-        self.lines.append(f"*({_kind(count)}_in_array *)&{array}[{index}] = {value};")
+        self.lines.append(f"*({self.kind(count)}_in_array *)&{array}[{index}] = {value};")
 
     def lane(self, vector: str, lane: int, count: int) -> str:
         return self._once(1, f"{vector}[{lane}]")
@@ -265,7 +271,3 @@ class _LanesWriter(PackWriter):
             yield
         finally:
             self._width = before
-
-
-def _kind(count: int) -> str:
-    return "double" if count == 1 else f"lanes_{count}"

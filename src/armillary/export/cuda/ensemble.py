@@ -15,11 +15,12 @@ steps of four models are 6 to 100 times smaller, for 3 % of the time.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from armillary.export.c.text import comment, counts
 from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
+from armillary.export.cuda.teams import Team, best_team
 from armillary.export.text.files.template import fill, template
 from armillary.program.form.program import Program
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
@@ -66,6 +67,8 @@ class Kernel:
     shared: tuple[tuple[int, ...], ...]
     given: tuple[tuple[int, ...], ...]
     varied: tuple[int, ...]
+    threads: int = 1  # that make a run together
+    room: int = 0  # bytes of shared memory that a block takes
 
 
 def kernel(
@@ -76,11 +79,14 @@ def kernel(
     history: Sequence[int] = (),
     metrics: MetricsCode = NO_METRICS,
     choice: int | None = None,
+    threads: int | None = None,
 ) -> Kernel:
     """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept. Where
-    event ``choice`` finds the choice of dependent speeds poor at the start, a run is left to others.
+    event ``choice`` finds the choice of dependent speeds poor at the start, a run is left to others. So many
+    ``threads`` make a run, as many as are best where that is not said.
     """
-    return _KernelWriter(program, frozenset(varying)).kernel(stages, precision, history, metrics, choice)
+    writer = _KernelWriter(program, frozenset(varying))
+    return writer.kernel(stages, precision, history, metrics, choice, threads)
 
 
 class _KernelWriter(SectionWriter):
@@ -93,12 +99,18 @@ class _KernelWriter(SectionWriter):
         history: Sequence[int],
         metrics: MetricsCode,
         choice: int | None,
+        threads: int | None,
     ) -> Kernel:
         program, real = self.program, PRECISIONS[precision]
         rates, *others = self.ordinary()
+        resident = BLOCK * BLOCKS[real]
+        team = best_team(self, real, resident) if threads is None else Team.of(self, threads)
+        room = team.room(real, BLOCK, BLOCKS[real])
+        if team.threads > 1:
+            rates = team.function()
         short = len(program.derivatives.nodes) <= _UNROLLED
         angles = 0
-        if short and stages > 1 and real == "double":
+        if short and stages > 1 and real == "double" and team.threads == 1:
             rates, angles = near_sines(rates)
         functions = "\n".join([rates, *others, *self.normalise()])
         shown = "renewed" if program.update.results else "stored"
@@ -112,13 +124,18 @@ class _KernelWriter(SectionWriter):
             "stages": str(stages),
             "shown_memory": shown,
             **row_texts(history, metrics),
-            "next_start": "rest[i]" if real == "float" else "y[i]",
             "stage_loop": "UNROLL" if short else "ROLLED",
             "near": fill(template(__package__, "increments.txt"), {"angles": str(angles)}),
             "loops": "2" if angles else "1",
+            **team.values(bool(room)),
+            "held": str(len(team.held)),
+            "remains": ", remains[HELD]" if real == "float" else "",
         }
         features = {
             "single": real == "float",
+            "team": team.threads > 1,
+            "alone": team.threads == 1,
+            "room": bool(room),
             "near": bool(angles),
             "own": bool(self.own),
             "slots": bool(metrics.places),
@@ -131,7 +148,8 @@ class _KernelWriter(SectionWriter):
             "chosen": choice is not None,
         }
         has = {name for name, present in features.items() if present}
-        return written_kernel("ensemble.cu.txt", [self], functions, precision, values, has)
+        made = written_kernel("ensemble.cu.txt", [self], functions, precision, values, has)
+        return replace(made, threads=team.threads, room=room)
 
 
 def written_kernel(

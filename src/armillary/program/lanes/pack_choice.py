@@ -22,12 +22,16 @@ _FUNCTION = 20  # instructions of a sine that is not among the first ones
 
 
 def worthwhile(
-    packs: Sequence[Pack], nodes: Sequence[Expr], results: Iterable[Expr], places: Mapping[Expr, object]
+    packs: Sequence[Pack],
+    nodes: Sequence[Expr],
+    results: Iterable[Expr],
+    places: Mapping[Expr, object],
+    own_sines: bool = False,
 ) -> tuple[list[Pack], float]:
     """The packs that pay, and the instructions that they save; ``places`` are those of inputs in arrays,
     (array, place).
     """
-    choice = _Choice(packs, nodes, results, places)
+    choice = _Choice(packs, nodes, results, places, own_sines)
     chosen = choice.made()
     saved = sum(map(choice.net, chosen))
     enough = SHARE * sum([choice.instructions(node) for node in nodes if node.kind != "let"])
@@ -52,8 +56,9 @@ class _Choice:
         nodes: Sequence[Expr],
         results: Iterable[Expr],
         places: Mapping[Expr, object],
+        own_sines: bool,
     ) -> None:
-        self.places = places
+        self.places, self.own_sines = places, own_sines
         self.home = {node: pack for pack in packs for node in pack.lanes}
         self.users: dict[Expr, list[Expr]] = {}
         for node in nodes:
@@ -167,7 +172,8 @@ class _Choice:
         """
         if node.kind == "call":
             if node.data in ("sin", "cos"):
-                return 0 if node.args[0].kind == "symbol" else _FUNCTION
+                grouped = node.args[0].kind == "symbol" and not self.own_sines
+                return 0 if grouped else _FUNCTION
             return 1
         if node.kind == "sum":
             return len(node.args) - (0 if node.data[0] else 1)

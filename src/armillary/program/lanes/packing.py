@@ -22,12 +22,22 @@ def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
     return tuple([column[i : i + width] for column in alike for i in range(0, len(column), width)])
 
 
-def packed(section: ProgramSection, alike: Sequence[Column], places: Mapping[Expr, object]) -> ProgramSection:
-    """The section with the packs that pay, the nodes of each side by side; itself where there are none."""
+def packed(
+    section: ProgramSection,
+    alike: Sequence[Column],
+    places: Mapping[Expr, object],
+    *,
+    own_sines: bool = False,
+) -> ProgramSection:
+    """The section with the packs that pay, the nodes of each side by side; itself where there are none.
+    ``own_sines``: those of plain angles are computed where they are used, not all of them together.
+    """
     best: tuple[list[Pack], float] = ([], 0.0)
     for width in sorted({len(column) for column in alike}):  # four lanes need not be better than two
         possible = possible_packs(section.nodes, in_lanes(alike, width))
-        best = max(best, worthwhile(possible, section.nodes, section.results, places), key=lambda b: b[1])
+        best = max(
+            best, worthwhile(possible, section.nodes, section.results, places, own_sines), key=lambda b: b[1]
+        )
     packs = tuple(best[0])
     if not packs:
         return section

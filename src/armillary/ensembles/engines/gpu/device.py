@@ -78,11 +78,13 @@ class Device:
                     copied.result()
         return found
 
-    def compiled(self, text: str, real: str, what: str) -> LoadedKernel:
-        """A kernel made by NVRTC; CuPy keeps compiled ones on disk."""
+    def compiled(self, text: str, real: str, what: str, room: int = 0) -> LoadedKernel:
+        """A kernel made by NVRTC, whose blocks take so much ``room`` in shared memory; CuPy keeps compiled
+        ones on disk.
+        """
         try:
             module = self.cupy.RawModule(code=text, options=("--std=c++14", *_OPTIONS[real]), backend="nvrtc")
-            return LoadedKernel(self, module)
+            return LoadedKernel(self, module, room)
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             line = next((line for line in lines if "error" in line.lower()), lines[0])
@@ -92,9 +94,11 @@ class Device:
 class LoadedKernel:
     """A kernel on a card, and what the compiler made of it."""
 
-    def __init__(self, device: Device, module: LibraryObject) -> None:
-        self.device, self._module = device, module
+    def __init__(self, device: Device, module: LibraryObject, room: int) -> None:
+        self.device, self._module, self._room = device, module, room
         self._function = module.get_function("runs")
+        if room:
+            self._function.max_dynamic_shared_size_bytes = room
         self.registers = int(self._function.num_regs)
         self.local_bytes = int(self._function.local_size_bytes)
         self.blocks = self._blocks()
@@ -102,7 +106,8 @@ class LoadedKernel:
     def _blocks(self) -> int:
         """Blocks that a multiprocessor holds at a time."""
         driver = self.device.cupy.cuda.driver
-        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function.kernel.ptr, BLOCK, 0))
+        function = self._function.kernel.ptr
+        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, BLOCK, self._room))
 
     @property
     def resident(self) -> int:
@@ -124,4 +129,5 @@ class LoadedKernel:
 
     def launch(self, threads: int, runs: int, arguments: Sequence[object]) -> None:
         """The kernel by so many threads on so many runs; it goes on while this returns."""
-        self._function((-(-threads // BLOCK),), (BLOCK,), (np.int64(runs), *arguments))
+        blocks = -(-threads // BLOCK)
+        self._function((blocks,), (BLOCK,), (np.int64(runs), *arguments), shared_mem=self._room)

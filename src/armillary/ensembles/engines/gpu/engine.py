@@ -60,17 +60,20 @@ class CardEngine(Engine):
     def _load(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.device = Device()
-        self._code = self.device.compiled(kernel.text, PRECISIONS[self.precision], self.plan.program.name)
+        real, name = PRECISIONS[self.precision], self.plan.program.name
+        self._code = self.device.compiled(kernel.text, real, name, kernel.room)
         self._shared: np.ndarray | None = None
 
     @property
     def info(self) -> DataTable:
-        """Registers and bytes of local memory of a thread (spilled values, mostly), the share of a
-        multiprocessor's threads that is in use, and evaluations of the derivatives per second on the card.
+        """Threads that make a run together, registers and bytes of local memory of a thread (spilled values,
+        mostly), the share of a multiprocessor's threads that is in use, and evaluations of the derivatives
+        per second on the card.
         """
         code = self._code
         found = {
             "gpu": self.device.name,
+            "threads_per_run": self.kernel.threads,
             "registers": code.registers,
             "local_bytes": code.local_bytes,
             "block": BLOCK,
@@ -85,9 +88,14 @@ class CardEngine(Engine):
         raise NotImplementedError
 
     @property
+    def wave(self) -> int:
+        """Runs that the whole card holds at a time."""
+        return self._code.resident // self.kernel.threads
+
+    @property
     def chunk(self) -> int:
         """Runs to make at a time: whole waves, and no more than the card has room for."""
-        wave = self._code.resident
+        wave = self.wave
         room = int(_SHARE * self.device.free() / self.bytes_per_run)
         if room < 1:
             raise ArmillaryError(

@@ -69,7 +69,7 @@ class FixedSteps(CardEngine):
     @property
     def wanted(self) -> int:
         """About a second's work."""
-        plan, wave = self.plan, self._code.resident
+        plan, wave = self.plan, self.wave
         assert plan.steps is not None
         nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
         work = max(1, len(plan.steps)) * self._tableau.stages * nodes
@@ -94,7 +94,7 @@ class FixedSteps(CardEngine):
             for first, stop, length in self._spans:
                 self._code.put("step", _method(self._tableau, length, real))
                 points = (np.int32(first), np.int32(stop), np.int32(self._last), self._grid, self._due)
-                self._code.launch(n, n, (*points, *on_card.values()))
+                self._code.launch(n * self.kernel.threads, n, (*points, *on_card.values()))
 
         with self._lock:  # constant memory is one for all
             self._put_constants(block.parameters, signals)

@@ -1,0 +1,311 @@
+"""Derivatives that several threads compute together, a branch of the mechanism each.
+
+A thread that holds a whole run keeps its state, a stage and the sum of the stages in registers, and what an
+evaluation needs at a time; of a hexapod that is more than the 255 registers that it has, and the rest goes to
+local memory. Threads of a *team* share it out along branches that are alike (program/lanes): a pack's
+operation is done once, each thread with the numbers of its own branch, and so the states of branches are held
+by one thread each. What is not in packs, such as the base's motion, all threads of a team compute and hold.
+
+A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. Values pass between lanes by
+``from_lane`` (a shuffle of the warp), and ``across`` (its butterfly) where lanes are added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import accumulate
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import symbols
+from armillary.export.c.lanes import LanesWriter
+from armillary.export.c.model import INPUTS, RESULT
+from armillary.export.c.text import Signature, counts, function_text, passed
+from armillary.export.cuda.sections import SectionWriter
+from armillary.export.text.body import Place
+from armillary.export.text.files.template import fill, template
+from armillary.export.text.printing.layout import wrapped
+from armillary.llvm.instructions import Operand
+from armillary.llvm.pack_writer import Vector
+from armillary.llvm.sections import Cut, cut, plain_angles
+from armillary.program.form.program import ProgramSection
+from armillary.program.lanes.pack import Column, Pack, meant
+from armillary.program.lanes.packing import in_lanes, packed
+
+SIZES = {"double": 8, "float": 4}
+REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in ensemble.py
+
+# Bytes of the first-level cache of a multiprocessor. Measured on an H200, two threads against one: a hexapod,
+# whose values in double precision go 590 KB beyond the registers, is 3.0 times as fast, a quadruped (300) 2.4
+# times; a hub with two wings (140) takes 1.4 times the time, since both threads compute the hub's motion. In
+# single precision a tree of 31 bodies (630) is 2.6 times, the hexapod (470) 1.6 times, the quadruped (220)
+# 0.95 times as fast.
+CACHE = 256_000
+MOST_ROOM = 160_000  # of shared memory, which is taken from that cache
+LONGEST = 6000  # nodes of an evaluation in one function: NVRTC would take minutes
+
+
+# What a kernel says where a thread makes a run by itself.
+_ALONE = {
+    "at": "i", "place": "i", "whole": "y", "time": "grid[n]", "running": "", "finished": "FINISHED", "lane": "",
+    "teams": "",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Team:
+    """Threads that make a run of a program together.
+
+    ``section`` has the derivatives with packs, and ``held`` the states that each number of a thread is: one
+    that all threads hold, or one per lane.
+    """
+
+    writer: SectionWriter
+    threads: int
+    section: ProgramSection
+    held: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, writer: SectionWriter, threads: int) -> Team:
+        """States in columns that packs take whole are shared out, the others not."""
+        program = writer.program
+        alike, section = in_lanes(program.alike, threads), program.derivatives
+        if alike:
+            section = packed(section, alike, writer.places, own_sines=True)
+        taken = {column for pack in section.packs for column in pack.operands}
+        columns = [column for column in alike if column in taken]
+        apart = {s for column in columns for s in column}
+        return cls(writer, threads, section, (*columns, *((s,) for s in program.state if s not in apart)))
+
+    def function(self) -> str:
+        """Rates of what a thread holds, from that and the number of its lane."""
+        section, program, own = self.section, self.writer.program, self.writer
+        found = cut(section, len(section.nodes) + 1, loading=False)
+        [nodes] = found.pieces
+        writer = TeamWriter(own, found, self.held)
+        writer.trigonometry([a for a in plain_angles(section) if a not in writer.column_of])
+        for node in nodes:
+            writer.node(node)
+        rates = dict(zip(program.state, section.results, strict=True))
+        labels = dict(zip(program.state, section.labels, strict=True))
+        for i, column in enumerate(self.held):
+            writer.store(writer.plain_vector(tuple([rates[s] for s in column])), "out", i)
+        about = [", ".join([labels[s] for s in column]) for column in self.held]
+        targets = [f"out[{i}]" for i in range(len(self.held))]
+        signature = Signature(f"{own.stem}_derivatives", f"{INPUTS}, {RESULT}, int lane", targets)
+        lines = writer.text(targets, about)
+        text = f"Rates of the state: {counts(section.operations)}."
+        return function_text(signature, text, lines, passed(signature))
+
+    def room(self, real: str, block: int, blocks: int) -> int:
+        """Bytes of shared memory in which a block keeps the state and the sum of stages, 0 where it has none.
+        Measured on an H200: in double precision a hexapod is then 1.25 times and a quadruped 1.07 times as
+        fast; in single precision neither gains.
+        """
+        size = 2 * len(self.held) * block * SIZES[real]
+        return size if self.threads > 1 and real == "double" and size * blocks <= MOST_ROOM else 0
+
+    def values(self, room: bool) -> dict[str, str]:
+        """What the kernel says of the threads of a run; with ``room``, of arrays in shared memory."""
+        if self.threads == 1:
+            return _ALONE
+        program = self.writer.program
+        at = {s: i for i, s in enumerate(program.state)}
+        places = [at[column[i % len(column)]] for column in self.held for i in range(self.threads)]
+        changed = {program.state[q + i] for q in program.quaternions for i in range(4)}
+        changed |= {program.state[i] for i in program.corrected}
+        sections = program.update, program.events, program.normalise, program.correct
+        needed = changed.union(symbols(*[result for one in sections for result in one.results]))
+        stride = " * BLOCK" if room else ""
+        teams = fill(
+            template(__package__, "teams.txt"),
+            {
+                "team": str(self.threads),
+                "places": "\n".join(wrapped(", ".join(map(str, places)), 100, "    ", "    ")),
+                "needed": self._gathering(needed, stride),
+                "whole": self._gathering({*program.state}, stride),
+                "part": self._shared_out(changed, stride),
+            },
+        )
+        return {
+            "at": f"i{stride}",
+            "place": "places[i * TEAM + lane]",
+            "whole": "whole",
+            "time": "ended == RUNNING ? grid[n] : t",
+            "running": " && ended == RUNNING",
+            "finished": "ended == RUNNING ? FINISHED : ended",
+            "lane": ", lane",
+            "teams": teams,
+        }
+
+    def _gathering(self, states: Set[Expr], stride: str) -> str:
+        """These states from what threads hold."""
+        lines = []
+        at = {s: i for i, s in enumerate(self.writer.program.state)}
+        for k, column in enumerate(self.held):
+            for lane, s in enumerate(column):
+                if s in states:
+                    own, count = f"y[{k}{stride}]", len(column)
+                    value = own if count == 1 else f"from_lane({own}, {lane}, {count})"
+                    lines.append(f"    whole[{at[s]}] = {value};")
+        return "\n".join(lines)
+
+    def _shared_out(self, states: Set[Expr], stride: str) -> str:
+        """What threads hold of these states."""
+        lines = []
+        at = {s: i for i, s in enumerate(self.writer.program.state)}
+        for k, column in enumerate(self.held):
+            if not states.isdisjoint(column):
+                own = f"y[{k}{stride}]"
+                chosen = [f"whole[{at[s]}]" if s in states else own for s in column]
+                lines.append(f"    {own} = {_by_lane(chosen)};")
+        return "\n".join(lines)
+
+    def numbers(self) -> int:
+        """The most numbers that a thread needs at a time: those of an evaluation in its order, a pack's as
+        one, the state and the sum of stages.
+        """
+        section = self.section
+        home = {node: pack.lanes[0] for pack in section.packs for node in pack.lanes}
+        home |= {s: column[0] for column in self.held for s in column}
+        place: dict[Expr, int] = {}  # of what is computed, in order
+        last: dict[Expr, int] = {}  # use
+        for node in section.nodes:
+            if node.kind != "let":
+                now = place.setdefault(home.get(node, node), len(place))
+                last.update({home.get(a, a): now for a in map(meant, node.args)})
+        last.update({home.get(a, a): len(place) for a in map(meant, section.results)})
+        given = {*self.writer.program.state, *[self.writer.program.constants[i] for i in self.writer.own]}
+        change = [0] * (len(place) + 2)
+        for value, end in last.items():
+            if value in place or value in given:
+                change[place.get(value, 0)] += 1
+                change[end + 1] -= 1
+        return max(accumulate(change)) + 2 * len(self.held)
+
+
+def best_team(writer: SectionWriter, real: str, resident: int) -> Team:
+    """The smallest team whose values are in registers and caches, where so many threads are ``resident`` on a
+    multiprocessor; one thread where none is, or where more threads would only repeat what it does.
+    """
+    alone = best = Team.of(writer, 1)
+    least = _beyond(alone, real, resident)
+    for threads in (2, 4):
+        if least <= CACHE or len(alone.section.nodes) > LONGEST:
+            break
+        team = Team.of(writer, threads)
+        beyond = _beyond(team, real, resident)
+        if team.section.packs and beyond < least:
+            best, least = team, beyond
+    return best
+
+
+def _beyond(team: Team, real: str, resident: int) -> int:
+    """Bytes of all threads' values that registers do not hold."""
+    numbers = team.numbers() + (len(team.held) if real == "float" else 0)
+    return resident * max(0, SIZES[real] * numbers - 4 * REGISTERS[real])
+
+
+class TeamWriter(LanesWriter):
+    """Assignments of one thread: the value of a pack is that of its own lane."""
+
+    def __init__(
+        self,
+        own: SectionWriter,
+        found: Cut,
+        columns: Sequence[Column],
+    ) -> None:
+        held: dict[Expr, Place] = {}
+        self.column_of: dict[Expr, tuple[Column, int]] = {}
+        for i, column in enumerate(columns):
+            if len(column) == 1:
+                held[column[0]] = ("state", i)
+            self.column_of |= {s: (column, i) for s in column if len(column) > 1}
+        others = {s: p for s, p in own.places.items() if p[0] != "state"}
+        given = {s: p if p[0] else "t" for s, p in {**others, **held}.items()}
+        super().__init__(own.printer, own.identifiers, own.namer, given, found, set(), {})
+        self._both: dict[str, tuple[str, str]] = {}
+
+    def kind(self, count: int) -> str:
+        return "double"
+
+    def plain_vector(self, column: Column) -> str:
+        """Values of lanes, with their own signs; of one node, its value."""
+        nodes = tuple(map(meant, column))
+        return self.value(nodes[0]) if len(nodes) == 1 else self._vector(nodes, plain=True)[0]
+
+    def div(self, a: Operand, b: Operand) -> str:
+        inverse = self.emit(f"reciprocal({self.operand(b)})")
+        return inverse if a == self.number(1.0) else self.mul(a, inverse)
+
+    # ---------------------------------------------------------------- what a thread holds
+
+    def found(self, node: Expr) -> str:
+        if node not in self.column_of:
+            return super().found(node)
+        column, i = self.column_of[node]
+        return self.lane(self.load("state", i), column.index(node), len(column))
+
+    def _gathered(self, column: Column) -> Vector:
+        first = column[0]
+        if first in self.column_of:
+            states, i = self.column_of[first]
+            plain, held = (1,) * len(column), self.load("state", i)
+            if states == column:
+                return held, plain
+            if {*column} <= {*states}:
+                return self.chosen_lanes(held, [states.index(s) for s in column], len(states)), plain
+        return super()._gathered(column)
+
+    # ---------------------------------------------------------------- lanes of other threads
+
+    def lane(self, vector: str, lane: int, count: int) -> str:
+        return self._once(1, f"from_lane({vector}, {lane}, {count})")
+
+    def chosen_lanes(self, vector: str, places: Sequence[int], count: int) -> str:
+        chosen = _by_lane([str(i) for i in places])
+        return self._once(1, f"from_lane({vector}, {chosen}, {count})")
+
+    def together(self, values: list[str]) -> str:
+        return values[0] if len({*values}) == 1 else self._once(1, _by_lane(values))
+
+    def load_vector(self, array: str, index: int, count: int) -> str:
+        return self.together([self.load(array, index + i) for i in range(count)])
+
+    def load(self, array: str, index: int, kind: str = "") -> str:
+        return self._once(1, f"{array}[{index}]")
+
+    def _lanes_added(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
+        width = max([len(p.lanes) for p in packs])
+        value = ""
+        while width > 1:
+            here = [p for p in packs if len(p.lanes) == width]
+            terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in here]
+            if value:
+                terms.append(((value, (1,) * width), (1.0,) * width))
+            total, _ = self._added(terms, None, vote=False)
+            width //= 2
+            value = self.add(total, self.emit(f"across({total}, {width})"))
+        return value
+
+    def sine_pack(self, pack: Pack, angles: str) -> str:
+        if angles not in self._both:
+            k = len(self._both) + 1
+            self.lines.append(f"double sine_{k}, cosine_{k};")
+            self.lines.append(f"sine_cosine({angles}, &sine_{k}, &cosine_{k});")
+            self._both[angles] = f"sine_{k}", f"cosine_{k}"
+        return self._both[angles][("sin", "cos").index(pack.lanes[0].data)]
+
+    def vectors_of(self, count):
+        return nullcontext()
+
+
+def _by_lane(values: Sequence[str]) -> str:
+    """One of some values, by a thread's lane."""
+    if len({*values}) == 1:
+        return values[0]
+    if len(values) == 2:
+        return f"lane & 1 ? {values[1]} : {values[0]}"
+    low, high = _by_lane(values[:2]), _by_lane(values[2:])
+    return f"lane & 2 ? ({high}) : ({low})"
