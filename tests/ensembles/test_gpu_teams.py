@@ -1,5 +1,5 @@
-"""Runs that several threads of a card make together, without a card: the kernel's source compiled as C++, with
-lanes that take turns where they pass values to each other.
+"""Runs that several threads of a card make together, without a card: the kernel's source compiled as C++,
+with lanes that take turns where they pass values to each other.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -42,14 +42,14 @@ REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in ensemble
 # single precision a tree of 31 bodies (630) is 2.6 times, the hexapod (470) 1.6 times, the quadruped (220)
 # 0.95 times as fast.
 CACHE = 256_000
-MOST_ROOM = 160_000  # of shared memory, which is taken from that cache
+MOST_ROOM = 200_000  # of shared memory, which is taken from that cache
 LONGEST = 6000  # nodes of an evaluation in one function: NVRTC would take minutes
 
 
 # What a kernel says where a thread makes a run by itself.
 _ALONE = {
-    "at": "i", "place": "i", "whole": "y", "time": "grid[n]", "running": "", "finished": "FINISHED", "lane": "",
-    "teams": "",
+    "at": "i", "place": "i", "whole": "y", "time": "grid[n]", "running": "", "finished": "FINISHED",
+    "lane": "", "teams": "",
 }  # fmt: skip
 
 
@@ -297,7 +297,7 @@ class TeamWriter(LanesWriter):
             self._both[angles] = f"sine_{k}", f"cosine_{k}"
         return self._both[angles][("sin", "cos").index(pack.lanes[0].data)]
 
-    def vectors_of(self, count):
+    def vectors_of(self, count: int) -> AbstractContextManager[None]:
         return nullcontext()
 
 
