@@ -127,11 +127,13 @@ def report(model: Any, case: Case, engine: Any, rate: float, ceiling: dict[str, 
         "formalism": model.formalism,
         "states": len(model.equations.program.state),
         "evaluations_per_second": rate,
-        **{name: engine.info[name] for name in ("registers", "local_bytes", "block", "occupancy")},
+        **{name: engine.info[name] for name in ("threads_per_run", "registers", "local_bytes", "block")},
+        "occupancy": engine.info["occupancy"],
         "operations": str(operations),
         "operations_share": operations.total * rate / ceiling[real],
     }
     if counted:
+        counted = {kind: engine.info["threads_per_run"] * number for kind, number in counted.items()}
         arithmetic = counted["fma"] + counted["mul"] + counted["add"]
         flops = arithmetic + counted["fma"]
         # Start and end of a run, once in all its steps.

@@ -16,6 +16,10 @@ def _example(name: str, formalism: str = "auto", **options: Any) -> Callable[[],
     return lambda: import_module(name).system(**options).derive(formalism).compile()
 
 
+def _branched(name: str) -> Callable[[], Any]:
+    return lambda: import_module("benchmarks.branches").BRANCHES[name]().derive().compile()
+
+
 def _small_car() -> Any:
     example = import_module("car_small")
     s = example.system()
@@ -44,6 +48,9 @@ MODELS = (
     Case("car, small variables", _small_car, 5e-3, 4_000_000),
     Case("spinning boom, 4 modes", _example("spinning_boom"), 1e-3, 3_000_000),
     Case("hub and 7 panels", _example("hub_and_panels"), 1e-3, 1_000_000),
+    Case("quadruped", _branched("quadruped"), 1e-3, 400_000),
+    Case("hexapod", _branched("hexapod"), 1e-3, 300_000),
+    Case("tree of 31 bodies", _branched("tree31"), 1e-3, 100_000),
 )
 
 

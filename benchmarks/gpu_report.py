@@ -21,7 +21,7 @@ def _ceilings(ceiling: dict[str, Any]) -> str:
 def _models(rows: list[dict[str, Any]]) -> str:
     head = [
         "model", "precision", "evaluations/s", "TFLOP/s", "of peak", "pipe busy", "operations of peak",
-        "registers", "local bytes", "occupancy", "flop/byte (ridge)", "error",
+        "threads", "registers", "local bytes", "occupancy", "flop/byte (ridge)", "error",
     ]  # fmt: skip
     lines = [_row(head), _row(["---", "---", *["---:"] * (len(head) - 2)])]
     for r in rows:
@@ -36,6 +36,7 @@ def _models(rows: list[dict[str, Any]]) -> str:
                     f"{r['peak_share']:.0%}" if counted else "",
                     f"{r['pipe_share']:.0%}" if counted else "",
                     f"{r['operations_share']:.0%}",
+                    str(r.get("threads_per_run", 1)),
                     str(r["registers"]),
                     str(r["local_bytes"]),
                     f"{r['occupancy']:.0%}",

@@ -12,8 +12,8 @@ A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -297,8 +297,9 @@ class TeamWriter(LanesWriter):
             self._both[angles] = f"sine_{k}", f"cosine_{k}"
         return self._both[angles][("sin", "cos").index(pack.lanes[0].data)]
 
-    def vectors_of(self, count: int) -> AbstractContextManager[None]:
-        return nullcontext()
+    @contextmanager
+    def vectors_of(self, count: int) -> Iterator[None]:
+        yield  # a thread's value of a vector is a single number
 
 
 def _by_lane(values: Sequence[str]) -> str:
