@@ -326,8 +326,9 @@ def test_a_step_across_that_is_too_rough_is_tried_again_from_nearer_by(how: dict
 
 @pytest.mark.parametrize("how", (METHODS | OTHERS).values(), ids=METHODS | OTHERS)
 def test_a_run_ends_where_no_step_leads_across(how: dict[str, Any]) -> None:
-    q, w = (2.0, 8e3) if "method" in how else (Q0, 2e4)  # SciPy's steps take a hundred times as long
-    given = {"g": 0.0, "M": 0.5 * w, "w": w}
+    """A step across that holds many more periods is sound by chance now and then."""
+    q = 2.0 if "method" in how else Q0  # SciPy's steps take a hundred times as long
+    given = {"g": 0.0, "M": 1e3, "w": 2e3}
     with pytest.raises(ArmillaryError, match="could not be carried across"):
         shaken().simulate(1.0, initial=started(q, U0), parameters=given, **how)
 

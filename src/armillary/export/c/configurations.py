@@ -15,6 +15,7 @@ from armillary.export.text.configurations import (
     common_numbers,
     has_function,
     passing_numbers,
+    state_size_table,
 )
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
@@ -168,8 +169,8 @@ def _tables(models: Sequence[CModel], code: str) -> str:
         shared |= passing_numbers(every)
     read = code + "used_states[ watched_events["  # these by the fixed text; names alone are words of comments
     texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\[", read)]
-    if model.source.passing:
-        texts += [_array(name, values, "double") for name, values in across_tables().items()]
+    reals = {"state_size": state_size_table(every)} | (across_tables() if model.source.passing else {})
+    texts += [_array(name, values, "double") for name, values in reals.items() if f"{name}[" in read]
     texts += [
         "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",
         "/* The present configuration of a run. */",

@@ -134,7 +134,7 @@ class _KernelPrinter(CSolverPrinter):
         self.names = {**self.names, **tables, "JUMP_TIME": "every.jumps"}
 
     def of_present(self, name: str, index: ast.expr) -> str:
-        widths = {"LOCKED": "LOCKABLE", "SETTING_ACTS": "SETTINGS"}
+        widths = {"LOCKED": "LOCKABLE", "SETTING_ACTS": "SETTINGS", "STATE_SIZE": "OWN_MOTION"}
         table, width = "LOCKED_IN" if name == "LOCKED" else name, widths.get(name, "EVENTS_ROOM")
         return f"T_{table}[run->configuration * MODEL_{width} + {self.expression(index, 6)}]"
 
@@ -191,12 +191,12 @@ def _sizes(program: Program, changes: ChangeTables | None) -> str:
 _TABLES = (
     *("DIRECTION", "STOPS", "LANDS", "ROLE", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT"),
     *("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES", "SETTING_EVENT", "SETTING_SPEED"),
-    "SETTING_ACTS",
+    *("SETTING_ACTS", "STATE_SIZE"),
 )
 
 
 def _tables(one: Configured, changes: ChangeTables | None) -> str:
-    """Whole numbers that the solver reads, in constant memory."""
+    """Numbers that the solver reads, in constant memory."""
     if changes:
         found: dict[str, Sequence[int]] = dict(changes.tables)
     elif one.program.events.results:
@@ -205,12 +205,14 @@ def _tables(one: Configured, changes: ChangeTables | None) -> str:
         found |= {"STOPS": [*map(int, one.stops)], "ENDS": [*map(int, one.ends)]}
     else:
         found = {}
-    return "\n".join(_array(f"T_{name}", values) for name, values in found.items())
+    texts = [_array("int", f"T_{name}", values) for name, values in found.items()]
+    reals = changes.reals if changes else {}
+    return "\n".join([*texts, *(_array("double", f"T_{name}", values) for name, values in reals.items())])
 
 
-def _array(name: str, values: Iterable[int]) -> str:
+def _array(kind: str, name: str, values: Iterable[float]) -> str:
     text = "\n".join(wrapped(", ".join(map(str, values)) or "0", 100, "    ", "    "))
-    return f"CONSTANT int {name}[] = {{\n{text}}};"
+    return f"CONSTANT {kind} {name}[] = {{\n{text}}};"
 
 
 _STATE = "double t, const double *state, double *out"

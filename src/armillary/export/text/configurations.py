@@ -65,7 +65,7 @@ OF_CHANGES = (
     *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
     *("N_MEMBERS", "N_SETTINGS", "N_OWN_MOTION", "ROLE", "GROUP_SIZE", *TRUTHS, *_NUMBERS),
     *("N_ROWS", "N_JACOBIAN", "N_ELEMENTS", "N_STAGES", "N_NESTS", "N_LOOKS", "N_OUTPUTS"),
-    *("NEAR_PLACE", "ELEMENTS", "FIRST_ELEMENT", *ACROSS),
+    *("NEAR_PLACE", "ELEMENTS", "FIRST_ELEMENT", "STATE_SIZE", *ACROSS),
 )
 # Words for what events do: to the configuration, and near a place where constraints lose rank.
 WORDS = {
@@ -151,10 +151,19 @@ def tables_of(
         width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
         tables[_table(name)] = [v for own in numbers for v in _filled(own[name], width, 0)]
     tables |= {_table(name): values for name, values in common_numbers(every, lockable).items()}
+    reals = {"STATE_SIZE": state_size_table(every)}
     if not passing:
-        return ChangeTables(sizes, tables)
+        return ChangeTables(sizes, tables, reals)
     tables |= {_table(name): values for name, values in passing_numbers(every).items()}
-    return ChangeTables(sizes, tables, {name.upper(): values for name, values in across_tables().items()})
+    across = {name.upper(): values for name, values in across_tables().items()}
+    return ChangeTables(sizes, tables, reals | across)
+
+
+def state_size_table(every: Sequence[DerivedEquations]) -> list[float]:
+    """Sizes of states with the default parameters, in rows of the length N_OWN_MOTION."""
+    width = change_sizes(every)["N_OWN_MOTION"]
+    found = [e.reduction.state_sizes(e.system) for e in every]
+    return [size for own in found for size in (*own, *[1.0] * (width - len(own)))]
 
 
 def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:

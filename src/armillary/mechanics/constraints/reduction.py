@@ -17,7 +17,14 @@ from armillary.mechanics.constraints.choice.dependent_speeds import choose_depen
 from armillary.mechanics.constraints.choice.motion_sample import MotionSample, geometry_expressions
 from armillary.mechanics.constraints.closing.assembly import GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
-from armillary.mechanics.constraints.sizes import Sizes, motion_sizes, row_sizes, sized_factors
+from armillary.mechanics.constraints.sizes import (
+    KnownSizes,
+    Sizes,
+    motion_sizes,
+    row_sizes,
+    sized_factors,
+    speed_kind,
+)
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.structure.build import build_tree
 from armillary.mechanics.tree.structure.regroup import simplified
@@ -59,6 +66,7 @@ class Reduction:
     strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
     pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
     sizes: Sizes = field(default_factory=dict)  # of coordinates, by kind
+    usual_sizes: KnownSizes = field(default_factory=dict)  # with the default parameters
     row_sizes: tuple[Scalar, ...] = ()
 
     def regrouped(self) -> Reduction:
@@ -73,6 +81,13 @@ class Reduction:
             for i, u in enumerate(system.speeds)
             if u not in self.given and i not in self.elimination.factors
         ]
+
+    def state_sizes(self, system: Description, sizes: KnownSizes | None = None) -> list[float]:
+        """Sizes of the coordinates and the independent speeds; by default with the default parameters."""
+        known = {**self.usual_sizes, **(sizes or {})}
+        kinds = [q.dimension for q in self.coordinates(system)]
+        kinds += [speed_kind(u) for u in self.independent(system)]
+        return [known.get(kind, 1.0) for kind in kinds]
 
     def given_reader(self) -> Undimensioned:
         """The reader of the description: what is prescribed or locked as what it follows from."""
@@ -129,6 +144,7 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         strength=strength,
         pivots=tuple(elimination.pivots),
         sizes=sizes,
+        usual_sizes={kind: float(sampled.sample([size])[0][0]) for kind, size in sizes.items()},
         row_sizes=of_rows,
     )
 

@@ -9,7 +9,7 @@ of steps follow the mechanism of the run: the same in metres and millimetres, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from armillary.algebra import functions as fn
@@ -23,6 +23,7 @@ from armillary.model.description import Description
 _LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
 
 Sizes = dict[Dimension | None, Scalar]  # by the dimension of coordinates
+KnownSizes = Mapping[Dimension | None, float]
 
 
 def unit_sizes(system: Description) -> Sizes:
@@ -36,7 +37,7 @@ def speed_kind(u: Expr) -> Dimension | None:
     return None if u.dimension is None else u.dimension * TIME
 
 
-Factors = list[tuple[int, int, Scalar]]  # row, speed, and the factor of the speed in the row
+Factors = Sequence[tuple[int, int, Scalar]]  # row, speed, and the factor of the speed in the row
 
 
 def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
@@ -47,7 +48,7 @@ def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
 
 
 def motion_sizes(
-    system: Description, found: Sequence[ConstraintRow], factors: Factors, sample: Evaluate
+    system: Description, found: Sequence[ConstraintRow], factors: Factors, sample: Evaluate | None = None
 ) -> Sizes:
     """The size of each kind of coordinate."""
     known = [
@@ -71,7 +72,11 @@ def motion_sizes(
 
 
 def row_sizes(
-    system: Description, found: Sequence[ConstraintRow], factors: Factors, sizes: Sizes, sample: Evaluate
+    system: Description,
+    found: Sequence[ConstraintRow],
+    factors: Factors,
+    sizes: Mapping[Dimension | None, Scalar],
+    sample: Evaluate | None = None,
 ) -> tuple[Scalar, ...]:
     """The size of each row: that of all rows of its dimension, or its own where that is not known."""
     effects: dict[Dimension | int, list[Scalar]] = {}
@@ -82,10 +87,19 @@ def row_sizes(
     return tuple(known.get(_group(found, i), 1.0) for i in range(len(found)))
 
 
-def row_units(system: Description, found: Sequence[ConstraintRow]) -> list[float]:
-    """One unit of the SI for every row, where its dimension is known."""
-    kinds = (_dimension(row) for row in found)
-    return [1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds]
+def estimated_sizes(
+    system: Description, found: Sequence[ConstraintRow], factors: Sequence[tuple[int, int, float]]
+) -> tuple[KnownSizes, list[float]]:
+    """Sizes of kinds and of rows with numbers for factors. They have few digits, so that what follows from
+    them does not depend on the last bits of sines.
+    """
+    kinds = {kind: _rounded(size) for kind, size in motion_sizes(system, found, factors).items()}
+    return kinds, [_rounded(size) for size in row_sizes(system, found, factors, kinds)]
+
+
+def _rounded(size: Scalar) -> float:
+    assert not isinstance(size, Expr)
+    return float(f"{size:.6g}")
 
 
 def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
@@ -94,9 +108,9 @@ def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
     return i if dimension is None else dimension
 
 
-def _bounded(size: Scalar, sample: Evaluate) -> Scalar:
+def _bounded(size: Scalar, sample: Evaluate | None) -> Scalar:
     """A size that does not vanish with other parameters than the defaults."""
-    if not isinstance(size, Expr):
+    if not isinstance(size, Expr) or sample is None:
         return size
     return as_expr(fn.maximum(size, _LEAST * float(sample([size])[0][0])))
 

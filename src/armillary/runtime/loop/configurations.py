@@ -75,6 +75,7 @@ TABLES: dict[str, Table] = {
     "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
     "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
+    "STATE_SIZE": lambda f, i: figure(f, "state_size", f["configuration"] * f.size("own_motion") + i),
     "NEAR_PLACE": _number(_of_event("near_place")),
     # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
     **{name.upper(): lambda f, i, name=name: figure(f, name, i) for name in ACROSS},  # type: ignore[misc]

@@ -17,20 +17,21 @@ from armillary.algebra.derivatives.calculus import (
     evaluator,
 )
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.units.dimension import ONE
 from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
-from armillary.mechanics.constraints.sizes import row_units, speed_kind, unit_sizes
+from armillary.mechanics.constraints.sizes import estimated_sizes, speed_kind
 from armillary.model.description import Description
 from armillary.model.units.unit_system import default_value
 
-_AWAY = 0.2  # how far the further places are from the first, in radians and units of the SI
-_SHUT = 1e-8
+_AWAY = 0.2  # how far the further places are from the first, in sizes
+_SHUT = 1e-8  # a gap, in sizes
 _TRIES = 30
 _TIMES = (0.0, 0.37, 1.13, 2.9)
-_DIGITS = 6  # decimals of the places at which constants are taken
+_DIGITS = 6  # decimals of the places, in sizes, at which constants are taken
 
 
 def geometry_expressions(
@@ -91,12 +92,16 @@ class MotionSample:
             with np.errstate(all="ignore"):
                 return np.array([float(v) for v in evaluate(at)])
 
-        units = unit_sizes(system)
-        own = np.array([units[speed_kind(u)] for u in system.speeds])
-        geometry = Geometry(layout, values, own, np.array(row_units(system, found))).in_sizes()
-        free = set(coordinates)
-        sizes = np.array([units[q.dimension] for q in system.coordinates if plain(q) in free])
-        start = np.array([system.initial[q] for q in system.coordinates if plain(q) in free])
+        free = [q for q in system.coordinates if plain(q) in set(coordinates)]
+        start = np.array([system.initial[q] for q in free])
+        factors = _largest_factors(Geometry(layout, values), start, [q.dimension is ONE for q in free])
+        units, of_rows = estimated_sizes(system, found, factors)
+        own, sizes = (
+            np.array([units[kind] for kind in kinds])
+            for kinds in (map(speed_kind, system.speeds), [q.dimension for q in free])
+        )
+        geometry = Geometry(layout, values, own, np.array(of_rows)).in_sizes()
+        self._units = dict(zip(coordinates, sizes.tolist(), strict=True))
         self.time, self.coordinates, self.layout, self.geometry = time, coordinates, layout, evaluate
         places = []
         for k, t in enumerate(_TIMES):
@@ -133,7 +138,8 @@ class MotionSample:
     def _numbers(self, k: int) -> dict[Expr, Expr]:
         """The values at one place, except the parameters."""
         varying = {s: v for s, v in self.values.items() if not _is_parameter(s)}
-        return {s: ZERO + round(float(v[k] if np.ndim(v) else v), _DIGITS) for s, v in varying.items()}
+        found = {s: float(v[k] if np.ndim(v) else v) / self._units.get(s, 1.0) for s, v in varying.items()}
+        return {s: ZERO + round(v, _DIGITS) * self._units.get(s, 1.0) for s, v in found.items()}
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
         """Values of expressions, an array each, one number per place."""
@@ -145,6 +151,22 @@ class MotionSample:
 
 def _is_parameter(s: Expr) -> bool:
     return bool(s.data.role == "parameter")
+
+
+def _largest_factors(
+    geometry: Geometry, start: np.ndarray, angles: Sequence[bool]
+) -> list[tuple[int, int, float]]:
+    """Rows, speeds and the magnitudes of the elements of J: the largest ones with the angles near the start
+    and loops open.
+    """
+    chance, layout = np.random.default_rng(1990), geometry.layout
+    first = len(layout.gaps) + layout.rows
+    found = np.zeros(len(layout.jacobian))
+    for t in _TIMES:
+        turned = start + np.where(angles, chance.uniform(-_AWAY, _AWAY, start.shape), 0.0)
+        numbers = np.abs(geometry.values(t, geometry.normalised(turned))[first : first + len(found)])
+        found = np.maximum(found, np.where(np.isfinite(numbers), numbers, 0.0))
+    return [(i, j, value) for (i, j), value in zip(layout.jacobian, found.tolist(), strict=True)]
 
 
 def _closed(

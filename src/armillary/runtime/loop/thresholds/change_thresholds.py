@@ -1,4 +1,6 @@
-"""Thresholds for changes of configuration."""
+"""Thresholds for changes of configuration. Motion is in sizes of coordinates: a radian, or the length with an
+equal effect on the loops (mechanics/constraints/sizes.py).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,16 @@ from armillary.program.targets.targets import LOST_RANK, POOR_PIVOT
 POOR_CHOICE = POOR_PIVOT  # a conditioning at which a choice of dependent speeds is poor
 CHOICE_MARGIN = 1e-3 * POOR_PIVOT  # by which a choice is better than poor; a step may end just before it is
 WEAK_RANK = LOST_RANK  # the strength of a constraint, squared, from which on a loss of rank is looked for
-# Of the step across a place where rank is lost: where in it the place lies, and its length in radians or
-# lengths of motion, so that its stages are far enough from the place and its order near enough.
+# Of the step across a place where rank is lost: where in it the place lies, and its length in sizes of
+# motion, so that its stages are far enough from the place and its order near enough.
 MIDDLE, STRIDE = 0.46, 0.25
-BELIEVED = 1.0  # how far a forecast is believed, in radians or lengths of motion
+BELIEVED = 1.0  # how far a forecast is believed, in sizes of motion
 LOOK_FAR, LOOK_NEAR = 1e-3, 5e-6  # over how much motion slope and bend of a forecast are found
 MOST_LOOKS = 8.0  # at event functions in a longer step
 SOON = 0.15  # share of the time to the place that may be left when the step across begins
-AROUND = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
+AROUND = 0.15  # sizes of motion to either side of a place that one step jumped over
 FINEST = 1e-3  # of that: shorter steps do not help
-LOOK_AGAIN = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made again
+LOOK_AGAIN = 0.03  # sizes of motion after which a forecast that was not confirmed is made again
 SHORTER = 0.25  # of the usual steps across, the least that is taken again because an input has changed
 SHORTEST = 0.05  # of the usual steps across, the least that is tried
 RANK_LEFT = (
@@ -29,11 +31,11 @@ LITTLE_STRENGTH = 1e-3  # of a constraint, squared, next to a place: no run can 
 NO_STRENGTH = 1e-10  # of a constraint, squared, so near the place that no other choice of speeds is better
 BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin
-# Of the step from beside a place: how near that is, in radians or lengths of motion, how often its stages are
+# Of the step from beside a place: how near that is, in sizes of motion, how often its stages are
 # improved until they change by no more than so much, the largest term of the highest order in it, and lengths
 # that are tried, each half of the one before; the place is in the first part of it, so long.
 BESIDE, IMPROVEMENTS, STEADY, BENT, STRIDES, BEFORE_STAGES = 0.01, 40.0, 1e-9, 1e-3, 4.0, 0.06
-TORN = 1e-6  # a gap after a step that failed, whatever the coordinate: a step is STRIDE long at most
+TORN = 1e-6  # a gap after a step that failed, in sizes of coordinates: a step is STRIDE long at most
 ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
 LOOKS = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # parts of the step at which rows and events are sound
 

@@ -13,7 +13,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import NO_STRENGTH, STR
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
-TOO_NEAR = 2e-2  # radians or lengths of motion from where a leg begins to a place that it cannot pass
+TOO_NEAR = 2e-2  # sizes of motion from where a leg begins to a place that it cannot pass
 
 
 def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
@@ -37,7 +37,7 @@ def _interruption(instance: Instance, t: float, begin: Place) -> str:
     or the beginning of the leg; "" where neither is near. Rounding grows with the third power of the
     distance.
     """
-    rates = instance.derivatives(begin.t, instance.packed(begin), begin.memory)[: len(begin.q)]
+    rates, _ = instance.sized_rates(begin)
     usual = STRIDE / max(float(np.max(np.abs(rates), initial=0.0)), 1e-300)  # seconds
     pieces = instance.inputs.pieces if instance.inputs is not None else {}
     breaks = [(when, name) for name, p in pieces.items() for when in (*p.jumps(), *p.derivative().jumps())]
@@ -87,9 +87,7 @@ def refuse_derivatives(instance: Instance, t: float) -> NoReturn:
 
 
 def horizon(instance: Instance, place: Place, distance: float) -> float:
-    """Seconds in which a motion covers a distance, in radians or lengths of its quickest coordinate."""
-    rate = np.abs(instance.derivatives(place.t, instance.packed(place), place.memory))
-    n = len(place.q)
-    fast, quickens = (float(np.max(part, initial=1e-300)) for part in (rate[:n], rate[n:]))
+    """Seconds in which the quickest coordinate covers a distance, in terms of its size."""
+    fast, quickens = (float(np.max(np.abs(part), initial=1e-300)) for part in instance.sized_rates(place))
     found: float = min(distance / fast, (2 * distance / quickens) ** 0.5)
     return found

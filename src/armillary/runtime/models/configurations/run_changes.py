@@ -99,7 +99,8 @@ def _known_changes(configurations: Configurations) -> KnownChanges | None:
         sections[c] = [addresses.get(name, 0) for name in SECTIONS]
     sizes = (made.shape, made.states, made.events, len(known))
     owners = [configurations, *instances, *rated.values()]
-    found = KnownChanges(tuple(known), RunChanges(*sizes, sections, made.numbers, owners=owners))
+    numbers = made.with_sizes(instances)
+    found = KnownChanges(tuple(known), RunChanges(*sizes, sections, numbers, owners=owners))
     if key is not None:
         model.change_sections = ((so_far, key), found)
     return found
@@ -115,7 +116,8 @@ def single_changes(instance: Instance) -> RunChanges:
     sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
     addresses = _addresses(instance, alone=True)
     sections[0] = [addresses.get(name, 0) for name in SECTIONS]
-    return RunChanges(made.shape, made.states, made.events, 1, sections, made.numbers, owners=instance)
+    numbers = made.with_sizes([instance])
+    return RunChanges(made.shape, made.states, made.events, 1, sections, numbers, owners=instance)
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,19 @@ class ChangeFigures:
     shape: ChangeShape
     states: int
     events: int
-    numbers: np.ndarray
+    numbers: np.ndarray  # sizes of states among them are those with the default parameters
+
+    def with_sizes(self, instances: Sequence[Instance]) -> np.ndarray:
+        """The tables with the sizes of states for the parameters of some instances, one per configuration."""
+        sizes = instances[0].sizes_of_kinds
+        if sizes == instances[0].equations.reduction.usual_sizes:
+            return self.numbers
+        found, first = self.numbers.copy(), self.shape.figures(self.events)[0]["state_size"]
+        for c, instance in enumerate(instances):
+            own = instance.equations.reduction.state_sizes(instance.equations.system, sizes)
+            at = first + c * self.shape.sizes()["own_motion"]
+            found[at : at + len(own)] = own
+        return found
 
 
 Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependent speeds by locks
@@ -168,6 +182,7 @@ def change_figures(
         at = places[name] + first_place
         numbers[at : at + len(values)] = values
 
+    own_motion = shape.sizes()["own_motion"]
     widths = {
         **dict.fromkeys(("role", "direction", "ends", "lands", "near_place"), events),
         "locked": len(lockable),
@@ -191,6 +206,8 @@ def change_figures(
         for name, values in found.items():
             put(name, c * widths.get(name, 1), values)
         put("strikes", c, [strikes[c]])
+        put("state_size", c * own_motion, [1.0] * own_motion)
+        put("state_size", c * own_motion, equations.reduction.state_sizes(system))
     common: dict[str, Sequence[float]] = {
         **system_numbers(system, lockable),
         "speed_kind": speed_kinds(system),

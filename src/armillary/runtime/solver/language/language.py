@@ -116,7 +116,8 @@ GROUP_SIZE: Wholes = np.zeros(0, dtype=int)
 MEMBER: Wholes = np.zeros(0, dtype=int)
 # Of each configuration: how many elements its J has, and the place of the first in its geometry; of the
 # present one, their rows and speeds, and the dependent speed of each row, or NONE. Rows and dependent speeds
-# of all, in the order of elimination. Of each speed, the first one that has the same unit.
+# of all, in the order of elimination. Of each speed, the first one that has the same unit. Of each state of
+# the present configuration, the size, which takes the place of its unit.
 ELEMENTS: Wholes = np.zeros(0, dtype=int)
 FIRST_ELEMENT: Wholes = np.zeros(0, dtype=int)
 ROW_OF: Wholes = np.zeros(0, dtype=int)
@@ -125,6 +126,7 @@ SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
+STATE_SIZE: Reals = np.zeros(0)
 
 # Of the step across a place where rank is lost: times and weights of its stages (the last ones those of the
 # end and of the dense output), of its error estimates and dense output, and where rows and events are sound;

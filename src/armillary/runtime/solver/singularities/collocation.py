@@ -42,7 +42,7 @@ def settle_stages(run: RunRecord, h: real) -> truth:
             run.point = derivatives(t, run.stage)
             for m in range(N_STATES):
                 shift: real = h * abs(run.point[m] - run.slopes[at(i, N_STATES, m)])
-                shift = shift / (1.0 + abs(run.state[m]))
+                shift = shift / (STATE_SIZE[m] + abs(run.state[m]))
                 if shift > largest or isnan(shift):
                     largest = shift
                 run.slopes[at(i, N_STATES, m)] = run.point[m]
@@ -70,12 +70,12 @@ def keep_gauss(run: RunRecord, h: real) -> truth:
         run.nest2[m] = to_end - rate_beyond - run.nest1[m]
         for n in range(N_NESTS):
             run.nests[at(n, N_STATES, m)] = 0.0 if below(n, N_NESTS - 1) else highest
-        curved = max(curved, abs(highest) / (1.0 + abs(run.state[m])))
+        curved = max(curved, abs(highest) / (STATE_SIZE[m] + abs(run.state[m])))
     run.prepared = True
     run.finish = run.trial
     run.finish = normalise(run.t + h, run.finish)
     for m in range(N_STATES):
-        gap = max(gap, abs(run.finish[m] - run.trial[m]))
+        gap = max(gap, abs(run.finish[m] - run.trial[m]) / STATE_SIZE[m])
     return curved <= BENT and gap <= TORN and is_finite(run.trial)
 
 
@@ -86,7 +86,7 @@ def stride_from_beside(run: RunRecord) -> real:
     fast: real = 1e-300
     quickens: real = 1e-300
     for i in range(N_COORDINATES):
-        fast = max(fast, abs(run.k0[i]))
+        fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
     if not ((run.singular - run.t) * fast <= BESIDE):
         return 0.0
     run.stage = run.state
@@ -96,7 +96,7 @@ def stride_from_beside(run: RunRecord) -> real:
     run.point = derivatives(run.t, run.stage)
     for i in range(N_STATES):
         if not below(i, N_COORDINATES):
-            quickens = max(quickens, abs(run.point[i]))
+            quickens = max(quickens, abs(run.point[i]) / STATE_SIZE[i])
     return min(STRIDE / fast, sqrt(2.0 * STRIDE / quickens))
 
 

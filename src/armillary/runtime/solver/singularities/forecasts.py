@@ -19,14 +19,14 @@ from armillary.runtime.solver.record import RunRecord
 
 
 def horizon(run: RunRecord, distance: real) -> real:
-    """Seconds in which the motion covers a distance, in radians or lengths of its quickest coordinate."""
+    """Seconds in which the quickest coordinate covers a distance, in terms of its size."""
     fast: real = 1e-300
     quickens: real = 1e-300
     for i in range(N_STATES):
         if below(i, N_COORDINATES):
-            fast = max(fast, abs(run.k0[i]))
+            fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
         else:
-            quickens = max(quickens, abs(run.k0[i]))
+            quickens = max(quickens, abs(run.k0[i]) / STATE_SIZE[i])
     return min(distance / fast, sqrt(2.0 * distance / quickens))
 
 

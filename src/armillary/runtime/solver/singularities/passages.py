@@ -136,7 +136,7 @@ def is_sound(run: RunRecord, h: real) -> truth:
     low: real = 0.0
     gap: real = 0.0
     for m in range(N_STATES):
-        scale: real = 1.0 + max(abs(run.state[m]), abs(run.trial[m]))
+        scale: real = STATE_SIZE[m] + max(abs(run.state[m]), abs(run.trial[m]))
         error: real = 0.0
         other: real = 0.0
         for j in range(N_STAGES):
@@ -144,7 +144,7 @@ def is_sound(run: RunRecord, h: real) -> truth:
             other = other + LOW_ERROR_WEIGHT[j] * run.slopes[at(j, N_STATES, m)]
         high = high + (error / scale) * (error / scale)
         low = low + (other / scale) * (other / scale)
-        gap = max(gap, abs(run.finish[m] - run.trial[m]))
+        gap = max(gap, abs(run.finish[m] - run.trial[m]) / STATE_SIZE[m])
     estimate: real = high + low
     if high + low > 0.0:
         estimate = h * high / sqrt((high + 0.01 * low) * float(run.used))
