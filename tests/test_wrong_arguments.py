@@ -594,6 +594,10 @@ def test_refusals_name_the_argument_and_what_it_must_be(things: Things) -> None:
         ),
         (lambda: things.run.plot("x", title=3), "title must be a text, not 3"),
         (lambda: arm.load(3), "the model must be the path of a file or folder, not 3"),
+        (
+            lambda: arm.load("x\ud800.toml"),
+            r"'x\\ud800.toml' has a character that names of files cannot have, '\\ud800'",
+        ),
     ):
         with pytest.raises(arm.ArmillaryError, match=message):
             call()

@@ -214,7 +214,14 @@ def file_path(value: Given, what: str, error: Error = ArmillaryError) -> Path:
         name = None
     if not isinstance(name, str) or "\0" in name:
         raise error(f"{what} must be the path of a file or folder, not {shown(value)}")
-    if any(len(os.fsencode(part)) > _LONGEST for part in Path(name).parts):
+    try:
+        longest = max((len(os.fsencode(part)) for part in Path(name).parts), default=0)
+    except UnicodeEncodeError as problem:
+        strange = shown(name[problem.start])
+        raise error(
+            f"{what}: {shown(name)} has a character that names of files cannot have, {strange}"
+        ) from None
+    if longest > _LONGEST:
         raise error(f"{what}: {shown(name)} has a name of more than {_LONGEST} bytes, too long for a file")
     return Path(name)
 
