@@ -53,6 +53,15 @@ def test_texts_may_call_the_status_of_a_contact_by_its_former_name() -> None:
     assert s.expression("valve_mode").data.role == "parameter"  # no contact is called valve
 
 
+def test_memory_by_its_former_name_is_refused_with_the_present_one() -> None:
+    """The nearest name was that of another memory."""
+    model = incline(0.5).derive().compile()
+    for value in (1.0, [1.0, 2.0]):
+        run = model.simulate if value == 1.0 else model.simulate_batch
+        with pytest.raises(arm.ParameterError, match="no memory 'floor_mode'; it is called 'floor_status'"):
+            run(0.1, memory={"floor_mode": value})
+
+
 METHODS: list[dict[str, Any]] = [
     {"method": "dop853"},
     {"method": "dopri5", "rtol": 1e-6, "atol": 1e-8},

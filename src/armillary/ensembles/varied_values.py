@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names
 from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import parse_unit
@@ -21,6 +20,7 @@ from armillary.model.units.values import text_number
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import ParameterTable
+from armillary.runtime.start.initial import checked_memories
 from armillary.untyped import DataMapping, DataTable
 
 Given = DataMapping
@@ -91,7 +91,7 @@ class VariedValues:
                 self.model.check_start({name: 0.0})
         for name, value in self._memory.items():
             if differs(value):
-                [name] = checked_names([name], system.memories, "there is no memory", ParameterError)
+                [name] = checked_memories([name], system)
                 record = system.memories[name]
                 node = record.symbol
                 put("memory", name, f"memory '{name}'", record.factor, node.dimension, node.data.units or "")

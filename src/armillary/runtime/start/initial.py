@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 import numpy as np
@@ -16,6 +16,7 @@ from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import model_number
 from armillary.settings import Initial
+from armillary.untyped import DataTable
 
 _FLOATS = {float, np.float64}
 
@@ -146,9 +147,18 @@ def initial_memory(
         if memory.period is not None and t0 is not None:
             stored[i] = t0 + memory.period
     values = table(given, "memory=", ParameterError)
-    for name, value in checked_names(values, names, "there is no memory", ParameterError).items():
+    for name, value in checked_memories(values, system).items():
         stored[names.index(name)] = memory_number(system, system.memories[name], value)
     return stored
+
+
+def checked_memories(given: Iterable[str], system: Description) -> DataTable:
+    """What is given by names of memories, of which those that were called name_mode are name_status."""
+    for name in map(str, given):
+        renamed = name.removesuffix("_mode") + "_status"
+        if name.endswith("_mode") and name not in system.memories and renamed in system.memories:
+            raise ParameterError(f"there is no memory '{name}'; it is called '{renamed}'")
+    return checked_names(given, system.memories, "there is no memory", ParameterError)
 
 
 def memory_number(system: Description, memory: Memory, value: object) -> float:
