@@ -1,7 +1,8 @@
 """Dry friction with memory: an elastic anchor that holds at rest and is dragged along in sliding.
 
     pull      p = k (x − a)                      x: where the mover is, a: its anchor
-    friction  F = −( p_L + c v )_L               ( )_L: shortened to the limit L where it is longer
+    trial     p_L + c v                          ( )_L: shortened to the limit L where it is longer
+    friction  F = −( p_L + c v )_L
 
 It sticks while |p_L + c v| < L = μ_s N, and the anchor does not move: no creep. It slides while that is at
 least L = μ N; the friction is then L against the motion, and the anchor follows at the distance L/k. Friction
@@ -66,11 +67,11 @@ def sticking_friction(
         for x, a in zip(place, anchors, strict=True)
     ]
     limit = fn.named(fn.select(status > STICKS, limits.sliding, limits.sticking), f"{name}_limit")
-    wanted = [
-        fn.named(p + damping * v, f"{name}_asked")
+    trial = [
+        fn.named(p + damping * v, f"{name}_trial")
         for p, v in zip(_shortened(pull, limit), velocity, strict=True)
     ]
-    excess = fn.named(_length(wanted) - limit, f"{name}_excess")
+    excess = fn.named(_length(trial) - limit, f"{name}_excess")
 
     slides = excess >= 0
     # What both the present and the next status bear: else the pull would jump up to μ_s N where a slide ends.
@@ -84,7 +85,7 @@ def sticking_friction(
     for variable, value in renewed.items():
         update(system, variable, value)
     event(system, f"{name}_grip", excess, set=renewed, about=f"{name} begins to stick or to slide")
-    return [-p for p in _shortened(wanted, limit)]
+    return [-p for p in _shortened(trial, limit)]
 
 
 def _length(vector: Sequence[Expr]) -> Expr:
