@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from armillary.ensembles.engines.lanes.with_events import LanesWithEvents, _tried
+from armillary.ensembles.engines.lanes import with_events
 from armillary.ensembles.engines.scalar.engine import ScalarVisits
 
 
@@ -13,12 +15,12 @@ from armillary.ensembles.engines.scalar.engine import ScalarVisits
 def on_lanes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps lanes have taken in each call of theirs."""
     taken: list[int] = []
-    advance = LanesWithEvents._advance
+    advance = with_events._advance
 
-    def counted(engine: LanesWithEvents, visits: ScalarVisits, ready: np.ndarray) -> None:
-        before = _tried(visits, ready).sum()
-        advance(engine, visits, ready)
-        taken.append(int(_tried(visits, ready).sum() - before))
+    def counted(visits: ScalarVisits, loops: list[Callable[..., None]], runs: np.ndarray) -> None:
+        before = with_events._tried(visits, runs).sum()
+        advance(visits, loops, runs)
+        taken.append(int(with_events._tried(visits, runs).sum() - before))
 
-    monkeypatch.setattr(LanesWithEvents, "_advance", counted)
+    monkeypatch.setattr(with_events, "_advance", counted)
     return taken

@@ -15,12 +15,14 @@ own.
 
 from __future__ import annotations
 
+from math import inf
+
 from armillary.ensembles.engines.lanes.adaptive import ADDRESSES, AdaptiveSteps, rooms_of
 from armillary.ensembles.plan import FINISHED, Plan
 from armillary.llvm.building.assembly import REAL, WHOLE, Raw
 from armillary.llvm.building.builder import Local, Operand, Value
 from armillary.runtime.loop.formulas import not_finite, stages
-from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Reason
+from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Phase, Reason
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED, WEAK_RANK
 from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 
@@ -29,27 +31,61 @@ _ROOM = ("state", "memory", "k0", "sign", "g_start")
 _CHANGED = ("state", "k0", "g_start")
 _REALS = ("t", "h", "error_old")
 _FIXED = ("t",)  # with fixed steps
+# Fields of a record that are zero where nothing but a step is to come.
+_CALM = ("restart", "pending", "changing", "choose_step", "passing", "continues")
 
 
 class StepsBetweenEvents(AdaptiveSteps):
     """The loop for a program of one configuration, and records and rooms of a shape."""
 
-    def __init__(self, plan: Plan, lanes: int, shape: LoopShape, rank: int | None = None) -> None:
-        """``rank``: the number of the event function for the rank of constraints, if there is one."""
+    def __init__(
+        self, plan: Plan, lanes: int, shape: LoopShape, configuration: int, rank: int | None = None
+    ) -> None:
+        """``configuration``: the number of the one that runs must be in; ``rank``: of the event function for
+        the rank of constraints, if there is one.
+        """
         self.offsets, self.room_length = shape.layout()
-        self.events, self.rank = len(plan.program.events.results), rank
+        self.events, self.rank, self.configuration = len(plan.program.events.results), rank, configuration
         self.coordinates = shape.changes.coordinates if shape.changes else 0
         self.interpolates = plan.method.adaptive
         self.kept_reals = _REALS if plan.method.adaptive else _FIXED
         rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events)
         rooms |= dict.fromkeys(("accepted", "look", "index", "t_new"), 1)
-        addresses = (*ADDRESSES, "grid", "steps", "visited", "run_controls", "run_rooms")
+        addresses = ("visited", *ADDRESSES, "grid", "steps", "run_controls", "run_rooms")
         super().__init__(plan, lanes, rooms, addresses)
 
     # ------------------------------------------------------------ which run is where
 
     def take(self, lane: Value) -> None:
-        run = self.outside("visited")[self.next.get()].to_whole()
+        """The next run that may go on lanes, if there is one."""
+        with self.repeat() as loop:
+            with self.when(self.next.get() >= self.whole_argument("count")):
+                loop.leave()
+            run = self.outside("visited")[self.next.get()].to_whole()
+            self.next.set(self.next.get() + 1)
+            with self.when(self.is_ready(run)):
+                self.take_run(lane, run)
+                loop.leave()
+
+    def is_ready(self, run: Value) -> Value:
+        """Whether a run stands before a step in this configuration, with nothing else to come at this time,
+        and with signs of events; with fixed steps at a grid point.
+        """
+        ready = self.count(run, "phase").equals(int(Phase.READY))
+        ready = ready & self.count(run, "configuration").equals(self.configuration)
+        for name in (*_CALM, "wary") if self.interpolates else _CALM:
+            ready = ready & self.count(run, name).equals(0)
+        t, look, across, short_end = (self.field(run, name) for name in ("t", "look", "across", "short_end"))
+        ready = ready & (look.equals(-inf) | (look > t)) & (across <= 0.0) & (short_end <= t)
+        if not self.interpolates:
+            ready = ready & t.equals(self.outside("grid")[self.count(run, "index")])
+        signs = Local(self, self.real(1.0))
+        with self.each(self.events) as k:
+            sign = self.outside("run_rooms")[self._at(run, "sign") + k]
+            signs.set(self.choose(sign.differs(0.0), signs.get(), 0.0))
+        return ready & signs.get().differs(0.0)
+
+    def take_run(self, lane: Value, run: Value) -> None:
         for name in ("parameters", "slots"):
             self.column(name, lane, run, back=False)
         for name in _ROOM:
@@ -66,7 +102,6 @@ class StepsBetweenEvents(AdaptiveSteps):
         for name, value in fresh.items():
             self.lanes_of(name)[lane] = value
         self.next_row(lane, filled)
-        self.next.set(self.next.get() + 1)
 
     def give_back(self, lane: Value) -> None:
         run = self.lanes_of("own")[lane].to_whole()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +63,20 @@ class LaneLoop:
         self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("runs"))
 
     def __call__(self, *given: Any) -> None:  # as many whole numbers as the loop takes, then arrays
-        wholes, arrays = given[: self._wholes], (*given[self._wholes :], _aligned(self._room_size))
-        self._runs(*wholes, *(a.ctypes.data for a in arrays))
+        self.bound(*given[self._wholes :])(*given[: self._wholes])
+
+    def bound(self, *arrays: np.ndarray) -> Callable[..., None]:
+        """The loop with its last arrays given, for several calls with the whole numbers and the arrays before
+        them: to find an address takes a microsecond.
+        """
+        kept = (*arrays, _aligned(self._room_size))
+        last = [a.ctypes.data for a in kept]
+
+        def call(*given: Any, _arrays: tuple[np.ndarray, ...] = kept) -> None:
+            wholes, first = given[: self._wholes], given[self._wholes :]
+            self._runs(*wholes, *(a.ctypes.data for a in first), *last)
+
+        return call
 
 
 class Lanes(Engine):
