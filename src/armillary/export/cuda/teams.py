@@ -36,14 +36,15 @@ from armillary.program.lanes.packing import in_lanes, packed
 SIZES = {"double": 8, "float": 4}
 REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in ensemble.py
 
-# Bytes of the first-level cache of a multiprocessor. Measured on an H200, two threads against one: a hexapod,
-# whose values in double precision go 590 KB beyond the registers, is 3.0 times as fast, a quadruped (300) 2.4
-# times; a hub with two wings (140) takes 1.4 times the time, since both threads compute the hub's motion. In
-# single precision a tree of 31 bodies (630) is 2.6 times, the hexapod (470) 1.6 times, the quadruped (220)
+# Bytes beyond the registers up to which one thread is best: about the first-level cache of a multiprocessor.
+# Measured on an H200, two threads against one, in double precision: an octopod whose values go 1,230 KB
+# beyond the registers is 2.3 times as fast (with four threads 4.7 times), a hexapod (610) 3.8, a quadruped
+# (300) 2.5, a hub with two wings (140) 0.7 times, since both threads compute the hub's motion. In single
+# precision the hexapod (470) is 1.6, a Stewart platform (284) 1.5, ANYmal (273) 0.92, the quadruped (220)
 # 0.95 times as fast.
-CACHE = 256_000
+CACHE = 280_000
 MOST_ROOM = 200_000  # of shared memory, which is taken from that cache
-LONGEST = 6000  # nodes of an evaluation in one function: NVRTC would take minutes
+LONGEST = 8000  # nodes of an evaluation in one function: nvcc takes 20 s for 7,000, with pieces or teams
 
 
 # What a kernel says where a thread makes a run by itself.
@@ -176,7 +177,8 @@ class Team:
                 now = place.setdefault(home.get(node, node), len(place))
                 last.update({home.get(a, a): now for a in map(meant, node.args)})
         last.update({home.get(a, a): len(place) for a in map(meant, section.results)})
-        given = {*self.writer.program.state, *[self.writer.program.constants[i] for i in self.writer.own]}
+        program = self.writer.program
+        given = {*program.state, *program.memory, *[program.constants[i] for i in self.writer.own]}
         change = [0] * (len(place) + 2)
         for value, end in last.items():
             if value in place or value in given:
