@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import armillary as arm
 from armillary import cache
 from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
+from armillary.runtime.loop.machine_code import CONSTANTS_FROM
 
 TEXT = "define double @twice(double %x) {{\n  %y = fmul double %x, {factor}\n  ret double %y\n}}"
 
@@ -154,3 +157,18 @@ def test_a_folder_that_others_may_write_to_is_not_used(place):
     place.chmod(0o700)
     Compiled(TEXT.format(factor="2.0"))
     assert len(list(place.glob("*.object"))) == 1
+
+
+def test_the_key_of_loops_covers_all_files_that_define_their_numbers() -> None:
+    """Constants come from files of other packages, too: those that solver and loop import."""
+    package = Path(arm.__file__).parent
+    found = set()
+    for file in (file for name in ("solver", "loop") for file in (package / "runtime" / name).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("armillary."):
+                place = package.parent / (node.module or "").replace(".", "/")
+                names = [name.name for name in node.names]
+                found |= {place / f"{name}.py" for name in names if (place / f"{name}.py").exists()}
+                found |= {place.with_suffix(".py")} if any(n.isupper() or n == "*" for n in names) else set()
+    elsewhere = {file.relative_to(package).as_posix() for file in found}
+    assert {name for name in elsewhere if not name.startswith(("llvm/", "runtime/"))} == {*CONSTANTS_FROM}

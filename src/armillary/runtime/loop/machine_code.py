@@ -12,6 +12,12 @@ from armillary.llvm.jit import GENERAL, PLAIN, Passes, chosen, engine, holds_add
 from armillary.runtime.loop.layout import Control, LoopShape, Reason
 
 _REASONS = tuple(Reason)
+# Files of other packages that define numbers of the loop's functions.
+CONSTANTS_FROM = (
+    "mechanics/constraints/choice/partition.py",
+    "mechanics/constraints/closing/closing_thresholds.py",
+    "program/targets/targets.py",
+)
 
 
 class Loop:
@@ -54,9 +60,10 @@ class Loop:
 
 @cache
 def loop_sources() -> str:
-    """A digest of this version of the loop's own code: the content of its files."""
+    """A digest of this version of the loop's own code: the content of its files and of those of constants."""
     package = Path(__file__).parents[2]
     files = [file for folder in ("llvm", "runtime") for file in sorted((package / folder).rglob("*.py"))]
+    files += [package / name for name in CONSTANTS_FROM]
     return digest(*(file.read_text(encoding="utf-8") for file in files))
 
 
