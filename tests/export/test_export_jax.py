@@ -13,7 +13,6 @@ import pytest
 import armillary as arm
 from armillary.export.jax.module import needs_runs
 from armillary.export.text.source import source
-from tests.export import test_export_reclosing as reclosing
 from tests.export.conformance import CASES, equations, expected
 from tests.later import later
 
@@ -157,18 +156,6 @@ def test_events_that_lock_and_set_are_located_as_in_the_process(tmp_path: Path) 
         module.rollout  # noqa: B018
     assert {name for _, name in runs[0].events} == {"catch", "let go", "kick"}
     assert len(runs[0].events) != len(runs[1].events)
-
-
-def test_loops_are_closed_anew_after_events(tmp_path: Path) -> None:
-    """Without compilation, which takes 10 s: an event of a slider-crank sets its crank, another a wheel."""
-    eom, start = reclosing.equations(), {"A.q1": 0.9, "A.u1": 9.0}
-    module = load(eom.export("jax", tmp_path / "crank"))
-    run = eom.compile().simulate(0.02, step=0.01, initial=start)
-    assert [event.name for event in run.events] == ["back", "wound"]
-    with jax.disable_jit():
-        found = module.simulate(0.02, 0.01, initial=start)
-    assert found.status == "finished" and len(found.rows) == 3
-    np.testing.assert_allclose(np.array(found.rows), run.values, rtol=0, atol=1e-12)
 
 
 def test_events_that_only_end_the_run_are_located_too() -> None:

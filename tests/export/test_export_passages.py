@@ -81,19 +81,30 @@ def test_kernels_pass_flat_positions_in_single_precision(tmp_path: Path) -> None
         assert np.max(np.abs(rows[:, i] - run[name])) <= 3e-2 * (1 + np.max(np.abs(run[name]))), name
 
 
-def test_programs_in_jax_pass_a_flat_position_as_the_process_does(tmp_path: Path) -> None:
-    """With one configuration and steps of one size: what is compiled in the least time."""
-    eom, span, step = counted(caught=False).derive(), 0.6, 0.002
+def test_programs_in_jax_pass_a_flat_position_and_close_loops_as_the_process_does(
+    tmp_path: Path,
+) -> None:
+    """With one configuration and steps of one size: what is compiled in the least time. Then a crank is set
+    back by an event, which opens the loop, and another event of the same time follows.
+    """
+    s, span, step = counted(caught=False), 0.6, 0.002
+    s.event("back", "t - 0.4501", direction=1, set={"A.q1": "A.q1 - 0.05", "A.u1": "0.5*A.u1 - 1"})
+    s.event("seen", "t - 0.4501", direction=1, set={"times": "3*times"})
+    eom = s.derive()
     run = eom.compile().simulate(span, method="rk4", step=step, sample=0.05)
-    assert "passed" in str(run.info["configurations"]) and [event.name for event in run.events] == ["flat"]
+    happened = [event.name for event in run.events]
+    assert "passed" in str(run.info["configurations"]) and happened == ["flat", "back", "seen"]
     module = load_jax(eom.export("jax", tmp_path / "jax", configurations=True))
     found = module.simulate(span, step, sample=0.05)
-    assert found.status == "finished" and [name for _, name in found.events] == ["flat"]
+    assert found.status == "finished" and [name for _, name in found.events] == happened
     np.testing.assert_allclose(found.time, run.time, rtol=0, atol=1e-15)
-    assert found.events[0][0] == pytest.approx(run.events[0].time, rel=1e-10)
+    times = [event.time for event in run.events]
+    np.testing.assert_allclose([time for time, _ in found.events], times, rtol=1e-10)
     for name in run.names:
         size = 1 + np.max(np.abs(run[name]))
         np.testing.assert_allclose(found.column(name), run[name], rtol=0, atol=1e-9 * size, err_msg=name)
+    # Opposite bars of a parallelogram stay parallel.
+    np.testing.assert_allclose(found.column("A.q1") + found.column("B.q1"), 0.0, rtol=0, atol=1e-9)
 
 
 def controlled() -> arm.System:
