@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from tests.loading import loaded
+
 ROOT = Path(__file__).resolve().parents[1]
-_spec = importlib.util.spec_from_file_location("check_release", ROOT / "tools" / "check_release.py")
-assert _spec is not None and _spec.loader is not None
-check_release = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(check_release)
+check_release = loaded(ROOT / "tools" / "check_release.py")
 
 
 def whole_wheel() -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,6 +15,7 @@ from armillary.errors import ParameterError
 from armillary.runtime.models.compiled import CompiledModel
 from examples import bouncing_ball, four_bar, slider_crank, spacecraft_2, stanford_arm
 from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
+from tests.loading import loaded
 
 
 @cache
@@ -321,21 +320,11 @@ def test_tables_of_sensitivities() -> None:
     assert again.of == ("b.q1", "b.u1", "x")
 
 
-def load(folder: Path) -> Any:
-    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
-    spec = importlib.util.spec_from_file_location("exported_tumbler", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_jax_differentiates_the_exported_rollout_to_the_same(tmp_path: Path) -> None:
     """There every step's projection is differentiated as it is taken: the two differ by O(h⁵)."""
     jax = pytest.importorskip("jax", reason="jax is not installed")
     model, step, steps = tumbler("kane"), 0.002, 200
-    module = load(model.equations.export("jax", tmp_path / "tumbler"))
+    module = loaded(model.equations.export("jax", tmp_path / "tumbler"))
     state, memory = jax.numpy.array(module.initial_state(TURNED)), module.initial_memory()
 
     def rows(x: Any) -> Any:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from armillary.ensembles.engines.lanes import with_events
 from armillary.ensembles.engines.scalar.engine import ScalarVisits
+from tests.ensembles.fake_cupy import Module
+
+
+@pytest.fixture
+def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
+    """CuPy's stand-in, in its place."""
+    module = Module(tmp_path)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    return module
 
 
 @pytest.fixture

@@ -40,14 +40,6 @@ def numbers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "RANDOM", np.random.default_rng(6))
 
 
-@pytest.fixture
-def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
-    """CuPy's stand-in, in its place."""
-    module = Module(tmp_path)
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    return module
-
-
 @cache
 def small_car() -> CompiledModel:
     s = import_module("examples.car").system()

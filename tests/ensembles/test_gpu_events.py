@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,14 +20,6 @@ from tests.runtime.test_run_configurations import I1, I2, clutch
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 NVCC = shutil.which("nvcc")
 RUNS = 6
-
-
-@pytest.fixture
-def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
-    """CuPy's stand-in, in its place."""
-    module = Module(tmp_path)
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    return module
 
 
 @cache

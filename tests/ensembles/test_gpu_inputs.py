@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +16,6 @@ from tests.ensembles.test_batch_inputs import DATA, RUNS, STIFFNESS, T_END, TIME
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 UNEVEN = np.sort(np.random.default_rng(5).uniform(-0.1, 1.2, 40))
-
-
-@pytest.fixture
-def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
-    """CuPy's stand-in, in its place."""
-    module = Module(tmp_path)
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    return module
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ allow, not by rounding alone: 1e-3 of them is requested.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -16,13 +15,13 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from tests.loading import loaded
 
 METHODS = ("dopri5", "dop853")
 RTOL, ATOL, DURATION, SAMPLE = 1e-7, 1e-9, 2.0, 0.05
@@ -128,14 +127,7 @@ def test_adaptive_runs_are_those_of_the_process(language: str, exported: Callabl
         assert len(run.events) > 2
 
 
-@cache
-def module(folder: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("adaptive_toy", folder / "toy.py")
-    assert spec and spec.loader
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = found
-    spec.loader.exec_module(found)
-    return found
+module = cache(loaded)
 
 
 def run_of(m: Any, method: str, **options: Any) -> Any:

@@ -7,16 +7,13 @@ whose slider stands at r cos θ + √(l² − r² sin² θ). Each language runs 
 from __future__ import annotations
 
 import csv
-import importlib.util
 import math
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +22,7 @@ import pytest
 import armillary as arm
 from armillary.program.equations import DerivedEquations
 from examples import four_bar
+from tests.loading import loaded
 
 STEP = 1e-3
 
@@ -147,15 +145,7 @@ def in_cuda(folder: Path, start: Start) -> Answer:
     return ({} if code else rows(out)), said.strip().removeprefix("runs.csv:2: ")
 
 
-@cache
-def module(folder: Path) -> ModuleType:
-    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
-    spec = importlib.util.spec_from_file_location(f"assembled_{folder.parent.name}_{path.stem}", path)
-    assert spec and spec.loader
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = found
-    spec.loader.exec_module(found)
-    return found
+module = cache(loaded)
 
 
 def in_python(folder: Path, start: Start) -> Answer:

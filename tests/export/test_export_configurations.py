@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import csv
 import ctypes
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -13,7 +12,6 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,19 +26,25 @@ from tests.export.test_export_c import CC
 from tests.export.test_export_cuda import CXX, NVCC, library
 from tests.export.test_export_matlab import OCTAVE
 from tests.export.test_export_rust import cargo
+from tests.loading import loaded
 
 FLAGS = "-std=c99 -O0 -Wall -Wextra -Wshadow -Wdouble-promotion -Werror -pedantic -ffp-contract=off"
 
 
-def latched(thrown: dict[str, str] | None = None) -> arm.System:
-    """A double pendulum whose elbow is caught on its way, and let go, with speeds that are set then."""
-    s = arm.System("latched pendulum")
+def double_pendulum(name: str) -> tuple[arm.System, arm.Body, arm.Body]:
+    s = arm.System(name)
     s.gravity(9.81, -s.ground.z)
     upper = s.body("upper", joint=arm.Revolute("y"), mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
     lower = s.body(
         "lower", upper, at=(0, 0, -1.0), joint=arm.Revolute("y"), mass=1.0, com=(0, 0, -0.4),
         inertia=(0.1, 0.1, 0.01),
     )  # fmt: skip
+    return s, upper, lower
+
+
+def latched(thrown: dict[str, str] | None = None) -> arm.System:
+    """A double pendulum whose elbow is caught on its way, and let go, with speeds that are set then."""
+    s, _, lower = double_pendulum("latched pendulum")
     s.event("catch", lower.q1 + 0.3, direction=1, lock="lower.q1")
     s.event("let go", "t - 1.5", direction=1, unlock="lower.q1", set=thrown)
     s.output("energy", s.kinetic_energy())
@@ -53,13 +57,7 @@ def panels() -> arm.System:
     where it passes; a wheel that a brake stops and a motor turns. A memory adds up the times of the events of
     the user's own.
     """
-    s = arm.System("panels")
-    s.gravity(9.81, -s.ground.z)
-    upper = s.body("upper", joint=arm.Revolute("y"), mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
-    lower = s.body(
-        "lower", upper, at=(0, 0, -1.0), joint=arm.Revolute("y"), mass=1.0, com=(0, 0, -0.4),
-        inertia=(0.1, 0.1, 0.01),
-    )  # fmt: skip
+    s, upper, lower = double_pendulum("panels")
     wheel = s.body("wheel", joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.2))
     s.brake("drum", wheel.q1, capacity=0.05)
     s.moment("motor", "0.1*sin(6*t)", s.ground.z, on=wheel)
@@ -76,11 +74,9 @@ def panels() -> arm.System:
     return s
 
 
-def held_five_bar() -> arm.System:
-    """Cranks A and C, links B and D on them, joined; D is held, let go, and C is caught while A is
-    slowed. With both held the loop cannot be closed where the description has them, which no run needs.
-    """
-    s = arm.System("held five-bar")
+def linked_bars(name: str) -> arm.System:
+    """Cranks A and C, links B and D on them, joined."""
+    s = arm.System(name)
     bar: dict[str, Any] = {"com": (0.2, 0, 0), "mass": 1.0, "inertia": (0, 0.1, 0.1)}
     A = s.body("A", joint=arm.Revolute("z"), **bar)
     B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
@@ -88,9 +84,17 @@ def held_five_bar() -> arm.System:
     D = s.body("D", C, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
     s.close_joint("revolute", B.point("pin", (0.4, 0, 0)), D.point("pin", (0.4, 0, 0)), axis="z", name="pin")
     s.gravity(9.81, -s.ground.y)
+    return s
+
+
+def held_five_bar() -> arm.System:
+    """Linked bars: D is held, let go, and C is caught while A is slowed. With both held the loop cannot be
+    closed where the description has them, which no run needs.
+    """
+    s = linked_bars("held five-bar")
     s.lock("D.q1")
     s.event("let go", "t - 0.3", direction=1, unlock="D.q1")
-    s.event("catch", "t - 0.7", direction=1, lock="C.q1", set={"A.u1": 0.9 * A.u1})
+    s.event("catch", "t - 0.7", direction=1, lock="C.q1", set={"A.u1": "0.9*A.u1"})
     s.output("energy", s.total_energy())
     s.start({"A.q1": 1.8, "B.q1": -0.8, "C.q1": 1.2, "D.q1": 0.9})
     return s
@@ -170,14 +174,6 @@ def run_python(folder: Path, case: Case) -> Found:
     )  # fmt: skip
     assert run.status == "finished"
     return ["time", *module.OUTPUTS], np.column_stack([run.time, run.rows])
-
-
-def loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"exported_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[spec.name] = ModuleType(spec.name)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run_fortran(folder: Path, case: Case) -> Found:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from tests.loading import loaded
 
 Table = np.ndarray  # rows of time, x, its rate, and the count of risings
 
@@ -60,12 +59,7 @@ def in_fortran(folder: Path, duration: float, step: float, sample: float | None)
 
 
 def in_python(folder: Path, duration: float, step: float, sample: float | None) -> Table:
-    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
-    spec = importlib.util.spec_from_file_location("exported_swing", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = loaded(folder)
     run = module.simulate(duration, step, sample=sample)
     return np.column_stack([run.time, *(run.column(name) for name in ("b.q1", "b.u1", "count"))])
 

@@ -7,7 +7,6 @@ parameters and coordinates that are not those of the export. Truth: the process.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import pytest
 import armillary as arm
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import Host
+from tests.loading import loaded
 
 PARAMETERS = {"panel": 5.0, "L": 200.0}
 INITIAL = {"arm.u1": 1.5, "arm.q1": 0.4, "B.u4": 0.3}
@@ -107,16 +107,6 @@ def in_matlab(folder: Path) -> np.ndarray:
     lines.append("for i = 1:rows(r.values) printf('0'); printf(',%.17g', r.values(i, :)); printf('\\n'); end")
     octave = str(shutil.which("octave-cli"))
     return table("names\n" + ran([octave, "--norc", "--quiet", "--eval", "\n".join(lines)], folder))
-
-
-def loaded(path: Path) -> Any:
-    name = f"first_values_{path.stem}_{path.parent.name}_{path.parent.parent.name}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 LANGUAGES: dict[str, tuple[Callable[[Path], np.ndarray], str]] = {

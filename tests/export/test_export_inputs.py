@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
+from tests.loading import loaded
 
 CC = shutil.which("cc")
 TIMES = np.array([0.1, 0.2, 0.45, 0.7, 0.8])
@@ -30,16 +29,6 @@ def equations() -> Any:
     s.event("up", "b.q1 - road", direction=1)
     s.memory("steps", 0.0, update="steps + 1")
     return s.derive()
-
-
-def loaded(folder: Path) -> Any:
-    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
-    spec = importlib.util.spec_from_file_location(f"exported_{folder.name}", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("how", ["hold", "linear", "cubic"])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,24 +12,15 @@ from armillary.export.jax.module import needs_runs
 from armillary.export.text.source import source
 from tests.export.conformance import CASES, equations, expected
 from tests.later import later
+from tests.loading import loaded
 
 jax = later("jax")
-
-
-def load(folder: Path) -> ModuleType:
-    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
-    spec = importlib.util.spec_from_file_location(f"exported_jax_{folder.name}", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 # Compilation takes seconds: these have tables, every function, memory and a clock between them.
 @pytest.mark.parametrize("name", ("tables", "functions", "controller", "door"))
 def test_exported_jax_gives_the_numbers_of_the_process(name: str, tmp_path: Path) -> None:
-    wanted, module = expected(name), load(equations(name).export("jax", tmp_path / "case"))
+    wanted, module = expected(name), loaded(equations(name).export("jax", tmp_path / "case"))
     constants = jax.jit(module.precompute)(module.parameters_of(wanted.parameters))
     wanted.constants.check(constants, "constants")
     start = module.initial_state(CASES[name].initial)
@@ -47,7 +35,11 @@ def test_exported_jax_gives_the_numbers_of_the_process(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", ("four bar", "tumbler"))
 def test_exported_jax_runs_as_the_process_does(name: str, tmp_path: Path) -> None:
-    wanted, case, module = expected(name), CASES[name], load(equations(name).export("jax", tmp_path / "case"))
+    wanted, case, module = (
+        expected(name),
+        CASES[name],
+        loaded(equations(name).export("jax", tmp_path / "case")),
+    )
     found = module.simulate(case.duration, case.step, initial=case.initial)
     assert found.status == "finished"
     wanted.run.rows.check(found.rows, "rows")
@@ -73,7 +65,7 @@ def test_a_rollout_is_differentiated(tmp_path: Path) -> None:
     s.force("kicks", "kick", s.ground.x, at="a")
     kicks = arm.Signal([0.0, 0.1, 0.123, 0.127, 0.3], [2.0, -30.0, 50.0, 10.0, -20.0], interpolation="hold")
     eom, data = s.derive(), {"kick": kicks}
-    module, model = load(eom.export("jax", tmp_path / "slider", inputs=data)), eom.compile()
+    module, model = loaded(eom.export("jax", tmp_path / "slider", inputs=data)), eom.compile()
     steps, step, start = 40, 0.01, {"a.q1": 0.3, "a.u1": 0.5}
 
     def end(parameters: object, state: object) -> object:
@@ -110,7 +102,7 @@ def test_roots_of_zero_spoil_no_gradient(tmp_path: Path) -> None:
     b = s.body("b", a, arm.Prismatic("y"), mass=1.0, inertia=0)
     s.force("rub", "-c*a.u1/max(sqrt(a.u1^2 + b.u1^2), least)", a.x, at=b.com)
     s.output("heading", "atan2(b.u1, a.u1)")
-    module = load(s.derive().export("jax", tmp_path / "puck"))
+    module = loaded(s.derive().export("jax", tmp_path / "puck"))
     names = list(module.OUTPUT_NAMES)
 
     def friction(state: object) -> object:
@@ -140,7 +132,7 @@ def gate() -> arm.System:
 def test_events_that_lock_and_set_are_located_as_in_the_process(tmp_path: Path) -> None:
     """Compiled once; with another parameter the same program runs, and runs are mapped."""
     eom = gate().derive()
-    module, model = load(eom.export("jax", tmp_path / "gate")), eom.compile()
+    module, model = loaded(eom.export("jax", tmp_path / "gate")), eom.compile()
     runs = []
     for k in (30.0, 20.0):
         found = module.simulate(4.0, 0.01, sample=0.5, parameters=module.Parameters(k=k))
@@ -168,7 +160,7 @@ def test_events_that_only_end_the_run_are_located_too() -> None:
 def test_steps_that_do_not_fit_are_refused_and_rows_are_picked(tmp_path: Path) -> None:
     """Ticks of a clock between the ends of steps would be late."""
     eom = slider().derive()
-    module = load(eom.export("jax", tmp_path / "slider"))
+    module = loaded(eom.export("jax", tmp_path / "slider"))
     with pytest.raises(ValueError, match=r"the period of 'push clock' \(0\.05\) must be a whole number"):
         module.simulate(0.4, 0.02)
     with pytest.raises(ValueError, match=r"sample \(0\.015\) must be a whole number"):

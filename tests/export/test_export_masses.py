@@ -6,20 +6,18 @@ falls freely until the rods are in line, where the inner one moves no mass.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from tests.loading import loaded
 
 START = {"bob.q1": 1.0}
 STEPS: tuple[float | None, ...] = (None, 1e-3, 1e-2)
@@ -83,12 +81,7 @@ def in_matlab(folder: Path, step: float | None, m: float = 1.0) -> tuple[int, st
 
 
 def in_python(folder: Path, step: float | None, m: float = 1.0) -> tuple[int, str]:
-    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
-    spec = importlib.util.spec_from_file_location("exported_string", path)
-    assert spec and spec.loader
-    module: Any = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = loaded(folder)
     found = module.simulate(3.0, step, parameters=module.Parameters(m=m))
     assert all(np.isfinite(found.column("rod.u1")))
     return int(found.status != "finished"), found.status
@@ -136,11 +129,7 @@ def test_a_run_that_passes_near_such_a_place_goes_on(tmp_path: Path) -> None:
     s.start({"B.u2": 1.0, "B.u1": 0.05})
     eom = s.derive()
     folder = eom.export("python", tmp_path / "gimbal")
-    spec = importlib.util.spec_from_file_location("exported_gimbal", folder / "gimbal.py")
-    assert spec and spec.loader
-    module: Any = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = loaded(folder)
     fine = module.simulate(2.0, rtol=1e-9)
     assert fine.status == "finished"
     locked = module.simulate(1.0, initial={"B.q2": np.pi / 2}, max_steps=1000)

@@ -20,9 +20,9 @@ import pytest
 import armillary as arm
 from armillary.program.equations import DerivedEquations
 from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case, run_cuda
-from tests.export.test_export_jax import load as load_jax
 from tests.export.test_export_rust import cargo
 from tests.export.test_export_wasm import NODE, _node
+from tests.loading import loaded
 from tests.verification.test_parallelogram import parallelogram, started
 
 TOLERANCE = 1e-9
@@ -94,7 +94,7 @@ def test_programs_in_jax_pass_a_flat_position_and_close_loops_as_the_process_doe
     run = eom.compile().simulate(span, method="rk4", step=step, sample=0.05)
     happened = [event.name for event in run.events]
     assert "passed" in str(run.info["configurations"]) and happened == ["flat", "back", "seen"]
-    module = load_jax(eom.export("jax", tmp_path / "jax", configurations=True))
+    module = loaded(eom.export("jax", tmp_path / "jax", configurations=True))
     found = module.simulate(span, step, sample=0.05)
     assert found.status == "finished" and [name for _, name in found.events] == happened
     np.testing.assert_allclose(found.time, run.time, rtol=0, atol=1e-15)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ import armillary as arm
 from armillary.errors import ArmillaryError
 from examples import four_bar
 from tests.export.conformance import CASES, equations, expected
+from tests.loading import loaded
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +26,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return cache(lambda name: equations(name).export("python", base / name.replace(" ", "_")))
 
 
-@cache
-def load(folder: Path) -> ModuleType:
-    """The module in a folder."""
-    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
-    spec = importlib.util.spec_from_file_location(f"exported_{folder.name}", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+load = cache(loaded)
 
 
 def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

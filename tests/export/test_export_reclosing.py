@@ -13,8 +13,9 @@ import pytest
 
 import armillary as arm
 from armillary.export.text.source import source
-from tests.export.test_export_configurations import CC, FIXED, LANGUAGES, TOOLS, Case, exported, loaded
+from tests.export.test_export_configurations import CC, FIXED, LANGUAGES, TOOLS, Case, exported, linked_bars
 from tests.export.test_export_wasm import NODE, _node
+from tests.loading import loaded
 
 TOLERANCE = 1e-10
 STEPS = 400  # of one size
@@ -67,14 +68,7 @@ def five_bar() -> arm.System:
     """A five-bar linkage that exchanges dependent speeds, whose first crank is turned a little by a clock.
     The other one is caught for a while and must not move when loops are closed then.
     """
-    s = arm.System("five bar")
-    bar: dict[str, Any] = {"com": (0.2, 0, 0), "mass": 1.0, "inertia": (0, 0.1, 0.1)}
-    A = s.body("A", joint=arm.Revolute("z"), **bar)
-    B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
-    C = s.body("C", joint=arm.Revolute("z"), at=(0.6, 0, 0), **bar)
-    D = s.body("D", C, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
-    s.close_joint("revolute", B.point("pin", (0.4, 0, 0)), D.point("pin", (0.4, 0, 0)), axis="z", name="pin")
-    s.gravity(9.81, -s.ground.y)
+    s = linked_bars("five bar")
     s.memory("times", 0.0)
     s.event("turn", "sin(40*t + 0.1)", direction=1, set={"A.q1": "A.q1 + 0.05", "times": "times + t"})
     s.event("catch", "t - 0.05", direction=1, lock="C.q1")

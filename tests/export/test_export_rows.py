@@ -7,11 +7,9 @@ that ends the run between rows has one more.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,6 +21,7 @@ import pytest
 import armillary as arm
 from armillary.program.equations import DerivedEquations
 from tests.export.test_export_matlab import OCTAVE
+from tests.loading import loaded
 
 STEP, SAMPLE, DURATION, STOP = 0.1, 0.3, 3.0, 2.57
 
@@ -67,11 +66,7 @@ def in_fortran(folder: Path) -> dict[str, np.ndarray]:
 
 
 def in_python(folder: Path) -> dict[str, np.ndarray]:
-    spec = importlib.util.spec_from_file_location("swinging_rows", folder / "swinging.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = loaded(folder)
     run = module.simulate(DURATION, STEP, initial={"bob.q1": 1.0}, sample=SAMPLE)
     rows = np.array(run.rows).T
     return {"time": np.array(run.time), **dict(zip(module.OUTPUT_NAMES, rows, strict=True))}

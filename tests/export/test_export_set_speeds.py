@@ -15,8 +15,9 @@ import armillary as arm
 from armillary.runtime.models.configurations.configurations import Configurations
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import simulate_fmu
-from tests.export.test_export_configurations import FIXED, LANGUAGES, TOOLS, Case, loaded
+from tests.export.test_export_configurations import FIXED, LANGUAGES, TOOLS, Case, linked_bars
 from tests.export.test_export_wasm import NODE, _node
+from tests.loading import loaded
 
 SPAN, STEPS = 0.4, 64
 TOLERANCE = 1e-10
@@ -42,14 +43,7 @@ def differential() -> arm.System:
 
 def five_bar() -> arm.System:
     """A five-bar linkage that exchanges dependent speeds; clocks set speeds, independent or not."""
-    s = arm.System("five bar")
-    bar: dict[str, Any] = {"com": (0.2, 0, 0), "mass": 1.0, "inertia": (0, 0.1, 0.1)}
-    A = s.body("A", joint=arm.Revolute("z"), **bar)
-    B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
-    C = s.body("C", joint=arm.Revolute("z"), at=(0.6, 0, 0), **bar)
-    D = s.body("D", C, arm.Revolute("z"), at=(0.4, 0, 0), **bar)
-    s.close_joint("revolute", B.point("pin", (0.4, 0, 0)), D.point("pin", (0.4, 0, 0)), axis="z", name="pin")
-    s.gravity(9.81, -s.ground.y)
+    s = linked_bars("five bar")
     s.event("one", "sin(70*t + 0.1)", direction=1, set={"A.u1": "A.u1 + 0.1"})
     s.event("two", "sin(50*t + 0.1)", direction=1, set={"B.u1": 11.0, "C.u1": "-0.8"})
     s.event("three", "sin(30*t + 0.1)", direction=1, set={"D.u1": "0.9*D.u1"})

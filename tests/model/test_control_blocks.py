@@ -14,6 +14,7 @@ import armillary as arm
 from armillary.errors import ArmillaryError, ModelError
 from armillary.model.signals.control.linear import pade
 from tests.later import later
+from tests.loading import loaded
 
 signal = later("scipy.signal")
 
@@ -185,17 +186,10 @@ def test_an_lqr_gain_places_the_poles_that_the_riccati_equation_promises() -> No
 
 
 def test_exported_python_has_the_same_rates(tmp_path: Path) -> None:
-    import importlib.util
-    import sys
-
     equations = bench().derive()
     path = equations.export("python", tmp_path)
     file = next(p for p in Path(path).rglob("*.py") if "def derivatives" in p.read_text())
-    spec = importlib.util.spec_from_file_location("bench_exported", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = loaded(file)
     model = equations.compile()
     y = np.linspace(-1, 1, len(model.state())) * 1e-3
     constants = module.precompute(module.parameters_of({}))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import armillary as arm
+from tests.verification.common import assert_near
 
 Vec = np.ndarray
 
@@ -186,6 +187,22 @@ def accelerations(parts: Mapping[str, Part], joints: Sequence[Rows]) -> tuple[di
     found = np.linalg.lstsq(system, np.r_[f, -rest], rcond=1e-12)[0][:n]
     gap = float(np.max(np.abs([row[2] for row in rows])))
     return {name: found[i : i + 6] for name, i in index.items()}, gap, float(np.max(np.abs(J @ u)))
+
+
+def check_accelerations(
+    outputs: Mapping[str, float], parts: Mapping[str, Part], joints: Sequence[Rows], names: Sequence[str],
+    tolerance: float, closed: tuple[float, float],
+) -> None:  # fmt: skip
+    """Accelerations among outputs are those of the parts under their pushes, of the largest; gaps and speeds
+    that the joints leave are below ``closed``.
+    """
+    expected, gap, slip = accelerations(parts, joints)
+    assert gap < closed[0]
+    assert slip < closed[1]
+    found = watched(outputs, names)
+    scale = max(float(np.max(np.abs(a))) for a in expected.values())
+    for name in names:
+        assert_near(found[name] / scale, expected[name] / scale, tolerance, f"accelerations of {name}")
 
 
 def watched(outputs: Mapping[str, float], names: Sequence[str]) -> dict[str, Vec]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from mechanisms import LINKS, arm_2r, four_bar
 
 import armillary as arm
 from armillary.analysis.kinematics.solve import ReachError
+from tests.loading import loaded
 
 REACH = 1.7
 
@@ -95,12 +94,7 @@ def test_all_crossings_of_a_coupler_curve_are_found() -> None:
 @cache
 def stewart() -> Any:
     """The example with its geometry."""
-    path = Path(__file__).parents[3] / "examples" / "stewart_platform.py"
-    spec = importlib.util.spec_from_file_location("stewart_example", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["stewart_example"] = module
-    spec.loader.exec_module(module)
+    module = loaded(Path(__file__).parents[3] / "examples" / "stewart_platform.py")
     return module, module.system().derive().compile()
 
 
