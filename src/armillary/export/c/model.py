@@ -210,7 +210,7 @@ class CModel:
         if start is None:
             return ""
         inputs = INPUTS.replace("constants", "parameters")
-        signature = Signature(f"{self.stem}_start", f"{inputs}, {RENEWED}", self._renewed())
+        signature = Signature(f"{self.stem}_start", f"{inputs}, {RENEWED}", self.source.renewed)
         about = (
             "Memory and state of the first step from the values that are given; parameters in their units."
         )
@@ -241,11 +241,6 @@ class CModel:
         values = self.values | {"words": words, "count": str(len(targets))}
         return "\n".join([text, fill(template(__package__, "physical.c.txt"), values, self.has)])
 
-    def _renewed(self) -> list[str]:
-        """Where new memory and state go."""
-        memory, state = len(self.program.memory), len(self.program.state)
-        return [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
-
     def ordinary(self) -> list[str]:
         """Functions of time, state, constants and memory with one array of results."""
         texts = []
@@ -260,7 +255,7 @@ class CModel:
 
     def fire(self) -> list[str]:
         """One function per event that changes something, and the one that chooses among them."""
-        arguments, targets = f"{INPUTS}, {RENEWED}", self._renewed()
+        arguments, targets = f"{INPUTS}, {RENEWED}", self.source.renewed
         texts, cases = [], []
         shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
         for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):

@@ -282,12 +282,6 @@ class CSolverPrinter(SolverPrinter):
         given = f"{t}, {state}, run->constants, {memory[0] if memory else 'run->memory'}"
         return self.lines(f"{function}({given}, {targets[0]});")
 
-    def report_change(self) -> list[str]:
-        return []
-
-    def close_again(self) -> list[str]:
-        return ["close_again(run);"]
-
     def report(self, k: str) -> list[str]:
         return [f"run->fired[{k}] = 1;"]
 

@@ -173,9 +173,6 @@ class FortranSolverPrinter(SolverPrinter):
         results = "" if name == "normalise" else f", {targets[0]}"
         return self.lines(f"call {name}_of({c}, {given}{results})")
 
-    def report_change(self) -> list[str]:
-        return []
-
     def close_again(self) -> list[str]:
         constants, configuration = (
             ("r%all_constants(:, 1)", ", r%configuration") if self.changing else ("r%constants", "")

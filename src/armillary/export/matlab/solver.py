@@ -159,9 +159,6 @@ class MatlabSolverPrinter(SolverPrinter):
         value = f"filled({call}, {filled_to[name]})" if name in filled_to else call
         return self.lines(f"{targets[0]} = {value};")
 
-    def report_change(self) -> list[str]:
-        return []
-
     def close_again(self) -> list[str]:
         if not self.changing:
             return [f"r.state = {self.package}.assembled(r.t, r.state, r.constants, r.memory, r.set_now);"]

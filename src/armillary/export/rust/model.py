@@ -181,17 +181,13 @@ class RustModel:
             about = f"{f.about}: {counts(f.section.operations)}."
             yield self.function(f.section, f"pub fn {f.name}", arguments, f.targets(self.program), about)
 
-    def _renewed(self) -> list[str]:
-        memory, state = len(self.program.memory), len(self.program.state)
-        return [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
-
     def _fire(self) -> Iterable[str]:
         """One function per event, and the one that chooses among them."""
         cases = []
         for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
             name = f"fire_{self.sections.identifiers.events[k]}"
             about = f"Memory and state after event '{event.name}'."
-            yield self.function(section, f"fn {name}", f"{_STATE}, {_NEW}", self._renewed(), about)
+            yield self.function(section, f"fn {name}", f"{_STATE}, {_NEW}", self.source.renewed, about)
             cases.append(f"        {k} => {name}(t, state, constants, memory, new_memory, new_state),")
         if cases:
             head = wrapped(f"pub fn fire(event: i32, {_STATE}, {_NEW}) {{", 110, "", "    ")
@@ -223,7 +219,9 @@ class RustModel:
             "Memory and state of the first step from the values that are given; parameters in their units."
         )
         arguments = f"{_START}, {_NEW}"
-        return self.function(start.section, "pub fn start", arguments, self._renewed(), about, scaled=True)
+        return self.function(
+            start.section, "pub fn start", arguments, self.source.renewed, about, scaled=True
+        )
 
 
 def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:

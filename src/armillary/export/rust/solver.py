@@ -129,12 +129,6 @@ class RustSolverPrinter(SolverPrinter):
             ]
         return self.lines(f"{name}({given}, &mut {targets[0]});")
 
-    def report_change(self) -> list[str]:
-        return []
-
-    def close_again(self) -> list[str]:
-        return ["close_again(run);"]
-
     def report(self, k: str) -> list[str]:
         return [f"run.fired[{k} as usize] = true;"]
 

@@ -116,6 +116,12 @@ class Source:
         return found
 
     @property
+    def renewed(self) -> list[str]:
+        """Elements of the arrays of new memory and state, in languages that count from 0."""
+        memory, state = len(self.program.memory), len(self.program.state)
+        return [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
+
+    @property
     def corrections(self) -> list[SectionFunction]:
         """The parts of ``normalise``: unit Euler parameters, and coordinates of closed loops."""
         program, found = self.program, []

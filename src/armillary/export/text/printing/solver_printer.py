@@ -100,7 +100,7 @@ class SolverPrinter:
 
     def report_change(self) -> list[str]:
         """Another configuration, for the user."""
-        raise NotImplementedError
+        return []
 
     def report_passage(self) -> list[str]:
         """A step across a place where rank is lost, for the user."""
@@ -108,7 +108,7 @@ class SolverPrinter:
 
     def close_again(self) -> list[str]:
         """Loops closed again after events have set coordinates."""
-        raise NotImplementedError
+        return [f"close_again({self.run()}){self.ended}"]
 
     def report(self, k: str) -> list[str]:
         """An event that happens, for the user."""
