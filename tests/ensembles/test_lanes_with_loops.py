@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.ensembles.batch import Prepared
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.engines.lanes import with_events as lanes_with_events
 from armillary.ensembles.engines.lanes.with_events import LanesWithEvents
@@ -175,3 +176,11 @@ def test_large_batches_with_loops_are_made_on_lanes(monkeypatch: pytest.MonkeyPa
     assert small.info["engine"] == "scalar"
     assert large.info["engine"].startswith("lanes of ") and large.info["engine"].endswith("between events")
     np.testing.assert_allclose(large["final(top.q1)"], small["final(top.q1)"], atol=1e-11)
+
+
+def test_a_short_block_of_a_study_is_made_as_whole_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block with which a study begins or goes on may be the last."""
+    monkeypatch.setattr(lanes_with_events, "LEAST_STEPS", 50 * RUNS)
+    settings, metrics = RunSettings(0.1, step=2e-3), ["final(top.q1)"]
+    short, whole = (Prepared(held(), settings, metrics=metrics, runs=2, size=size) for size in (2, RUNS))
+    assert isinstance(whole.engine, LanesWithEvents) and not isinstance(short.engine, LanesWithEvents)

@@ -59,12 +59,16 @@ class Prepared:
         *,
         device: str = "cpu",
         precision: str = "double",
+        size: int | None = None,
         **how: Given,
     ) -> None:
-        """``how`` are further arguments of ``simulate_batch``, with some values of all that will differ."""
+        """``how`` are further arguments of ``simulate_batch``, with some values of all that will differ;
+        ``size`` is the number of runs of later batches, where it is not that of these values.
+        """
         check_device(device, precision)
         began = time.perf_counter()
-        self.plan = make_plan(model, settings, **how)
+        plan = make_plan(model, settings, **how)
+        self.plan = plan if size is None else replace(plan, size=size)
         self.device, self.precision = device, precision
         self.engine = engine_for(self.plan, device, precision)
         self.seconds = time.perf_counter() - began

@@ -61,6 +61,7 @@ class Plan:
     steps: np.ndarray | None
     row_at: np.ndarray | None
     code: CompiledModel  # whose functions make the runs: that of the model, or what reads inputs over time
+    size: int  # runs of the batch, or of a whole block of a study: the engine is chosen by it
 
     @cached_property
     def stops(self) -> np.ndarray | None:

@@ -88,6 +88,7 @@ def plan(
         steps=steps,
         row_at=row_at,
         code=code,
+        size=starts.runs,
     )
 
 

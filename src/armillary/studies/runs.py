@@ -188,7 +188,8 @@ class ModelRuns:
     def _prepare(self, values: Values) -> Prepared:
         settings, others = RunSettings.among(self._arguments(values))
         kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
-        return Prepared(self._model, settings, device=self._device, runs=_length(values), **kept, **others)
+        kept |= {"device": self._device, "size": self._layout.block, "runs": _length(values)}
+        return Prepared(self._model, settings, **kept, **others)
 
     def _arguments(self, values: Values) -> DataTable:
         return arguments(self._content["run"], self._content["vary"], values) | self._inputs

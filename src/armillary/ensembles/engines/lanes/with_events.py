@@ -5,8 +5,8 @@ Runs that are ready for a step are put together by configuration, and lanes take
 happens (between_events.py). Each run that lanes have given back is then visited by the scalar loop for
 a few steps: across its event, until its event functions have signs again, or to its end. A run whose events
 leave too few steps between them stays with the scalar loop. All of this follows from a run's own steps, so
-that its numbers do not depend on its neighbours; but for programs with packs they are those of the scalar
-loop, bit for bit.
+that its numbers do not depend on its neighbours. They are those of the scalar loop to rounding; on 64-bit
+ARM, where code of one and of two runs is arranged alike, bit for bit unless the program has packs.
 
 With fixed steps on a Neoverse N1, two lanes take 0.50 of the scalar engine's time for a slider-crank, 0.57
 for a four-bar linkage that changes its dependent speeds, 0.67 for a Stewart platform, and 0.35 for a pendulum
@@ -66,7 +66,7 @@ class LanesWithEvents(Scalar):
         if plan.stops is not None:
             return "inputs jump"
         if plan.steps is not None:
-            few = plan.runs * len(plan.steps) < LEAST_STEPS
+            few = plan.size * len(plan.steps) < LEAST_STEPS
             return f"fewer than {LEAST_STEPS} steps" if few else ""
         if not plan.method.adaptive:
             return "rows lie inside of steps"
@@ -74,7 +74,7 @@ class LanesWithEvents(Scalar):
             return "one tolerance for each state, or choices of dependent speeds"
         if lanes() < LEAST_LANES:
             return f"{lanes()} lanes gain nothing"
-        return "" if plan.runs >= LEAST_RUNS else f"fewer than {LEAST_RUNS} runs"
+        return "" if plan.size >= LEAST_RUNS else f"fewer than {LEAST_RUNS} runs"
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         self.width, self._making = width or lanes(), Lock()
@@ -90,8 +90,8 @@ class LanesWithEvents(Scalar):
     @property
     def chunk(self) -> int:
         """As many runs for each thread as their memory allows: a visit of all takes 45 µs of Python."""
-        chunks = processors() * -(-self.plan.runs // (BLOCK * processors()))
-        return -(-self.plan.runs // chunks)
+        chunks = processors() * -(-self.plan.size // (BLOCK * processors()))
+        return -(-self.plan.size // chunks)
 
     def renew(self) -> bool:
         found = super().renew()
