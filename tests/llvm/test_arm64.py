@@ -10,7 +10,7 @@ import pytest
 import armillary as arm
 from armillary.llvm import sections
 from armillary.llvm.arrangement.arm64 import Arm64
-from armillary.llvm.arrangement.arm64_entry import framed, reaches
+from armillary.llvm.arrangement.arm64_entry import TOUCHED_PAGE, framed, reaches
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.arrangement.encoding import encoded
 from armillary.llvm.arrangement.entry import Entry
@@ -158,3 +158,25 @@ def test_an_opposite_goes_to_the_same_place_of_two_arrays() -> None:
     found = encoded([], loads, opposites, stores, entry, Arm64, 32)
     assert found is not None
     assert {word >> 5 & 31 for word in words_of(found.code) if word >> 22 == 0xFD000000 >> 22} == {1, 2}
+
+
+def test_a_large_frame_takes_its_pages_one_after_the_other() -> None:
+    """Each is touched, so that a stack that is too small ends at its guard page: 1,200 products, which
+    are divisors twice, the last one first the second time, are more than two pages.
+    """
+    count = 1200
+    loads = {f"%v{i}": ("state", i, "double") for i in range(count)}
+    lines = [f"%v{count + i} = fmul double %v{i}, %v{i}" for i in range(count)]
+    for last, i in enumerate([*range(count), *reversed(range(count))], 2 * count - 1):
+        lines.append(f"%v{last + 1} = fdiv double %v{last}, %v{count + i}")
+    stores = [(f"%v{4 * count - 1}", ("out", 0, "double"))]
+    found = encoded(lines_of(lines), loads, {}, stores, ENTRY, Arm64, 32)
+    assert found is not None
+    words = words_of(found.code)
+    sub_page, touch = TOUCHED_PAGE
+    pages = [words[i : i + 2] == TOUCHED_PAGE for i in range(len(words))].count(True)
+    freed = [word >> 10 & 4095 for word in words if word & 0xFFC003FF == 0x914003FF]  # add sp, sp, pages
+    assert pages == words.count(sub_page) == words.count(touch) and freed == [pages]
+    if platform.machine() in ("aarch64", "arm64"):
+        text = ["sub sp, sp, 1, lsl 12", "str xzr, [sp]"]
+        assert words_of(assembled(text, "aarch64-unknown-linux-gnu", "")) == TOUCHED_PAGE

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import gc
 import platform
+import threading
 
 import pytest
 
+import armillary as arm
 from armillary.llvm import jit
 
 # The fields of glibc's mallinfo2 (malloc/malloc.h), of which two are requested below.
@@ -87,3 +89,32 @@ def test_features_of_the_processor_can_be_taken_away(monkeypatch):
     assert not jit.features().get("fma", False)
     held = jit.Compiled(text)
     assert kind(held.address("f"))(x, x, -1.0) == 2.0**-29
+
+
+def test_a_thread_with_a_stack_too_small_for_llvm_gets_an_error_and_one_that_finds_code_runs() -> None:
+    """LLVM would end the process. Once a model has run, a stack of 256 KB is enough for its runs."""
+    s = arm.System("pendulum")
+    s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    model = s.derive().compile()
+    here = model.simulate(0.1, step=1e-2, initial={"bob.q1": 0.5}).final["bob.q1"]
+    found: list[object] = []
+
+    def compile_in_thread() -> None:
+        try:
+            jit.Compiled(product(7))
+        except arm.ArmillaryError as problem:
+            found.append(str(problem))
+
+    def run_in_thread() -> None:
+        found.append(model.simulate(0.1, step=1e-2, initial={"bob.q1": 0.5}).final["bob.q1"])
+
+    before = threading.stack_size(256 * 1024)
+    try:
+        for work in (compile_in_thread, run_in_thread):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+    finally:
+        threading.stack_size(before)
+    assert len(found) == 2 and "a stack of 256 KB are too small" in str(found[0]) and found[1] == here

@@ -148,12 +148,19 @@ def test_instructions_on_addresses() -> None:
         "pop r12": x86.pop(12),
         "sub rsp, 4104": x86.move_stack(-4104),
         "add rsp, 4104": x86.move_stack(4104),
+        "sub rsp, 2048": x86.make_room(2048),
         "and rsp, -32": x86.align_stack(32),
         "vzeroupper": x86.LEAVE_LONG,
         "jmp qword ptr [rip+64]": x86.branch_to_address(64),
         "ret": x86.RETURN,
     }
     agree(list(code), list(code.values()))
+
+
+def test_a_large_frame_takes_its_pages_one_after_the_other() -> None:
+    """Each is touched, so that a stack that is too small ends at its guard page."""
+    lines, code = ["sub rsp, 4096", "or qword ptr [rsp], 0", "sub rsp, 2056"], x86.make_room(4096 + 2056)
+    agree(lines, [code[:7], code[7:12], code[12:]])
 
 
 def test_bytes_of_a_small_section() -> None:

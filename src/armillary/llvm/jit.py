@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +24,7 @@ LIBRARY_FUNCTIONS = (
 
 _ready = False
 _LEVEL = 2  # of code generation for programs
+_LEAST_STACK = 512 * 1024  # bytes: with 450 KB LLVM ends the process
 _ADDRESS = re.compile(r"inttoptr \(?i64 \d")
 _PRODUCT_AND_SUM = re.compile(
     r"%(\S+) = call (double|<\d+ x double>) @llvm\.fmuladd\.\w+\(\2 (.*), \2 (.*), \2 (.*)\)"
@@ -104,6 +106,19 @@ def prepared() -> LlvmObject:
     return llvm
 
 
+def _check_stack() -> None:
+    """An error in a thread whose stack is too small for LLVM: one function of its code generator for arm64
+    has a frame of some 450 KB, and the process would end there.
+    """
+    size = threading.stack_size()
+    if 0 < size < _LEAST_STACK and threading.current_thread() is not threading.main_thread():
+        raise ArmillaryError(
+            f"threads with a stack of {size // 1024} KB are too small to compile in, which takes "
+            f"{_LEAST_STACK // 1024} KB: let threading.stack_size() be larger, or run the model once before "
+            "in the main thread"
+        )
+
+
 def engine(
     name: str,
     texts: Callable[[], Sequence[str]],
@@ -122,6 +137,7 @@ def engine(
     are blocks of their own, and where a process has mapped much (JAX does) they may lie further apart than
     the small model reaches, which ends the process.
     """
+    _check_stack()
     llvm = prepared()
     if quick():
         level, passes = 0, Passes(0, loops=False)

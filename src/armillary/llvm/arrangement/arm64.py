@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from armillary.llvm.arrangement.arm64_entry import LIMIT_REGISTER, framed, reaches
+from armillary.llvm.arrangement.arm64_entry import LIMIT_REGISTER, TOUCHED_PAGE, framed, reaches
 from armillary.llvm.arrangement.arm64_words import (
     ADDRESS_PLUS,
     COPY,
@@ -114,9 +114,10 @@ class Arm64(MachineCode):
         head = [ADDRESS_PLUS | 8 << 10 | base << 5 | LIMIT_REGISTER + 1 + i for i, base in enumerate(odd)]
         head += [0x6DBF0000 | r + 1 << 10 | STACK << 5 | r for r in saved]  # stp, sp moves before
         tail = [0x6CC10000 | r + 1 << 10 | STACK << 5 | r for r in reversed(saved)]
+        head += TOUCHED_PAGE * (size >> 12)
+        head += [0xD1000000 | (size & 4095) << 10 | STACK << 5 | STACK] if size & 4095 else []  # sub sp
         for step, shift in ((size >> 12, 0x400000), (size & 4095, 0)):
             if step:
-                head.append(0xD1000000 | shift | step << 10 | STACK << 5 | STACK)
                 tail.insert(0, ADDRESS_PLUS | shift | step << 10 | STACK << 5 | STACK)
         most_odd = min(NEARBY) - LIMIT_REGISTER - 1 - copies_pairs
         if len(self.arrays) > self.MOST_ARRAYS or len(odd) > most_odd:

@@ -34,6 +34,11 @@ def reaches(entry: Entry, words: int) -> bool:
     return max(entry.angles, default=0) < 4096 and around < _BESIDE
 
 
+# sub sp, sp, 4096; str xzr, [sp]: a large frame takes its pages one after the other, so that a stack that is
+# too small ends at its guard page; otherwise the frame would lie in the memory beyond.
+TOUCHED_PAGE = [0xD14007FF, 0xF90003FF]
+
+
 def framed(
     entry: Entry, head: Sequence[int], body: Sequence[int], tail: Sequence[int], arrays: Sequence[str]
 ) -> Encoded:

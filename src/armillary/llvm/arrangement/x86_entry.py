@@ -95,10 +95,10 @@ class AddressRegisters(NamedTuple):
         places = list(dict.fromkeys(self.entry.angles))
         size = 8 * slots
         size += -(size + 8 * len(self.saved) + 8) % 16 if slots else 0  # pairs at multiples of sixteen bytes
-        head, tail = x86.move_stack(-size), x86.move_stack(size)
+        head, tail = x86.make_room(size), x86.move_stack(size)
         if _FRAME in self.registers:
             frame = self.registers[_FRAME]
-            head = x86.copy_integer(frame, x86.STACK) + x86.move_stack(-size) + x86.align_stack(32)
+            head = x86.copy_integer(frame, x86.STACK) + x86.make_room(size) + x86.align_stack(32)
             tail = x86.copy_integer(x86.STACK, frame) + x86.LEAVE_LONG
         for i, register in enumerate(self.within.get("slots", ())):
             head += x86.address_from(register, x86.STACK, _middle(i))

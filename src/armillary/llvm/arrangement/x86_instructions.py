@@ -203,6 +203,13 @@ def move_stack(size: int) -> bytes:
     return bytes([0x48, 0x81, 0xEC if opposite else 0xC4]) + pack("<i", abs(size))
 
 
+def make_room(size: int) -> bytes:
+    """A frame of so many bytes. Pages are taken one after the other, by ``or qword ptr [rsp], 0``, so that a
+    stack that is too small ends at its guard page.
+    """
+    return (move_stack(-4096) + b"\x48\x83\x0c\x24\x00") * (size // 4096) + move_stack(-(size % 4096))
+
+
 def push(register: int) -> bytes:
     return (b"\x41" if register > 7 else b"") + bytes([0x50 | register & 7])
 
