@@ -123,6 +123,23 @@ def test_runs_of_teams_are_those_of_the_process(threads: int, teams_of: Callable
 
 
 @needs_compiler
+def test_a_run_ends_where_the_branch_of_one_thread_diverges(teams_of: Callable[[int], Module]) -> None:
+    """Two bodies with ẍ = x³ from rest; the second one's x → ∞ at t = 1.854/x₀ = 0.927 in the first run."""
+    s = arm.System("runaways")
+    for i in range(2):
+        body = s.body(f"b{i}", joint=arm.Prismatic("x"), mass=1.0 + i, inertia=0)
+        s.force(f"f{i}", f"{1 + i}*b{i}.q1^3", s.ground.x, at=body.com)
+    model = s.derive().compile()
+    teams_of(2)
+    initial = {"b0.q1": np.array([0.5, 0.3]), "b1.q1": np.array([2.0, 0.4])}
+    cpu, gpu = both(model, 2.0, step=0.01, sample=0.1, initial=initial)
+    assert gpu.info["threads_per_run"] == 2
+    assert list(gpu.status) == list(cpu.status) == ["diverged", "finished"]
+    assert gpu.t_stop == pytest.approx(cpu.t_stop) and gpu.t_stop[0] == pytest.approx(0.927, abs=0.03)
+    assert worst(cpu, gpu, ["b0.q1", "b1.q1"]) < 1e-12
+
+
+@needs_compiler
 def test_single_precision_in_teams(teams_of: Callable[[int], Module]) -> None:
     model = starfish()
     teams_of(4)

@@ -69,12 +69,16 @@ class Team:
 
     @classmethod
     def of(cls, writer: SectionWriter, threads: int) -> Team:
-        """States in columns that packs take whole are shared out, the others not."""
+        """States in columns that packs take whole, or that are the rates of such, are shared out, the others
+        not.
+        """
         program = writer.program
         alike, section = in_lanes(program.alike, threads), program.derivatives
         if alike:
             section = packed(section, alike, writer.places, own_sines=True)
         taken = {column for pack in section.packs for column in pack.operands}
+        rates = dict(zip(program.state, map(meant, section.results), strict=True))
+        taken |= {tuple([rates[s] for s in column]) for column in alike if column in taken}
         columns = [column for column in alike if column in taken]
         apart = {s for column in columns for s in column}
         return cls(writer, threads, section, (*columns, *((s,) for s in program.state if s not in apart)))
