@@ -72,9 +72,8 @@ class LaneLoop:
         kept = (*arrays, _aligned(self._room_size))
         last = [a.ctypes.data for a in kept]
 
-        def call(*given: Any, _arrays: tuple[np.ndarray, ...] = kept) -> None:
-            wholes, first = given[: self._wholes], given[self._wholes :]
-            self._runs(*wholes, *(a.ctypes.data for a in first), *last)
+        def call(*given: int | np.ndarray, _arrays: tuple[np.ndarray, ...] = kept) -> None:
+            self._runs(*(a.ctypes.data if isinstance(a, np.ndarray) else a for a in given), *last)
 
         return call
 
