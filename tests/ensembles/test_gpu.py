@@ -130,9 +130,13 @@ def test_angles_that_change_much_in_a_step_have_whole_sines(card: Module) -> Non
     model = s.derive().compile()
     given = {"initial": {"bob.u1": np.array([1.0, 5.0, -1.0])}}
     assert worst_difference(model, 4.0, given, step=0.01, sample=0.5) < 4 * 2.0**-52 * 400
-    text = kernel(model.equations.program, (), 4).text
-    assert "how = loop ? WHOLE" in text
-    assert "WHOLE" not in kernel(model.equations.program, (), 4, "single").text
+    program = model.equations.program
+    assert all("how = loop ? WHOLE" in kernel(program, (), 4, p).text for p in ("double", "single"))
+    assert "WHOLE" not in kernel(program, (), 4, "fast").text
+    how: dict[str, Any] = {"step": 0.04, "sample": 0.4, "outputs": model.coordinate_names, **given}
+    exact = model.simulate_batch(4.0, device="cpu", **how)["bob.q1"]
+    found = model.simulate_batch(4.0, device="gpu", precision="single", **how)["bob.q1"]
+    assert np.max(np.abs(found - exact)) < 5e-7 * np.max(np.abs(exact))
 
 
 @needs_compiler
