@@ -111,6 +111,29 @@ def test_parallelograms_without_gravity_turn_at_constant_speed() -> None:
         np.testing.assert_allclose(rows[:, column], q0 + np.outer(made.samples, u0), atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_slider_cranks_of_any_size_are_made_on_lanes(size: float, on_lanes: list[int]) -> None:
+    """With crank r and rod l the slider is at r cos q + √(l² − r² sin² q). Its speed of some 300 m/s does not
+    make steps long, where the crank has 100 m.
+    """
+    s = arm.System("slider-crank")
+    r, rod, inertia = 0.1 * size, 0.3 * size, (0.001 * size**2, 0.01 * size**2, 0.01 * size**2)
+    crank = s.body("crank", joint=arm.Revolute("z"), com=(r / 2, 0, 0), mass=1, inertia=inertia)
+    link = s.body("rod", crank, arm.Revolute("z"), at=(r, 0, 0), com=(rod / 2, 0, 0), mass=1, inertia=inertia)
+    slider = s.body("slider", joint=arm.Prismatic("x"), mass=0.5, inertia=0)
+    s.close_loop(link.point("end", (rod, 0, 0)), slider.origin, [s.ground.x, s.ground.y])
+    s.start({"crank.q1": 0.8, "rod.q1": -1.04, "slider.q1": 0.36 * size})
+    settings, speeds = RunSettings(1.0, step=5e-3, sample=0.1), np.linspace(3.0, 4.0, 3)
+    made = plan(
+        s.derive().compile(), settings, initial={"crank.u1": speeds}, outputs=["crank.q1", "slider.q1"]
+    )
+    q, x = LanesWithEvents(made)(made.starts, 0, 3).rows.transpose(1, 0, 2)
+    np.testing.assert_allclose(
+        x, r * np.cos(q) + np.sqrt(rod**2 - r**2 * np.sin(q) ** 2), rtol=1e-9, atol=0.0
+    )
+    assert sum(on_lanes) > 0.9 * 3 * 200
+
+
 def test_a_held_top_keeps_its_energy_and_its_foot() -> None:
     """The steps of rk4 leave some 1e-8 J of energy, corrections keep the foot to rounding."""
     made = plan(held(), RunSettings(0.5, step=1e-3), initial=CASES["Euler parameters"][1], outputs=["energy"])

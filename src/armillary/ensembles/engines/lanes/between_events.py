@@ -51,7 +51,7 @@ class StepsBetweenEvents(AdaptiveSteps):
         self.kept_reals = _REALS if plan.method.adaptive else _FIXED
         rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events)
         rooms |= dict.fromkeys(("accepted", "look", "index", "t_new"), 1)
-        addresses = ("visited", *ADDRESSES, "grid", "steps", "run_controls", "run_rooms")
+        addresses = ("visited", *ADDRESSES, "grid", "steps", "sizes", "run_controls", "run_rooms")
         super().__init__(plan, lanes, rooms, addresses)
 
     # ------------------------------------------------------------ which run is where
@@ -188,16 +188,17 @@ class StepsBetweenEvents(AdaptiveSteps):
 
     def is_long(self, h: Value) -> Value:
         """Lanes whose step is as long as a forecast is believed, or longer: see ``pace_of_looks`` of
-        runtime/solver/events.py.
+        runtime/solver/events.py. ``sizes`` are reciprocals of those of the states.
         """
         fast, quickens = (Local(self, self.of_kind(self.kind, 0.0)) for _ in range(2))
-        rates = self.vector("k0")
+        rates, sizes = self.vector("k0"), self.outside("sizes")
         for largest, first, count in (
             (fast, 0, self.coordinates),
             (quickens, self.coordinates, self.states - self.coordinates),
         ):
             with self.each(count) as m:
-                largest.set(self.most(self.magnitude(rates[m + first]), largest.get()))
+                rate = self.magnitude(rates[m + first]) * sizes[m + first]
+                largest.set(self.most(rate, largest.get()))
         return ~((h * fast.get() < BELIEVED) & (h * h * quickens.get() < 2.0 * BELIEVED))
 
     def accept(self, good: Value, t_new: Value, h: Value) -> None:
