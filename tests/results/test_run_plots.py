@@ -64,18 +64,35 @@ def test_figures_are_saved_by_suffix(tmp_path, suffix, magic):
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_saving_needs_neither_display_nor_pyplot(tmp_path):
-    program = (
-        "import sys, numpy; from armillary.results import Run\n"
-        "from armillary.results.plots.distributions import fan\n"
-        "Run('x', [0, 1], [[0], [1]], ('a',)).plot(path='plot.png')\n"
-        "fan([0, 1], numpy.eye(2), name='x', path='fan.png')\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
+# A notebook's backend makes matplotlib interactive as pyplot is imported, which may be by the first plot.
+SAVED_THEN_SHOWN = """
+import sys, numpy
+from armillary.results import Run
+from armillary.results.plots.distributions import fan
+Run("x", [0, 1], [[0], [1]], ("a",)).plot(path="plot.png")
+fan([0, 1], numpy.eye(2), name="x", path="fan.png")
+assert "matplotlib.pyplot" not in sys.modules
+
+import matplotlib
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "matplotlib.pyplot":
+            matplotlib.rcParams["interactive"] = True
+sys.meta_path.insert(0, Finder())
+matplotlib.use("agg")
+from armillary.results.plots.figure import styled
+assert not matplotlib.rcParams["interactive"]
+with styled({"font.size": 9.0}, interactive=True):
+    assert matplotlib.rcParams["font.size"] == 9.0
+assert matplotlib.rcParams["interactive"]
+"""
+
+
+def test_saving_needs_neither_display_nor_pyplot_and_what_importing_it_sets_is_not_taken_back(tmp_path):
     # A backend that cannot start: if the plot looked for a window system, it would fail.
     environment = os.environ | {"MPLBACKEND": "tkagg", "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("DISPLAY", None)
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True)
+    subprocess.run([sys.executable, "-c", SAVED_THEN_SHOWN], cwd=tmp_path, env=environment, check=True)
     assert all((tmp_path / name).stat().st_size > 1000 for name in ("plot.png", "fan.png"))
 
 
@@ -214,23 +231,3 @@ def test_a_notebook_shows_a_plot_once(monkeypatch):
     figure = example().plot("A.q1")
     assert plt.get_fignums() == []
     assert figure._repr_png_().startswith(b"\x89PNG")
-
-
-def test_what_importing_pyplot_sets_is_not_taken_back():
-    """A notebook's backend makes matplotlib interactive as it is loaded, which may be by the first plot."""
-    program = """
-import sys, types
-import matplotlib
-pyplot = types.ModuleType("matplotlib.pyplot")
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name == "matplotlib.pyplot":
-            matplotlib.rcParams["interactive"] = True
-sys.meta_path.insert(0, Finder())
-matplotlib.use("agg")
-from armillary.results.plots.figure import styled
-with styled({"font.size": 9.0}, interactive=True):
-    assert matplotlib.rcParams["font.size"] == 9.0
-assert matplotlib.rcParams["interactive"]
-"""
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
