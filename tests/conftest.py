@@ -37,11 +37,16 @@ from armillary.results.plots import figure
 NODES, TRIED, POINTS, LAYOUT = sequence.SEARCHED, tree.TRIED, figure.STYLE["savefig.dpi"], figure.LAYOUT
 
 # Programs that JAX compiles here run for milliseconds. Fusions are written in an older way, in two thirds of
-# the time; other versions may not have it, and a process ends where it meets an unknown flag.
+# the time; other versions may not have it, and a process ends where it meets an unknown flag. Without passes
+# that simplify loops, programs with events compile in four fifths of the time, others in the same.
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+SIMPLIFYING = (
+    *("constant_folding", "reshape-mover", "simplify-conditional", "simplify-while-loops"),
+    *("while-loop-constant-sinking", "while-loop-invariant-code-motion"),
+)
 with suppress(PackageNotFoundError):
     if version("jaxlib").startswith("0.10."):
-        QUICK += " --xla_cpu_use_fusion_emitters=false"
+        QUICK += f" --xla_cpu_use_fusion_emitters=false --xla_disable_hlo_passes={','.join(SIMPLIFYING)}"
 os.environ.setdefault("XLA_FLAGS", QUICK)
 
 # Eight thousand tests are millions of objects that stay: looking through them for garbage takes a fifth of
