@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from examples import four_bar
 from tests.export.fmi.fmu_models import VERSIONS, need_compiler
 from tests.export.fmi.host import FailedCall, Host, simulate_fmu
 from tests.export.test_export_reclosing import crank, five_bar_equations
@@ -17,11 +17,9 @@ from tests.export.test_export_reclosing import crank, five_bar_equations
 NAMES = ["A.q1", "B.q1", "C.q1"]
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def linkage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    need_compiler()
-    place = tmp_path_factory.mktemp("loops") / "linkage.fmu"
-    return Path(four_bar.system().derive().export("fmu", place, version=request.param))
+@pytest.fixture(params=VERSIONS)
+def linkage(request: pytest.FixtureRequest, four_bar_unit: Callable[[str], Path]) -> Path:
+    return four_bar_unit(request.param)
 
 
 def gap(q: list[float] | np.ndarray) -> float:

@@ -94,15 +94,20 @@ def test_parameters_and_inputs_reach_the_model_in_their_units(
 
 
 @pytest.fixture(scope="module", params=[four_bar, spinning_top])
-def closed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, arm.Run]:
+def closed(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    four_bar_unit: Callable[[str], Path],
+) -> tuple[Path, arm.Run]:
     """The FMU of an example for both hosts, and its run in the process."""
     need_compiler()
     equations = request.param.system().derive()
     spun = {name: 2.0 + i for i, name in enumerate(equations.speeds)}
-    initial = spun if request.param is spinning_top else None
+    if request.param is four_bar:
+        return four_bar_unit("3.0"), equations.compile().simulate(1.0, step=1e-3)
     place = tmp_path_factory.mktemp("closed") / "unit.fmu"
-    path = equations.export("fmu", place, version="3.0", initial=initial)
-    return path, equations.compile().simulate(1.0, step=1e-3, initial=initial)
+    path = equations.export("fmu", place, version="3.0", initial=spun)
+    return path, equations.compile().simulate(1.0, step=1e-3, initial=spun)
 
 
 def test_loops_and_euler_parameters_stay_closed(closed: tuple[Path, arm.Run], simulate_fmu: Simulate) -> None:
