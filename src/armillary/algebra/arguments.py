@@ -69,6 +69,8 @@ def text(value: object, what: str, error: Error = ArmillaryError) -> str:
     """A text."""
     if not isinstance(value, str):
         raise error(f"{what} must be a text, not {shown(value)}")
+    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        raise error(f"{what} has half of a pair of characters, which no file can hold: {shown(value)}")
     return value
 
 
