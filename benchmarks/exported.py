@@ -1,7 +1,7 @@
 """Exported C beside the code in the process: derivatives, and the whole rk4 loop, interleaved.
 
-The C is compiled by its own Makefile. Where the process has vectors for branches that are alike, C that is
-exported with them (``lanes``) is a record of its own beside plain C. Rows are written at the start and the
+The C is compiled by its own Makefile. Where the process has wider vectors for branches that are alike, C with
+these (``lanes``) is a record of its own. Rows are written at the start and the
 end only, and the time of a run of two steps, which holds what a call costs, is taken from that of the long
 one.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.export.c.lanes import in_vectors
+from armillary.export.c.lanes import USUAL, in_vectors
 from armillary.llvm.jit import vector_doubles
 from benchmarks.build import HERE, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
@@ -37,13 +37,13 @@ def measure_exported(names: tuple[str, ...], effort: Effort) -> list[dict[str, A
 
 
 def _records(name: str, folder: Path, effort: Effort) -> Iterator[dict[str, Any]]:
-    """Plain C, and C with vectors as wide as those of the process, where it has any."""
+    """C as it is exported, and with vectors as wide as those of the process where these are wider."""
     equations = _example(name).derive()
     compiled = equations.compile()
-    for lanes in sorted({1, vector_doubles()}):
-        if lanes == 1 or in_vectors(equations.program, lanes).packs:
+    for lanes in sorted({USUAL, max(USUAL, vector_doubles())}):
+        if lanes == USUAL or in_vectors(equations.program, lanes).packs:
             made = equations.export("c", folder / f"{name}_{lanes}", lanes=lanes)
-            suffix = f", lanes={lanes}" if lanes > 1 else ""
+            suffix = f", lanes={lanes}" if lanes > USUAL else ""
             yield {"key": name, "title": f"{equations.system.name}{suffix}", "lanes": lanes} | _measure(
                 compiled, made, effort
             )

@@ -23,7 +23,7 @@ def test_vectors_change_nothing_but_rounding(
     lanes: int, piece: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Legs that are alike up to numbers and signs, with choices, roots and sines of sums on lanes."""
-    monkeypatch.setattr("armillary.export.c.lanes.PIECE", piece)
+    monkeypatch.setattr("armillary.export.c.arranged.PIECE", piece)
     legs = exported_equations(derived(wheel=lanes == 2))
     model = legs.compile()
     for name, text in program_files(source(legs), lanes).items():
@@ -44,12 +44,10 @@ def test_vectors_change_nothing_but_rounding(
 
 
 def test_vectors_are_written_where_they_are_wanted_and_pay() -> None:
-    assert "lanes" not in "".join(program_files(source(derived(wheel=False))).values())
-    tables = source(equations("tables"))
-    plain, wanted = ("".join(program_files(tables, lanes).values()) for lanes in (1, 2))
-    remark = " * lanes=2: no branches are alike, or vectors would not pay; all operations are single\n"
-    assert remark in wanted
-    assert wanted.replace(remark, "") == plain
+    walker, tables = source(derived(wheel=False)), source(equations("tables"))
+    assert "const lanes_2 z" in program_files(walker)["walker.c"]
+    assert "are on vectors of" not in program_files(walker, 1)["walker.c"]
+    assert "lanes" not in "".join(program_files(tables, 4).values())
 
 
 @pytest.mark.parametrize(
@@ -65,12 +63,14 @@ def test_wrong_widths_are_refused(options: dict[str, object], message: str, tmp_
         derived(wheel=False).export("c", tmp_path / "walker", **options)
 
 
-def test_the_command_line_writes_vectors(tmp_path: Path) -> None:
+def test_the_command_line_takes_the_width(tmp_path: Path) -> None:
     from click.testing import CliRunner
 
     from armillary.cli.app import app
 
     command = f"export c bouncing_ball -o {tmp_path / 'ball'} --lanes"
-    done = CliRunner().invoke(app, [*command.split(), "2"])
+    done = CliRunner().invoke(app, [*command.split(), "4"])
     assert done.exit_code == 0, done.output
-    assert "lanes=2: no branches are alike" in (tmp_path / "ball" / "bouncing_ball.c").read_text()
+    done = CliRunner().invoke(app, [*command.split(), "3"])
+    assert done.exit_code == 2, done.output
+    assert "lanes=3" in done.output

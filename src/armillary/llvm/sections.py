@@ -335,7 +335,7 @@ def _function(
     widest = 4 if module.encodes == "x86_64" else 2  # doubles of a register
     fits = all([len(pack.lanes) <= widest for pack in section.packs])
     arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
-    arithmetic = arranging and module.encodes == "arm64" and _is_arithmetic(section, places)
+    arithmetic = arranging and module.encodes == "arm64" and is_arithmetic(section, places)
     arranging &= loading or arithmetic
     encoding = module.encodes if arranging else ""
     found = cut(
@@ -396,7 +396,7 @@ def _function(
     module.define(f"void @{name}({arguments})", body)
 
 
-def _is_arithmetic(section: ProgramSection, places: Places) -> bool:
+def is_arithmetic(section: ProgramSection, places: Places) -> bool:
     """Whether all operations may be written here: no functions but sines of states and the like, and no given
     values but those of arrays.
     """

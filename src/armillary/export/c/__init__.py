@@ -14,7 +14,7 @@ from pathlib import Path
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.configurations import configuration_files
-from armillary.export.c.lanes import checked_lanes
+from armillary.export.c.lanes import USUAL, checked_lanes
 from armillary.export.c.model import CModel
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import CSolverPrinter, solver_texts
@@ -42,12 +42,12 @@ def export(
     method: str | None = None,
     measure: bool | None = None,
     configurations: bool | None = None,
-    lanes: int = 1,
+    lanes: int | None = None,
 ) -> Path:
     """A folder with the system's program in C.
 
-    ``lanes``: with 2 or 4, operations of branches that are alike are on vectors of so many doubles, which GCC
-    and Clang compile.
+    ``lanes``: operations of branches that are alike are on vectors of so many doubles where GCC or Clang
+    compile it: 2, which is the default, or 4; 1 for no vectors.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
     fixed step, and what QEMU ``measure``s in the README (None: where its tools are present).
@@ -55,7 +55,7 @@ def export(
     if profile == "embedded":
         from armillary.export.c.embedded import embedded_files
 
-        if checked_lanes(lanes) > 1:
+        if lanes is not None and checked_lanes(lanes) > 1:
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
         found = source(equations, configurations, passes=True)
         files = embedded_files(found, precision or "single", method or "rk4", measure)
@@ -71,10 +71,12 @@ def export(
             "in double precision and reads its method from the run file"
         )
     made = source(equations, configurations, passes=True)
-    return write_folder(path, program_files(made, checked_lanes(lanes)), force=force)
+    return write_folder(
+        path, program_files(made, USUAL if lanes is None else checked_lanes(lanes)), force=force
+    )
 
 
-def program_files(src: Source, lanes: int = 1) -> dict[str, str]:
+def program_files(src: Source, lanes: int = USUAL) -> dict[str, str]:
     """The files of a system's program, by name."""
     model = CModel(src, lanes)
     return {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from armillary.algebra.expression import Expr
 from armillary.columns import aligned
-from armillary.export.c.lanes import RESERVED, in_vectors, remark, vector_function, vector_types
+from armillary.export.c.arranged import RESERVED, arranged_function, arrangement_types, arranges
+from armillary.export.c.lanes import in_vectors, remark
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
 from armillary.export.text.closing import closing
@@ -90,8 +92,8 @@ class CModel:
     @property
     def has(self) -> set[str]:
         """The parts of templates that this system needs."""
-        vectors = {"vectors"} if self.wide.packs else set()
-        return {"host", "assembles", "rows", *vectors, *features(self.source)}
+        arranged = {"arranged"} if self.arranges else set()
+        return {"host", "assembles", "rows", *arranged, *features(self.source)}
 
     def in_precision(self, code: str) -> str:
         """The code with numbers and functions of its precision."""
@@ -101,6 +103,11 @@ class CModel:
     def wide(self) -> ProgramSection:
         """The derivatives, with operations on vectors where these are wanted and pay."""
         return in_vectors(self.program, self.lanes)
+
+    @property
+    def arranges(self) -> bool:
+        """Whether derivatives have a text for GCC and Clang."""
+        return arranges(self.wide, self.sections.places)
 
     # ---------------------------------------------------------------- header
 
@@ -143,7 +150,7 @@ class CModel:
         """<name>.c"""
         helper_functions, body = self.functions()
         lines = [f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)]
-        head = block([*lines, *remark(self.wide, self.lanes)])
+        head = block([*lines, *remark(self.wide)])
         values = self.values | {
             "head": head,
             "helpers": helper_functions,
@@ -176,7 +183,7 @@ class CModel:
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = self.sines(body)
         turned = (sines or own) if own else ""
-        return "\n".join(text for text in (vector_types(body), turned, helpers(body), *tables) if text)
+        return "\n".join(text for text in (arrangement_types(body), turned, helpers(body), *tables) if text)
 
     def further(self, source: Source) -> CModel:
         """The same for another configuration."""
@@ -246,11 +253,15 @@ class CModel:
         texts = []
         for f in self.source.functions:
             signature = Signature(f"{self.stem}_{f.name}", f"{INPUTS}, {RESULT}", f.targets(self.program))
-            about = f"{f.about}: {counts(f.section.operations)}."
-            if f.name == "derivatives" and self.wide.packs:
-                texts.append(vector_function(signature, about, self.wide, self.sections, self.printer))
+            about, body = f"{f.about}: {counts(f.section.operations)}.", self.sections.body(f.section)
+            if f.name == "derivatives" and self.arranges:
+                own = replace(signature, name=f"{signature.name}_plain", prefix="RARE static ")
+                plain = function(own, about, body)
+                texts.append(
+                    arranged_function(signature, about, self.wide, self.sections, self.printer, plain)
+                )
             else:
-                texts.append(function(signature, about, self.sections.body(f.section)))
+                texts.append(function(signature, about, body))
         return texts
 
     def fire(self) -> list[str]:

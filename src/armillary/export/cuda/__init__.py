@@ -59,6 +59,8 @@ def program_files(src: Source) -> dict[str, str]:
 class CudaModel(CModel):
     """A system's functions in C, without the tables of names that only a host needs."""
 
+    arranges = False
+
     @property
     def has(self) -> set[str]:
         found = super().has - {"host", "masses", "physical"}

@@ -19,9 +19,9 @@ from itertools import accumulate
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
-from armillary.export.c.lanes import LanesWriter
 from armillary.export.c.model import INPUTS, RESULT
 from armillary.export.c.text import Signature, counts, function_text, passed
+from armillary.export.cuda.lanes_writer import LanesWriter
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.text.body import Place
 from armillary.export.text.files.template import fill, template

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from armillary.algebra.expression import Expr
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.configurations import configuration_files
+from armillary.export.c.lanes import USUAL
 from armillary.export.c.model import INPUTS, RESULT, CModel
 from armillary.export.c.printer import helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, counts, function
@@ -27,7 +28,7 @@ _APART = """\
 
 def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[str, str]:
     """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
-    model = CModel(source)
+    model = CModel(source, USUAL)
     texts = {
         f"{model.stem}.h": model.header(),
         f"{model.stem}.c": model.code(),

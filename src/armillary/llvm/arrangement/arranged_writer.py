@@ -42,8 +42,8 @@ class ArrangedWriter(Writer):
         self.loads: dict[str, Load] = {}
         self.opposites: dict[str, str] = {}
         self._at: dict[Load, str] = {}
-        self._stores: list[Store] = []
-        self._angles: list[int] = []  # places in the state of those that have a sine or cosine
+        self.stores: list[Store] = []
+        self.angles: list[int] = []  # places in the state of those that have a sine or cosine
         super().__init__(*given)
         self.forms = ProductForms.of(self.types)
         self.pairs: NumberPlaces = given[4]  # places of numbers
@@ -60,7 +60,7 @@ class ArrangedWriter(Writer):
         return name
 
     def store(self, value: str, array: str, index: int, kind: str = "") -> None:
-        self._stores.append((value, self._place(array, index, kind)))
+        self.stores.append((value, self._place(array, index, kind)))
 
     def _place(self, array: str, index: int, kind: str) -> Load:
         """All lanes of an element of an array; a value of another ``kind`` by its place among doubles."""
@@ -106,22 +106,22 @@ class ArrangedWriter(Writer):
         return name
 
     def body(self, name: str) -> str:
-        stored = [value for value, _ in self._stores]
+        stored = [value for value, _ in self.stores]
         self.operations = shortened(
             self.operations, self.opposites, stored, self.forms, self.neg, self._named
         )
         if self.module.encodes:
             numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
-            entry = Entry(self.arguments, self._angles, numbers)
+            entry = Entry(self.arguments, self.angles, numbers)
             machine, registers = INSTRUCTION_SETS[self.module.encodes], self.module.registers
             code = encoded(
-                self.operations, self.loads, self.opposites, self._stores, entry, machine, registers
+                self.operations, self.loads, self.opposites, self.stores, entry, machine, registers
             )
             if code is not None:
                 return self._call_of_code(name, code)
         registers = self.module.registers if self.module.registers >= FEWEST else 0
-        room, lines = arranged(self.operations, self.loads, self.opposites, self._stores, registers)
-        if not self._angles:
+        room, lines = arranged(self.operations, self.loads, self.opposites, self.stores, registers)
+        if not self.angles:
             return "\n".join([*room, *lines])
         check, arrays, replace, usual = self._checked_angles(name)
         return "\n".join(
@@ -144,7 +144,7 @@ class ArrangedWriter(Writer):
         taken = [a for a in code.arrays if a in self.arguments]
         passed = ", ".join([f"ptr %{array}" for array in taken])
         self.module.functions.append(f'declare void @"\\01{name}_code"({", ".join(["ptr"] * len(taken))})')
-        if self._angles:
+        if self.angles:
             _, arrays, replace, _ = self._checked_angles(name)
             listed = ", ".join(["ptr"] * (len(taken) + 2))
             self.module.functions.append(f'declare void @"\\01{name}_code_at"({listed})')
@@ -165,7 +165,7 @@ class ArrangedWriter(Writer):
         if self.lanes > 1:
             for angle in states:
                 place = self.lanes * self.places[angle][1]
-                found = self._sine_cosine(self.load("angles", place, PAIR), [place, place + 1])
+                found = self.sines_of_two(self.load("angles", place, PAIR), [place, place + 1])
                 self.values |= zip((sin(angle), cos(angle)), found, strict=True)
             return
         apart = self.module.encodes == "x86_64" and len(states) <= FEW_ANGLES
@@ -189,22 +189,22 @@ class ArrangedWriter(Writer):
             x = "poison"
             for i, place in enumerate(places):
                 x = self.emit(f"insertelement {PAIR} {x}, double {self.load('angles', place)}, i64 {i}")
-        both = self._sine_cosine(x, [*places, places[0]][:2])
+        both = self.sines_of_two(x, [*places, places[0]][:2])
         for function, found in zip((sin, cos), both, strict=True):
             for i, angle in enumerate(pair):
                 self.values[function(angle)] = self.emit(f"extractelement {PAIR} {found}, i64 {i}")
 
-    def _sine_cosine(self, x: str, places: list[int]) -> tuple[str, str]:
+    def sines_of_two(self, x: str, places: list[int]) -> tuple[str, str]:
         """Sines and cosines of two angles, of which these places of the state are."""
-        third = self.load("thirds", len(self._angles), PAIR)
-        self._angles += places
-        return sine_cosine(_Pairs(self), x, third)
+        third = self.load("thirds", len(self.angles), PAIR)
+        self.angles += places
+        return sine_cosine(Pairs(self), x, third)
 
     def with_run(self, products: Products, array: str, first: int, factors: list[float]) -> Products:
         """Two pairs in place of a vector of four, in the operations that LLVM makes of that."""
         if not self.module.encodes:
             return super().with_run(products, array, first, factors)
-        v = _Pairs(self)
+        v = Pairs(self)
         made = []
         for i in (0, 2):
             x, both = self.load(array, first + i, PAIR), (factors[i], factors[i + 1])
@@ -219,7 +219,7 @@ class ArrangedWriter(Writer):
     def run_total(self, products: Products, value: str | None) -> str:
         if not self.module.encodes:
             return super().run_total(products, value)
-        both = _Pairs(self).add(*products)
+        both = Pairs(self).add(*products)
         total = self.add(*[self.emit(f"extractelement {PAIR} {both}, i64 {i}") for i in range(2)])
         return total if value is None else self.add(value, total)
 
@@ -239,18 +239,18 @@ class ArrangedWriter(Writer):
         %replaced, an array like the state, and %corrected; what fills them with other angles and the thirds
         for them; and the usual thirds.
         """
-        count = len(self._angles)
+        count = len(self.angles)
         places, thirds = f"{name}_angles", f"thirds_{count}"
         self.module.need("far_angle", far_angle_function)
         values = ", ".join([f"double {real(PI_OVER_2[2])}"] * count)
         self.module.need(
             thirds, lambda: f"@{thirds} = internal constant [{count} x double] [{values}], align 16"
         )
-        listed = ", ".join([f"i32 {place}" for place in self._angles])
+        listed = ", ".join([f"i32 {place}" for place in self.angles])
         self.module.functions.append(f"@{places} = internal constant [{count} x i32] [{listed}]")
         check = []
         before = "true"
-        for i, place in enumerate(dict.fromkeys(self._angles)):
+        for i, place in enumerate(dict.fromkeys(self.angles)):
             check += [
                 f"  %p{i} = getelementptr inbounds double, ptr %state, i64 {place}",
                 f"  %b{i} = load i64, ptr %p{i}, align 8",
@@ -262,7 +262,7 @@ class ArrangedWriter(Writer):
         check.append(f"  br i1 {before}, label %usual, label %rare, !prof !0\nrare:")
         given = f"ptr %state, i64 {count}, ptr @{places}, ptr %replaced, ptr %corrected"
         arrays = [
-            f"  %replaced = alloca [{max(self._angles) + 1} x double], align 16",
+            f"  %replaced = alloca [{max(self.angles) + 1} x double], align 16",
             f"  %corrected = alloca [{count} x double], align 16",
         ]
         return check, arrays, f"  call void @far_angles({given})", f"@{thirds}"
@@ -284,7 +284,7 @@ class ArrangedPackWriter(ArrangedWriter, PackWriter):
         return [*paired, *super().pairs_of(list(left))]
 
 
-class _Pairs(Instructions):
+class Pairs(Instructions):
     """Operations on two numbers at a time, among the lines of a writer."""
 
     def __init__(self, writer: ArrangedWriter) -> None:

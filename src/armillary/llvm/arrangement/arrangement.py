@@ -90,11 +90,19 @@ def arranged(
     whose opposites they are, which cost nothing as operands. Values that are stored are loaded from there
     again, so the arrays of ``stores`` are no others'. With 0 ``registers`` LLVM decides on all that.
     """
-    own, given = stored_values(stores, {line[0] for line in lines})
-    operations = _operations(lines, opposites, given)
     if not registers:
-        return _Lines(loads, opposites, own, _NEVER).text(_needed(operations, own))
-    return _Lines(loads, opposites, own, registers - SPARE).text(chosen_order(operations, own), "volatile ")
+        own, given = stored_values(stores, {line[0] for line in lines})
+        return _Lines(loads, opposites, own, _NEVER).text(_needed(_operations(lines, opposites, given), own))
+    order, own = in_order(lines, opposites, stores)
+    return _Lines(loads, opposites, own, registers - SPARE).text(order, "volatile ")
+
+
+def in_order(
+    lines: Sequence[Line], opposites: Mapping[str, str], stores: Sequence[Store]
+) -> tuple[list[Operation], dict[str, list[Load]]]:
+    """The operations of lines in their order, and where their values are stored."""
+    own, given = stored_values(stores, {line[0] for line in lines})
+    return chosen_order(_operations(lines, opposites, given), own), own
 
 
 def stored_values(stores: Sequence[Store], computed: Set[str]) -> tuple[dict[str, list[Load]], list[Store]]:

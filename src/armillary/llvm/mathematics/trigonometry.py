@@ -20,7 +20,7 @@ from __future__ import annotations
 from armillary.llvm.instructions import Instructions, Operand
 from armillary.llvm.vector_math.quarter_turns import LIMIT, PI_OVER_2, reduced, within_limit
 
-__all__ = ["LIMIT", "PI_OVER_2", "sine_cosine", "sine_cosine_function"]
+__all__ = ["LIMIT", "PI_OVER_2", "of_reduced", "sine_cosine", "sine_cosine_function"]
 
 _SINE = (
     -1.66666666666666324348e-01,
@@ -61,7 +61,11 @@ def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple
     """sin and cos of x from those of r: exchanged where n is odd, signs from its last two bits. ``third``: of
     the parts of π/2.
     """
-    shifted, r, e = reduced(v, x, third)
+    return of_reduced(v, *reduced(v, x, third))
+
+
+def of_reduced(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]:
+    """sin and cos of x from what ``quarter_turns.py`` makes of it."""
     sine, cosine = _kernels(v, r, e)
     n = v.as_bits(shifted)
     last = v.integer("shl", n, 63)

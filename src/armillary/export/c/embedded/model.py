@@ -37,6 +37,7 @@ class EmbeddedModel(CModel):
     """One system's functions, in single or double precision."""
 
     kind_of_printer = EmbeddedPrinter
+    arranges = False
 
     def __init__(self, source: Source, precision: str) -> None:
         super().__init__(source)

@@ -1,0 +1,310 @@
+"""Sections for GCC and Clang: an assignment per operation, in the order and with the loads of the process.
+
+Compilers order such code for few live values, keep constants in registers and store results to make room for
+them; so do they with the plain text of a section (``text.py``). Here operations, their order, which of their
+values are in registers, and sines among the other operations are those of llvm/arrangement, for which this
+file writes C in place of LLVM's words. On a Neoverse N1 GCC's code takes 0.6 to 0.9 of the time of that of
+the plain text.
+
+An angle beyond the limit of these sines leads to the plain text, which calls the library.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.functions import cos, sin
+from armillary.export.c.printer import CPrinter
+from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
+from armillary.export.text.body import Place
+from armillary.export.text.files.template import fill, template
+from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printing.printer import CHOICE, Operand
+from armillary.export.text.source import Sections
+from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values
+from armillary.llvm.arrangement.arrangement import (
+    LABELS,
+    PAIR,
+    SPARE,
+    Load,
+    Operation,
+    Registers,
+    in_order,
+    written,
+)
+from armillary.llvm.arrangement.chains import shortened
+from armillary.llvm.arrangement.entry import NEAR
+from armillary.llvm.arrangement.forms import FORMS, FOUR
+from armillary.llvm.instructions import Places
+from armillary.llvm.mathematics.trigonometry import of_reduced
+from armillary.llvm.module import Module
+from armillary.llvm.node_writer import NumberPlaces
+from armillary.llvm.pack_writer import Signs
+from armillary.llvm.sections import Cut, cut, is_arithmetic, plain_angles
+from armillary.llvm.vector_math.quarter_turns import reduced_by_short_parts
+from armillary.program.form.program import ProgramSection
+from armillary.program.lanes.pack import Pack
+
+REGISTERS = 32
+FEWEST = 20  # nodes: a pendulum takes more time by this text, two links take less
+PIECE = 1600  # operations in one function, as llvm/sections.py counts them; a hexapod takes 3 % more with 800
+WHOLE = 20000  # up to which a section of arithmetic alone is one function
+RESERVED = (
+    *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "bits_2", "is_near", "numbers", "slots"),
+    *(f"lanes_{n}{use}" for n in (2, 4) for use in ("", "_in_array")),
+)
+
+_TYPES = {"double": "double", PAIR: "lanes_2", FOUR: "lanes_4", "<2 x i64>": "bits_2", "": "bits_2"}
+_GIVEN = re.compile(r"%\w+|splat \(double 0x[0-9A-F]{16}\)|0x[0-9A-F]{16}")  # operands in LLVM's words
+_CALL = re.compile(r"call (?:double|<\d x double>) (?!@)")  # what follows is C
+_SIGNS = {"multiply": "*", "divide": "/"}
+_FUNCTIONS = {"maximum": "greater", "minimum": "lesser", "root": "sqrt", "size": "fabs"}
+# Other operations, in LLVM's words; of shifted bits only the last is taken.
+_OTHERS = {
+    f"bitcast {PAIR} $ to <2 x i64>": "(bits_2){0}",
+    f"bitcast <2 x i64> $ to {PAIR}": "(lanes_2){0}",
+    "xor <2 x i64> $, $": "{0} ^ {1}",
+    "shl <2 x i64> $, splat (i64 63)": "{0} << 63",
+    "lshr <2 x i64> $, splat (i64 1)": "{0} >> 1",
+    "icmp slt <2 x i64> $, splat (i64 0)": "{0} < 0",
+    f"select <2 x i1> $, {PAIR} $, {PAIR} $": "(lanes_2)(((bits_2){1} & {0}) | ((bits_2){2} & ~{0}))",
+    f"insertelement {PAIR} poison, double $, i64 0": "{{{0}, 0.0}}",
+    f"insertelement {PAIR} $, double $, i64 1": "{{{0}[0], {1}}}",
+    f"extractelement {PAIR} $, i64 0": "{0}[0]",
+    f"extractelement {PAIR} $, i64 1": "{0}[1]",
+}
+
+
+def arranges(section: ProgramSection, places: Mapping[Expr, Place]) -> bool:
+    """Whether a section is written here: with operations on vectors, or of arithmetic alone."""
+    return bool(section.packs) or (len(section.nodes) >= FEWEST and is_arithmetic(section, dict(places)))
+
+
+def arrangement_types(code: str) -> str:
+    """The types and macros that a text takes."""
+    if "ARRANGED" not in code:
+        return ""
+    has = {name for name in ("lanes_4", "is_near") if name in code}
+    return fill(template(__package__, "arranged.c.txt"), {"near": hex(NEAR)}, has)
+
+
+def arranged_function(
+    signature: Signature,
+    about: str,
+    section: ProgramSection,
+    sections: Sections,
+    printer: CPrinter,
+    plain: str,
+) -> str:
+    """A section as a function, or as several with a work array between them, beside its ``plain`` text."""
+    places: Places = {s: place if place[0] else "%t" for s, place in sections.places.items()}
+    whole = WHOLE if is_arithmetic(section, dict(sections.places)) else 0
+    found = cut(section, PIECE, whole, loading=False)
+    numbers: NumberPlaces = {}
+    signs: dict[Pack, Signs] = {}
+    opposite: set[Expr] = set()
+    bodies: list[list[str]] = []
+    angles: list[int] = []
+    for k, piece in enumerate(found.pieces):
+        writer = _Writer(printer, places, found, numbers, opposite, signs)
+        if k == 0:
+            writer.trigonometry(plain_angles(section))
+        for node in piece:
+            writer.node(node)
+        outs = [("out", i) for i in range(len(section.results))]
+        writer.results(section, outs, found.results[k])
+        angles += dict.fromkeys(writer.angles)
+        bodies.append(writer.text(section.labels))
+    arguments = signature.arguments.replace("const double", "const IN_TURN double")
+    names, work = passed(signature), bool(found.crossing)
+    arguments += ", IN_TURN double *restrict work" if work else ""
+    handed = [*names, *(["work"] if work else [])]
+    texts, calls = [], []
+    if numbers:
+        values = ", ".join(repr(v) for v in number_values(numbers))
+        table = (
+            f"ALIGNED static const IN_TURN double {signature.name}_numbers[{len(numbers)}] = {{{values}}};"
+        )
+        texts.append("\n".join(wrapped(table, WIDTH, "", "    ")) + "\n")
+    for k, lines in enumerate(bodies):
+        inner = Signature(f"{signature.name}_{k + 1}", arguments, ())
+        lines = [line.replace("numbers[", f"{signature.name}_numbers[") for line in lines]
+        unused = [n for n in handed if not re.search(rf"\b{n}\b", "\n".join(lines))]
+        lines = ["    IN_ORDER"] * (k == 0 and bool(angles)) + [f"    (void){n};" for n in unused] + lines
+        prefix = "APART static " if len(bodies) > 1 else "static inline "
+        texts.append(function_text(inner, "", lines, [], prefix))
+        calls.append(f"    {inner.name}({', '.join(handed)});")
+    room = [f"    ALIGNED double work[{len(found.crossing)}];"] if work else []
+    far = []
+    if angles:
+        near = " && ".join(f"is_near(state[{i}])" for i in angles)
+        far = wrapped(f"if (!({near})) {{", WIDTH, "    ", "        ")
+        far += [f"        {signature.name}_plain({', '.join(names)});", "        return;", "    }"]
+    whole_text = function_text(signature, about, [*room, *far, *calls], names)
+    fallback = function_text(signature, about, [f"    {signature.name}_plain({', '.join(names)});"], names)
+    if not angles:
+        plain = f"#if !defined(ARRANGED)\n{plain}#endif\n"
+    return "\n".join([plain, "#if defined(ARRANGED)", *texts, f"{whole_text}#else", f"{fallback}#endif\n"])
+
+
+class _Writer(ArrangedPackWriter):
+    """Lines of one function. Functions are in the words of C, for which numbers are no operands."""
+
+    def __init__(
+        self,
+        printer: CPrinter,
+        places: Places,
+        found: Cut,
+        numbers: NumberPlaces,
+        opposite: set[Expr],
+        signs: dict[Pack, Signs],
+    ) -> None:
+        super().__init__(
+            Module(registers=REGISTERS, encodes="c"), places, found.crossing, found.arrival, numbers,
+            found.fused, opposite, found.packs, found.together, signs,
+        )  # fmt: skip
+        self.printer = printer
+
+    def text(self, labels: Sequence[str]) -> list[str]:
+        """Lines of the function."""
+        stored = [value for value, _ in self.stores]
+        lines = shortened(self.operations, self.opposites, stored, self.forms, self.neg, self._named)
+        order, results = in_order(lines, self.opposites, self.stores)
+        code = _Lines(self.loads, self.opposites, results, REGISTERS - SPARE)
+        return code.text(order, labels)
+
+    def sines_of_two(self, x: str, places: list[int]) -> tuple[str, str]:
+        self.angles += places
+        v = Pairs(self)
+        return of_reduced(v, *reduced_by_short_parts(v, x))
+
+    def sines(self, angles: list[Expr], values: list[str]) -> None:
+        """Those of given values that are no states."""
+        for angle, value in zip(angles, values, strict=True):
+            for node in (sin(angle), cos(angle)):
+                self.values[node] = self.function_value(node, [value])
+
+    def sine_pack(self, pack: Pack, angles: str) -> str:
+        with self.vectors_of(len(pack.lanes)):
+            return self.function_value(pack.lanes[0], [angles])
+
+    def function_value(self, node: Expr, args: list[str]) -> str:
+        if node.data in ("min", "max", "abs"):
+            return super().function_value(node, args)
+        return self._on_lanes(lambda given: self.printer.call(node, given), args)
+
+    def library_call(self, name: str, *args: str) -> str:
+        return self._on_lanes(lambda given: self.printer.function(name, given), args)
+
+    def _on_lanes(self, called: Callable[[list[Operand]], Operand], args: Sequence[str]) -> str:
+        """A function of numbers, on each lane where values are vectors."""
+        lanes = 1 if self.types.single else self.types.lanes
+        places = [""] if lanes == 1 else [f"[{i}]" for i in range(lanes)]
+        texts = [self.printer.at(called([Operand(f"${i}")] * len(args)), CHOICE) for i in places]
+        return self._in_c(lanes, texts[0] if lanes == 1 else f"{{{', '.join(texts)}}}", [*args] * lanes)
+
+    def _in_c(self, lanes: int, form: str, names: Sequence[str]) -> str:
+        """A line in the words of C."""
+        kind = "double" if lanes == 1 else f"<{lanes} x double>"
+        return self._direct(f"call {kind} {form}", tuple(names))
+
+    def lane(self, vector: str, lane: int, count: int) -> str:
+        return self._in_c(1, f"$[{lane}]", [vector])
+
+    def chosen_lanes(self, vector: str, places: Sequence[int], count: int) -> str:
+        form = f"{{{', '.join(f'$[{i}]' for i in places)}}}"
+        return self._in_c(len(places), form, [vector] * len(places))
+
+    def together(self, values: list[str]) -> str:
+        return self._in_c(len(values), f"{{{', '.join(['$'] * len(values))}}}", values)
+
+    def splat(self, value: str, count: int) -> str:
+        return self.together([value] * count)
+
+
+class _Lines(Registers):
+    """Lines of C: loads, operations and stores in their order."""
+
+    def text(self, order: Sequence[Operation], labels: Sequence[str]) -> list[str]:
+        self.lines: list[str] = []
+        self.made: dict[str, str] = {}  # values that no register for doubles holds
+        self.labels, self.done = labels, 0
+        self.names = (f"z{i}" for i in count(1))
+        self.pass_over(order)
+        room = [f"    ALIGNED IN_TURN double slots[{self.slots}];"] if self.slots else []
+        return [*room, *self.lines]
+
+    def finish(self) -> None:
+        self.done += 1
+        if not self.done % LABELS:
+            self.lines.append(f"    ORDER({self.done // LABELS})")
+
+    def operate(self, operation: Operation) -> str:
+        given = [self.operand(word) for word in _GIVEN.findall(operation.text)]
+        if not operation.name:
+            self.store(given[0], operation.place)
+            return ""
+        value = _in_c(_GIVEN.sub("$", operation.text), given)
+        found = self.made[operation.name] = self.assigned(operation.kind, value)
+        return found
+
+    def operand(self, word: str) -> str:
+        if word in self.opposites:
+            return f"-{self.operand(self.opposites[word])}"
+        if word[0] == "%":
+            found: str = self.held.get(word) or self.made.get(word) or word[1:]
+            return found
+        return repr(struct.unpack(">d", bytes.fromhex(word.rstrip(")")[-16:]))[0])
+
+    def assigned(self, kind: str, value: str) -> str:
+        name = next(self.names)
+        self.lines += wrapped(f"const {_TYPES[kind]} {name} = {value};", WIDTH, "    ", "        ")
+        return name
+
+    def load(self, place: Load) -> str:
+        kind = place[2]
+        return self.assigned(kind, f"({_TYPES[kind]})" * ("i64" in kind) + _element(place, "const "))
+
+    def store(self, register: str, place: Load) -> None:
+        array, index, kind = place
+        label = f" /* {comment(self.labels[index])} */" if array == "out" else ""
+        self.lines.append(f"    {_element(place)} = {'(lanes_2)' * ('i64' in kind)}{register};{label}")
+
+
+def _element(place: Load, qualifier: str = "") -> str:
+    """An element of an array, or a vector of those from there on."""
+    array, index, kind = place
+    element = f"{'state' if array == 'angles' else array}[{index}]"
+    if kind == "double":
+        return element
+    return f"*({qualifier}IN_TURN lanes_{kind[1]}_in_array *)&{element}"
+
+
+def _in_c(form: str, given: Sequence[str]) -> str:
+    """An operation in LLVM's words, or in those of C, with these operands."""
+    if called := _CALL.match(form):
+        return written(form[called.end() :], given)
+    if form in _OTHERS:
+        return _OTHERS[form].format(*given)
+    operation = FORMS[form]
+    if operation.name in _FUNCTIONS:
+        name, lanes = _FUNCTIONS[operation.name], 1 << operation.wide
+        places = [""] if lanes == 1 else [f"[{i}]" for i in range(lanes)]
+        calls = [f"{name}({', '.join(a + i for a in given)})" for i in places]
+        return calls[0] if lanes == 1 else f"{{{', '.join(calls)}}}"
+    if operation.name in _SIGNS:
+        return f"{given[0]} {_SIGNS[operation.name]} {given[1]}"
+    if operation.name == "fuse":
+        a, b, c = given
+        product, minus = (f"{a.lstrip('-')} * {b.lstrip('-')}"), (a[0] == "-") != (b[0] == "-")
+        return _sum(c, product, minus) if minus else _sum(product, c)
+    return _sum(given[0], given[1], operation.name == "subtract")
+
+
+def _sum(a: str, b: str, minus: bool = False) -> str:
+    minus ^= b[0] == "-"
+    return f"{a} {'-' if minus else '+'} {b.lstrip('-')}"
