@@ -42,3 +42,15 @@ def test_a_slide_after_a_turn_moves_as_in_polar_coordinates(formalism: str) -> N
     assert np.ptp(run["vx"]) < 1e-10
     assert np.ptp(run["vy"]) < 1e-10
     assert np.ptp(run["energy"]) < 1e-10
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_an_axis_of_any_length_is_a_direction(size: float) -> None:
+    """Squares of its components would be zero or infinite."""
+    found = []
+    for length in (1.0, size):
+        s = arm.System("link")
+        s.body("b", joint=arm.Revolute((length, length, 0)), com=(1, 0, 0), mass=1, inertia=(1, 2, 2))
+        s.gravity(9.81, -s.ground.z)
+        found.append(s.derive().compile().derivatives(0.0, [0.4, 0.0]))
+    assert found[1] == pytest.approx(found[0], rel=1e-15)
