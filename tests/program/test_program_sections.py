@@ -37,6 +37,17 @@ def check_order(section: ProgramSection) -> None:
     assert len(section.labels) == len(section.results)
 
 
+def test_names_stand_behind_their_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take no time, so that the model machine has no turn for them."""
+    monkeypatch.setattr(schedule, "WIDE", math.inf)
+    nodes = random_trees.build(random_trees.tree_case(3)).derive("recursive").program.derivatives.nodes
+    names = [i for i, node in enumerate(nodes) if node.kind == "let"]
+    assert len(names) > 10
+    for i in names:
+        before = next(node for node in reversed(nodes[:i]) if node.kind != "let")
+        assert nodes[i].args[0] is before
+
+
 @pytest.mark.parametrize("way", ["longest chain first", "operands first"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nodes_come_once_and_after_their_operands(

@@ -35,11 +35,13 @@ def schedule(
     """
     nodes = _computed(order, enter_constants)
     flow = _Flow(nodes)
-    arrival = dict(zip(nodes, flow.arrival, strict=True))
+    arrival = dict(zip(flow.nodes, flow.arrival, strict=True))
+    for i, names in flow.names.items():
+        arrival.update(dict.fromkeys(names, flow.arrival[i] if i is not None else 0))
     behind = flow.chains_behind()
     if len(nodes) > WIDE * max(behind, default=1):
         return tuple(nodes), arrival
-    return tuple([nodes[i] for i in flow.longest_chain_first(behind)]), arrival
+    return flow.with_names(flow.longest_chain_first(behind)), arrival
 
 
 def critical_path(order: Iterable[Expr]) -> int:
@@ -54,38 +56,40 @@ def _computed(order: Iterable[Expr], enter_constants: bool) -> list[Expr]:
 
 
 class _Flow:
-    """Nodes by their places in a list: the operands that each one waits for, and its ``arrival``, the cycle
-    at which it is known when every operation starts as soon as its operands are there.
+    """Operations by their places in a list: the operands that each one waits for, and its ``arrival``, the
+    cycle at which it is known when every operation starts as soon as its operands are there. ``names`` are
+    intermediate values, which are known with their definitions.
 
     Sums and products take their operands in the order in which these arrive, so that the last one waits for
     one operation only.
     """
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
-        self.nodes = nodes
+        self.nodes: list[Expr] = []
+        self.names: dict[int | None, list[Expr]] = {}  # None: of given values
         self.operands: list[list[int]] = []
         self.own: list[int] = []
-        self.counted: list[bool] = []  # whether it is an operation, not a name
         self.arrival: list[int] = []
         found: list[Any]  # numbers; None, which is taken out below, would stay in a narrower type
-        find = {node: i for i, node in enumerate(nodes)}.get
+        place: dict[Expr, int | None] = {}
+        find = place.get
         arrival = self.arrival
         for node in nodes:
             kind, args = node.kind, node.args
+            if kind == "let":
+                place[node] = i = find(args[0])
+                self.names.setdefault(i, []).append(node)
+                continue
+            place[node] = len(arrival)
+            self.nodes.append(node)
             found = list(map(find, args))
             if None in found:
                 found = [i for i in found if i is not None]
             self.operands.append(found)
-            self.counted.append(kind != "let")
-            if kind == "let":
-                own = 0
-            elif kind == "sum":
-                own = _ADD
-            else:
-                own = _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
+            own = _ADD if kind == "sum" else _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
             self.own.append(own)
             waits = len(found)
-            if kind != "call" and (waits > 2 or waits < len(args)) and kind != "let":
+            if kind != "call" and (waits > 2 or waits < len(args)):
                 times = [arrival[i] for i in found]
                 times.sort()
                 arrival.append(_chain_end(node, times, len(args) - waits))
@@ -96,6 +100,15 @@ class _Flow:
                 arrival.append((first if first > second else second) + own)
             else:
                 arrival.append(max([arrival[i] for i in found], default=0) + own)
+
+    def with_names(self, order: Iterable[int]) -> tuple[Expr, ...]:
+        """Operations in this order, each with the names that stand for it."""
+        named = self.names.get
+        found = list(named(None, ()))
+        for i in order:
+            found.append(self.nodes[i])
+            found += named(i, ())
+        return tuple(found)
 
     def chains_behind(self) -> list[int]:
         """Cycles of the longest chain that starts with each node."""
@@ -119,7 +132,7 @@ class _Flow:
 
     def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
         """Places of the nodes in the order in which the model machine starts them."""
-        nodes, own, counted = self.nodes, self.own, self.counted
+        nodes, own = self.nodes, self.own
         size = len(nodes)
         users: list[list[int]] = [[] for _ in nodes]
         waiting: list[int] = []
@@ -147,7 +160,7 @@ class _Flow:
             while ready and started < UNITS:
                 i = heappop(ready) % size
                 order.append(i)
-                started += counted[i]
+                started += 1
                 finished = cycle + own[i]
                 for user in users[i]:
                     if finished > start[user]:
