@@ -10,7 +10,7 @@ from armillary.algebra.expression import Expr, as_expr, call, general_power, num
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
 from armillary.algebra.intermediate import judged, with_definition
-from armillary.algebra.nodes.node import truncated
+from armillary.algebra.nodes.node import PRODUCT_OF_TWO, truncated
 from armillary.algebra.notation import printing
 from armillary.errors import ExpressionError, nearest
 
@@ -69,6 +69,8 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         constant, coefficients = node.data
         terms = list(zip(coefficients, args, strict=True))
         return total([*terms, (1, number(constant))] if constant else terms)
+    if node.data is PRODUCT_OF_TWO:  # most often
+        return times(*args)
     if node.kind == "product":
         coefficient, exponents = node.data
         return product_of([number(coefficient, node.unit), *map(power, args, exponents)])

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 from weakref import ref
 from zlib import crc32
@@ -346,5 +347,7 @@ def _readable_order(args: tuple[Node, ...]) -> str:
     return _natural(args[0].data.name) if simple else "~"
 
 
+@lru_cache(4096)
 def _natural(name: str) -> str:
+    """The name with numbers of six digits, so that 2 comes before 10."""
     return re.sub(r"\d+", lambda m: m.group().zfill(6), name)

@@ -275,17 +275,13 @@ def effort_derivatives(
                 continue
             n, f = (named(outer_side.to_parent(v), f"w_{link.name}") for v in passed[i])
             if d.direction >= LINEAR:
-                change = _Change(ZEROS, ZEROS, _times_column(moving[i].U, d))
+                change = _Change(ZEROS, ZEROS, moving[i].times_U(axis))
                 own = cross_triples(axis, f), ZEROS
             else:
                 change = _by_angle(tree, link, axis, parent, inner_side)
                 own = cross_triples(axis, n), cross_triples(axis, f)
             by_displacement[d.index] = _column(tree, found, i, d, change, *own, "d")
     return by_displacement, speed_derivatives(tree, found, moving)
-
-
-def _times_column(U: Matrix, d: Freedom) -> Triple:
-    return joined(times(row[d.direction % 3], d.sign) for row in U)
 
 
 def _by_speed(
@@ -310,10 +306,10 @@ def _by_speed(
 def _by_angle(tree: Tree, link: Link, axis: Triple, parent: Motion | None, side: Rotation) -> _Change:
     if parent is None:
         return _Change(ZEROS, ZEROS, cross_triples(side.to_child(negative(tree.gravity)), axis))
-    place = named(add(parent.a, matrix_vector(parent.U, link.offset)), f"aj_{link.name}")
+    place = named(add(parent.a, parent.times_U(link.offset)), f"aj_{link.name}")
     w = named(side.to_child(parent.w), f"wj_{link.name}")
     if isinstance(side, NoRotation):
-        column = matrix_vector(parent.U, axis)
+        column = parent.times_U(axis)
     else:
         alpha = named(side.to_child(parent.alpha), f"alj_{link.name}")
         column = add(cross_triples(alpha, axis), cross_triples(w, cross_triples(w, axis)))

@@ -8,13 +8,14 @@ take up the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, sum_of_products, times
 from armillary.algebra.vectors.triples import (
+    AXES,
     ZEROS,
     Triple,
     add,
@@ -37,29 +38,46 @@ class Motion:
     alpha: Triple
     a: Triple
 
-    @cached_property
+    _made: dict[tuple[str, int, int], Scalar] = field(default_factory=dict, init=False, repr=False)
+
+    @property
     def products(self) -> Matrix:
         """ω_i ω_j."""
-        w = self.w
-        out: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
-        for i in range(3):
-            for j in range(i, 3):
-                out[i][j] = out[j][i] = fn.named(times(w[i], w[j]), f"ww_{self.name}_{'xyz'[i]}{'xyz'[j]}")
-        return joined(joined(row) for row in out)
+        return joined(joined(self.product(i, j) for j in range(3)) for i in range(3))
 
-    @cached_property
+    @property
     def U(self) -> Matrix:
         """α̃ + ω̃ ω̃, which takes a place in the link to its acceleration's remainder relative to the origin."""
-        p, al = self.products, self.alpha
-        rows = (
-            (minus(0, plus(p[1][1], p[2][2])), minus(p[0][1], al[2]), plus(p[0][2], al[1])),
-            (plus(p[0][1], al[2]), minus(0, plus(p[0][0], p[2][2])), minus(p[1][2], al[0])),
-            (minus(p[0][2], al[1]), plus(p[1][2], al[0]), minus(0, plus(p[0][0], p[1][1]))),
-        )
-        return joined(
-            joined(fn.named(x, f"U_{self.name}_{'xyz'[i]}{'xyz'[j]}") for j, x in enumerate(row))
-            for i, row in enumerate(rows)
-        )
+        return joined(joined(self.element(i, j) for j in range(3)) for i in range(3))
+
+    def times_U(self, r: Triple) -> Triple:
+        """U r; elements that meet a zero of r are not made."""
+        there = [j for j in range(3) if not is_zero(r[j])]
+        return joined(sum_of_products([(self.element(i, j), r[j]) for j in there]) for i in range(3))
+
+    def product(self, i: int, j: int) -> Scalar:
+        """ω_i ω_j, made when it is used first."""
+        i, j = min(i, j), max(i, j)
+        return self._named("ww", i, j, lambda: times(self.w[i], self.w[j]))
+
+    def element(self, i: int, j: int) -> Scalar:
+        """U_ij, made when it is used first."""
+        return self._named("U", i, j, lambda: self._element(i, j))
+
+    def _element(self, i: int, j: int) -> Scalar:
+        k = 3 - i - j  # the third axis of an element off the diagonal
+        if i == j:
+            y, z = (n for n in range(3) if n != i)
+            return minus(0, plus(self.product(y, y), self.product(z, z)))
+        signed = plus if (i - j) % 3 == 1 else minus
+        return signed(self.product(i, j), self.alpha[k])
+
+    def _named(self, what: str, i: int, j: int, value: Callable[[], Scalar]) -> Scalar:
+        found = self._made.get((what, i, j))
+        if found is None:
+            found = fn.named(value(), f"{what}_{self.name}_{AXES[i]}{AXES[j]}")
+            self._made[what, i, j] = found
+        return found
 
 
 def motions(tree: Tree) -> list[Motion]:
@@ -85,7 +103,7 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
         return Motion(
             link.name, w, alpha, named(_drift(link, parent, relative, carried, tree), f"a_{link.name}")
         )
-    place = add(parent.a, matrix_vector(parent.U, link.offset))
+    place = add(parent.a, parent.times_U(link.offset))
     a = link.rotation.to_child(named(place, f"aj_{link.name}"))
     if link.step == "slide":
         slide = _speeds(link, range(LINEAR, LINEAR + 3))
@@ -112,7 +130,7 @@ def _flexed(link: Link, parent: Motion, tree: Tree) -> Motion:
         link.bias[0],
         combined(turning, rates),
     )
-    place = named(add(parent.a, matrix_vector(parent.U, link.offset)), f"aj_{link.name}")
+    place = named(add(parent.a, parent.times_U(link.offset)), f"aj_{link.name}")
     a = add(
         link.rotation.to_child(place),
         scaled(cross_triples(carried, named(combined(moving, xi), f"vr_{link.name}")), 2),
@@ -159,7 +177,7 @@ def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: 
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     if link.parent >= 0:
         own = v if link.velocity == "body" else link.rotation.to_child(link.velocity_axes.to_parent(v))
-        place = add(parent.a, matrix_vector(parent.U, link.offset))
+        place = add(parent.a, parent.times_U(link.offset))
         base = add(link.rotation.to_child(place), scaled(cross_triples(carried, own), 2))
     else:
         base = ZEROS

@@ -7,7 +7,6 @@ Sources: Sayers 1990, eqs. 6.2.7 and 6.2.8, about the joint's point in place of 
 
 from __future__ import annotations
 
-from armillary.algebra.vectors.matrices import matrix_vector
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times, total
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, joined, negative, scaled, vanishes
 from armillary.mechanics.tree.inertia.link_modes import modal_remainder, modal_wrench
@@ -52,7 +51,7 @@ def modal_forces(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) ->
 def inertia_force(link: Link, motion: Motion) -> Wrench:
     """(n, f) of a link."""
     h = link.first
-    f = add(scaled(motion.a, link.mass), matrix_vector(motion.U, h))
+    f = add(scaled(motion.a, link.mass), motion.times_U(h))
     n = add(_rotational(link, motion), cross_triples(h, motion.a))
     return n, f
 
@@ -78,13 +77,18 @@ def _rotational(link: Link, motion: Motion) -> Triple:
         terms: list[Scalar]
         if not is_zero(difference) and not is_zero(J[x][x]) and (is_zero(second_y) or is_zero(second_z)):
             terms = [
-                times(times(0.5, second_y), motion.U[z][y]),
-                times(times(-0.5, second_z), motion.U[y][z]),
+                times(times(0.5, second_y), motion.element(z, y)) if not is_zero(second_y) else 0,
+                times(times(-0.5, second_z), motion.element(y, z)) if not is_zero(second_z) else 0,
             ]
         else:
-            terms = [times(J[x][x], motion.alpha[x]), times(difference, motion.products[y][z])]
-        terms.append(times(minus(0, J[x][y]), motion.U[z][x]))
-        terms.append(times(J[x][z], motion.U[y][x]))
-        terms.append(times(J[y][z], minus(motion.U[y][y], motion.U[z][z])) if not is_zero(J[y][z]) else 0)
+            terms = [times(J[x][x], motion.alpha[x])]
+            if not is_zero(difference):
+                terms.append(times(difference, motion.product(y, z)))
+        if not is_zero(J[x][y]):
+            terms.append(times(minus(0, J[x][y]), motion.element(z, x)))
+        if not is_zero(J[x][z]):
+            terms.append(times(J[x][z], motion.element(y, x)))
+        if not is_zero(J[y][z]):
+            terms.append(times(J[y][z], minus(motion.element(y, y), motion.element(z, z))))
         out.append(total(terms))
     return joined(out)
