@@ -44,6 +44,14 @@ MODELS = (
     Case("Stanford arm", _example("stanford_arm"), 1e-3, 2_000_000),
     # Of momenta, 1e-3 N m s make the small links turn at some rad/s.
     Case("Stanford arm, momenta", _example("stanford_arm", "momentum"), 1e-3, 2_000_000, 1e-3),
+    # As beside other programs on a processor: joints free, no shoulder offset.
+    Case(
+        "Stanford arm without controller and offset, momenta",
+        _example("stanford_arm", "momentum", controller=False, offset=False),
+        1e-3,
+        2_000_000,
+        1e-3,
+    ),
     Case("Spacecraft 2", _example("spacecraft_2"), 1e-3, 1_500_000),
     Case("car, small variables", _small_car, 5e-3, 4_000_000),
     Case("spinning boom, 4 modes", _example("spinning_boom"), 1e-3, 3_000_000),

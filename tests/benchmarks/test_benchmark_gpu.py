@@ -35,7 +35,8 @@ def test_shares_follow_from_instructions_and_rates(stored: dict[str, Any]) -> No
         flops = 2 * counted_now["fma"] + counted_now["mul"] + counted_now["add"]
         assert row["flops"] == pytest.approx(flops)
         assert row["flops_per_second"] == pytest.approx(flops * row["evaluations_per_second"])
-        assert 0.4 < row["peak_share"] < row["pipe_share"] <= 1
+        assert row["peak_share"] < row["pipe_share"] <= 1
+        assert row["peak_share"] > 0.4 or row["local_bytes"] > 800  # where local memory is the bound
         assert row["operations_share"] < row["peak_share"]
         assert flops > sum(int(number) for number in re.findall(r"\d+", row["operations"])[:2])
 
