@@ -140,6 +140,27 @@ def test_a_run_ends_where_the_branch_of_one_thread_diverges(teams_of: Callable[[
 
 
 @needs_compiler
+def test_inputs_over_time_in_teams(teams_of: Callable[[int], Module]) -> None:
+    """Each thread takes its input from its data. Names of the model are also those of the kernel's macros and
+    functions.
+    """
+    s = arm.System("pushed")
+    s.parameter("across", 60.0, units="N/m")
+    s.parameter("TEAM", 2.0, units="N s/m")
+    for i, push in enumerate(("lane", "from_lane")):
+        s.input(push, units="N")
+        body = s.body(f"b{i}", joint=arm.Prismatic("x"), mass=1.0 + i, inertia=0)
+        s.force(f"f{i}", f"{push} - across*b{i}.q1 - TEAM*b{i}.u1", s.ground.x, at=body.com)
+    model = s.derive().compile()
+    teams_of(2)
+    times, values = np.linspace(0, 0.5, 9), RANDOM.uniform(-1, 1, (2, 3, 9))
+    inputs = {"lane": arm.Signal(times, values[0]), "from_lane": arm.Signal(times, values[1])}
+    cpu, gpu = both(model, 0.5, step=0.01, sample=0.1, inputs=inputs, outputs=["b0.q1", "b1.q1"])
+    assert gpu.info["threads_per_run"] == 2
+    assert worst(cpu, gpu, ["b0.q1", "b1.q1"]) < 1e-12
+
+
+@needs_compiler
 def test_single_precision_in_teams(teams_of: Callable[[int], Module]) -> None:
     model = starfish()
     teams_of(4)

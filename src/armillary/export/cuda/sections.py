@@ -36,6 +36,7 @@ _RESERVED = (
     *("runs", "step", "varied", "count", "data", "signal_at", "DRIVEN", "CONSTANT"),
     *("near", "how", "series", "turned", "keep", "ANGLES", "WHOLE", "SHORT", "NEAR", "WHOLE_EVERY"),
     *("DEVICE", "APART", "UNROLL", "ROLLED", "FAST", "SOLVER", "CALLED"),
+    *("TEAM", "lane", "from_lane", "across"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )  # fmt: skip
 
@@ -239,7 +240,10 @@ class SectionWriter:
             results = [self._kept.get(s, text) if i < count else text for i, (s, text) in enumerate(kept)]
             made = replace(made, results=tuple(results))
         signature = Signature(f"{self.stem}_{name}", arguments, targets)
-        text = function(signature, f"{about}: {counts(found.operations)}.", made)
+        return self.with_signals(function(signature, f"{about}: {counts(found.operations)}.", made))
+
+    def with_signals(self, text: str) -> str:
+        """A function that takes inputs over time from their data."""
         for place in self._kept.values():
             text = re.sub(rf"(const \w+ \w+ = ){re.escape(place)};", rf"\1signal_at(t, {place});", text)
         return text

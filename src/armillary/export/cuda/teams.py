@@ -101,7 +101,7 @@ class Team:
         signature = Signature(f"{own.stem}_derivatives", f"{INPUTS}, {RESULT}, int lane", targets)
         lines = writer.text(targets, about)
         text = f"Rates of the state: {counts(section.operations)}."
-        return function_text(signature, text, lines, passed(signature))
+        return own.with_signals(function_text(signature, text, lines, passed(signature)))
 
     def room(self, real: str, block: int, blocks: int) -> int:
         """Bytes of shared memory in which a block keeps the state and the sum of stages, 0 where it has none.
@@ -297,10 +297,10 @@ class TeamWriter(LanesWriter):
 
     def sine_pack(self, pack: Pack, angles: str) -> str:
         if angles not in self._both:
-            k = len(self._both) + 1
-            self.lines.append(f"double sine_{k}, cosine_{k};")
-            self.lines.append(f"sine_cosine({angles}, &sine_{k}, &cosine_{k});")
-            self._both[angles] = f"sine_{k}", f"cosine_{k}"
+            k = next(self._groups)
+            self.lines.append(f"double sines_{k}, cosines_{k};")
+            self.lines.append(f"sine_cosine({angles}, &sines_{k}, &cosines_{k});")
+            self._both[angles] = f"sines_{k}", f"cosines_{k}"
         return self._both[angles][("sin", "cos").index(pack.lanes[0].data)]
 
     @contextmanager
