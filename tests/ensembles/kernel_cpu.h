@@ -113,6 +113,17 @@ static inline bool __all_sync(unsigned, bool x)
     return all;
 }
 
+static inline double __dadd_rn(double a, double b)
+{
+    volatile double x = a; /* not fused with a product */
+    return x + b;
+}
+static inline float __fadd_rn(float a, float b)
+{
+    volatile float x = a;
+    return x + b;
+}
+
 static inline unsigned __activemask() { return 1; }
 static inline int __any_sync(unsigned, int value) { return value; }
 

@@ -36,7 +36,7 @@ _RESERVED = (
     *("runs", "step", "varied", "count", "data", "signal_at", "DRIVEN", "CONSTANT"),
     *("near", "how", "series", "turned", "keep", "ANGLES", "WHOLE", "SHORT", "NEAR", "WHOLE_EVERY"),
     *("DEVICE", "APART", "UNROLL", "ROLLED", "FAST", "SOLVER", "CALLED"),
-    *("TEAM", "lane", "from_lane", "across"),
+    *("TEAM", "lane", "from_lane", "across", "added"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )  # fmt: skip
 

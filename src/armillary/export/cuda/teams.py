@@ -292,7 +292,7 @@ class TeamWriter(LanesWriter):
                 terms.append(((value, (1,) * width), (1.0,) * width))
             total, _ = self._added(terms, None, vote=False)
             width //= 2
-            value = self.add(total, self.emit(f"across({total}, {width})"))
+            value = self.emit(f"across({total}, {width})")
         return value
 
     def sine_pack(self, pack: Pack, angles: str) -> str:
