@@ -12,6 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
+from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
 from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.model.units.unit_system import state_factor
@@ -136,6 +137,16 @@ class DerivedEquations:
     def motion_names(self) -> tuple[str, ...]:
         """Names of [coordinates, all speeds, states], the order in which starts and changes have them."""
         return (*self.coordinates, *self.all_speeds, *self.states)
+
+    @cached_property
+    def size_constants(self) -> dict[int, int]:
+        """States whose sizes (mechanics/constraints/sizes.py) follow from parameters: the places of these
+        sizes among the constants of the program.
+        """
+        known = dict(zip(map(speed_kind, self.system.speeds), self.program.speed_sizes, strict=False))
+        place = {s: i for i, s in enumerate(self.program.constants)}
+        kinds = enumerate(self.reduction.state_kinds(self.system))
+        return {i: place[known[kind]] for i, kind in kinds if known.get(kind) in place}
 
     @cached_property
     def startable(self) -> dict[str, Expr]:

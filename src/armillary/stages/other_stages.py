@@ -42,7 +42,8 @@ INTERNAL = {
         moving recorder smallness started triple""",
     "Equations": """all_speeds check_use choice cloud conversion described_start described_states
         export_remarks film hidden_states joints_move_bodies judged mass_centre_starts method_family
-        motion_names options reduction refusals start_factors start_names start_places startable targets""",
+        motion_names options reduction refusals size_constants start_factors start_names start_places
+        startable targets""",
     "Model": """along base change_code change_figures change_sections changes_configuration
         changes_inside check_start choice choices cloud compiler configuration_models constants_inside
         driven driven_inputs ends_a_leg exchange_texts film function further_states in_configuration

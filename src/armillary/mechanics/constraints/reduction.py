@@ -10,6 +10,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.vectors.scalars import Scalar, plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
@@ -82,12 +83,14 @@ class Reduction:
             if u not in self.given and i not in self.elimination.factors
         ]
 
-    def state_sizes(self, system: Description, sizes: KnownSizes | None = None) -> list[float]:
-        """Sizes of the coordinates and the independent speeds; by default with the default parameters."""
-        known = {**self.usual_sizes, **(sizes or {})}
+    def state_kinds(self, system: Description) -> list[Dimension | None]:
+        """Kinds of the coordinates and the independent speeds."""
         kinds = [q.dimension for q in self.coordinates(system)]
-        kinds += [speed_kind(u) for u in self.independent(system)]
-        return [known.get(kind, 1.0) for kind in kinds]
+        return kinds + [speed_kind(u) for u in self.independent(system)]
+
+    def state_sizes(self, system: Description) -> list[float]:
+        """Their sizes with the default parameters."""
+        return [self.usual_sizes.get(kind, 1.0) for kind in self.state_kinds(system)]
 
     def given_reader(self) -> Undimensioned:
         """The reader of the description: what is prescribed or locked as what it follows from."""

@@ -181,6 +181,10 @@ class ChangeShape:
         lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
         return _offsets(lengths)
 
+    def first_size(self, events: int, configuration: int) -> int:
+        """Where the sizes of the states of a configuration begin."""
+        return self.figures(events)[0]["state_size"] + configuration * self.sizes()["own_motion"]
+
     def head(self, events: int) -> list[int]:
         found = {**self.sizes(), **{f"first {name}": at for name, at in self.figures(events)[0].items()}}
         return [found[name] for name in HEAD]

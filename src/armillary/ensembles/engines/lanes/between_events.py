@@ -21,6 +21,7 @@ from armillary.ensembles.engines.lanes.adaptive import ADDRESSES, AdaptiveSteps,
 from armillary.ensembles.plan import FINISHED, Plan
 from armillary.llvm.building.assembly import REAL, WHOLE, Raw
 from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.loop.formulas import not_finite, stages
 from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Phase, Reason
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED, WEAK_RANK
@@ -39,19 +40,27 @@ class StepsBetweenEvents(AdaptiveSteps):
     """The loop for a program of one configuration, and records and rooms of a shape."""
 
     def __init__(
-        self, plan: Plan, lanes: int, shape: LoopShape, configuration: int, rank: int | None = None
+        self,
+        plan: Plan,
+        lanes: int,
+        shape: LoopShape,
+        configuration: int,
+        equations: DerivedEquations,
+        rank: int | None = None,
     ) -> None:
-        """``configuration``: the number of the one that runs must be in; ``rank``: of the event function for
-        the rank of constraints, if there is one.
+        """``configuration``: the number of the one that runs must be in, which has these equations; ``rank``:
+        of the event function for the rank of constraints, if there is one.
         """
         self.offsets, self.room_length = shape.layout()
         self.events, self.rank, self.configuration = len(plan.program.events.results), rank, configuration
+        self.equations = equations
         self.coordinates = shape.changes.coordinates if shape.changes else 0
         self.interpolates = plan.method.adaptive
         self.kept_reals = _REALS if plan.method.adaptive else _FIXED
         rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events)
         rooms |= dict.fromkeys(("accepted", "look", "index", "t_new"), 1)
-        addresses = ("visited", *ADDRESSES, "grid", "steps", "sizes", "run_controls", "run_rooms")
+        rooms["per_size"] = rooms["state"]
+        addresses = ("visited", *ADDRESSES, "grid", "steps", "run_controls", "run_rooms")
         super().__init__(plan, lanes, rooms, addresses)
 
     # ------------------------------------------------------------ which run is where
@@ -122,6 +131,17 @@ class StepsBetweenEvents(AdaptiveSteps):
         for name in self.kept_reals:
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
+    def precompute(self) -> None:
+        """Constants, and reciprocals of the sizes of states, with the parameters of each lane's run."""
+        super().precompute()
+        if self.rank is None:
+            return
+        usual = self.equations.reduction.state_sizes(self.equations.system)
+        for m in range(self.states):
+            place = self.equations.size_constants.get(m)
+            known = self.of_kind(self.kind, usual[m] if m < len(usual) else 1.0)
+            self.vector("per_size")[m] = 1.0 / (known if place is None else self.vector("constants")[place])
+
     def _at(self, run: Value, name: str) -> Value:
         """Where a vector of a run's room begins."""
         return run * self.room_length + self.offsets[name]
@@ -188,16 +208,16 @@ class StepsBetweenEvents(AdaptiveSteps):
 
     def is_long(self, h: Value) -> Value:
         """Lanes whose step is as long as a forecast is believed, or longer: see ``pace_of_looks`` of
-        runtime/solver/events.py. ``sizes`` are reciprocals of those of the states.
+        runtime/solver/events.py.
         """
         fast, quickens = (Local(self, self.of_kind(self.kind, 0.0)) for _ in range(2))
-        rates, sizes = self.vector("k0"), self.outside("sizes")
+        rates, per_size = self.vector("k0"), self.vector("per_size")
         for largest, first, count in (
             (fast, 0, self.coordinates),
             (quickens, self.coordinates, self.states - self.coordinates),
         ):
             with self.each(count) as m:
-                rate = self.magnitude(rates[m + first]) * sizes[m + first]
+                rate = self.magnitude(rates[m + first]) * per_size[m + first]
                 largest.set(self.most(rate, largest.get()))
         return ~((h * fast.get() < BELIEVED) & (h * h * quickens.get() < 2.0 * BELIEVED))
 

@@ -110,8 +110,9 @@ class LanesWithEvents(Scalar):
         for c, model in enumerate(models):
             program = restricted(model.equations.program, model.output_names, plan.columns)
             rank = model.watched_index.get(CONSTRAINT_RANK) if self.changes is not None else None
-            own = replace(plan, program=program)
-            self._lanes.append(LaneLoop(StepsBetweenEvents(own, self.width, self.first.shape, c, rank)))
+            own, shape = replace(plan, program=program), self.first.shape
+            steps = StepsBetweenEvents(own, self.width, shape, c, model.equations, rank)
+            self._lanes.append(LaneLoop(steps))
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         with self._making:
@@ -147,18 +148,8 @@ class LanesWithEvents(Scalar):
         """Those of the configurations, for these runs."""
         tolerances = np.full(self.first.shape.states, self.plan.settings.atol)
         arrays = (self._settings, tolerances, *self._rows, self.halt, *self._grid)
-        given = (visits.controls, visits.rooms, *visits.columns)
-        return [loop.bound(*arrays, self._sizes(c), *given) for c, loop in enumerate(self._lanes)]
-
-    def _sizes(self, c: int) -> np.ndarray:
-        """Reciprocals of the sizes of states in a configuration, where there are any."""
-        if self.changes is None:
-            return np.empty(0)
-        tables = self.changes.tables
-        count, places = tables.shape.sizes()["own_motion"], tables.shape.figures(tables.events)[0]
-        first = places["state_size"] + c * count
-        sizes: np.ndarray = 1.0 / tables.figures[first : first + count]
-        return sizes
+        given = (*arrays, visits.controls, visits.rooms, *visits.columns)
+        return [loop.bound(*given) for loop in self._lanes]
 
 
 def _advance(visits: ScalarVisits, loops: Iterable[Callable[..., None]], runs: np.ndarray) -> None:

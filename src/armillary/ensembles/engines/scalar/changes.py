@@ -1,8 +1,8 @@
 """The configurations that runs of a batch may enter in the scalar engine's loop.
 
 They are those that runs of the model have met so far, as in a single run
-(runtime/models/configurations/run_changes.py), but each run has constants of its own, and programs have just
-the outputs of the batch.
+(runtime/models/configurations/run_changes.py), but each run has constants and sizes of states of its own, and
+programs have just the outputs of the batch.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class ScalarChanges:
 
     def room(self) -> ScalarRoom:
         """Tables and constants for one thread."""
-        sections = self.tables.sections.copy()
+        sections, figures = self.tables.sections.copy(), self.tables.figures.copy()
         precompute: list[int] = []
+        sizes: list[int] = []
         constants: list[np.ndarray] = []
         for c, (model, code) in enumerate(zip(self.models, self.codes, strict=True)):
             if code is not None:
@@ -58,15 +59,23 @@ class ScalarChanges:
                 constants.append(np.zeros(max(size, 1)))
                 sections[c, SECTIONS.index(name)] = constants[-1].ctypes.data
                 precompute += [address, constants[-1].ctypes.data]
-        return ScalarRoom(sections, np.array(precompute, dtype=np.int64), constants)
+            first = figures[self.tables.shape.first_size(self.tables.events, c) :].ctypes.data
+            for state, place in model.equations.size_constants.items():
+                sizes += [int(sections[c, SECTIONS.index("constants")]) + 8 * place, first + 8 * state]
+        functions, sized = (np.array(found, dtype=np.int64) for found in (precompute, sizes))
+        return ScalarRoom(sections, figures, functions, sized, constants)
 
 
 @dataclass(frozen=True)
 class ScalarRoom:
-    """Addresses of sections by configuration; of functions and the constants that they compute, in pairs."""
+    """Addresses of sections by configuration, and their figures; addresses of functions and the constants
+    that they compute, in pairs; of constants that are sizes of states, and their places among the figures.
+    """
 
     sections: np.ndarray
+    figures: np.ndarray
     precompute: np.ndarray
+    sizes: np.ndarray
     constants: list[np.ndarray]
 
 
@@ -76,7 +85,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
     if not model.changes_configuration or np.ndim(plan.settings.atol) or plan.method.tableau is None:
         return None
     first = model.equations.configuration
-    given = plan.starts.single(0)["parameters"]  # any will do: each run has constants of its own
+    given = plan.starts.single(0)["parameters"]  # any will do: each run has constants and sizes of its own
     known = known_changes(Configurations(model.configuration_models, first, Instance(model, given)))
     if known is None or (len(known.configurations) < 2 and not known.tables.shape.passing):
         return None

@@ -14,7 +14,7 @@ from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.loop.layout import FIELDS, Control
+from armillary.runtime.loop.layout import FIELDS, SECTIONS, Control
 from armillary.runtime.loop.machine_code import compiled_loop
 
 _LOG = 256  # events whose times are remembered between two looks at them
@@ -116,11 +116,13 @@ class ScalarVisits:
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
         constants = np.zeros(max(len(plan.program.constants), 1))
         precompute = np.array([plan.model.address("precompute"), constants.ctypes.data], dtype=np.int64)
+        sizes = np.zeros(0, dtype=np.int64)
         fresh.constants = constants.ctypes.data
         if engine.changes is not None:
             self._tables = tables = engine.changes.room()
-            precompute, fresh.sections = tables.precompute, tables.sections.ctypes.data
-            fresh.constants = tables.constants[2 * engine.changes.first].ctypes.data
+            precompute, sizes = tables.precompute, tables.sizes
+            fresh.sections, fresh.figures = tables.sections.ctypes.data, tables.figures.ctypes.data
+            fresh.constants = int(tables.sections[engine.changes.first, SECTIONS.index("constants")])
         places = n if apart else 1
         self.controls = np.empty((places, len(FIELDS)), dtype=np.int64)
         self.rooms = np.empty((places, len(engine.first.workspace)))
@@ -130,7 +132,7 @@ class ScalarVisits:
             self.controls, engine.first.workspace, self.rooms, parameters, state, memory, made.rows,
             made.slots, self.status, self._stops, given, out, own_slots, plan.uses,
             np.cumsum(plan.kept) - 1.0, engine.asks, engine.stopping, self._ended, engine.halt, precompute,
-            motion,
+            sizes, motion,
         )  # fmt: skip
         self.columns = parameters, state, memory, made.rows, made.slots, self.status, self._stops
         self._kept = constants, rows, log  # as long as their addresses are in use
@@ -138,14 +140,14 @@ class ScalarVisits:
             ctypes.addressof(fresh), *(a.ctypes.data for a in self._arrays), *engine.drive.addresses
         )  # fmt: skip
         self._strides = (self.controls.shape[1], self.rooms.shape[1]) if apart else (0, 0)
-        self._sets = len(precompute) // 2
+        self._sets = len(precompute) // 2, len(sizes) // 2
 
     def visit(self, runs: np.ndarray, *, begins: bool = False, most: int = 1 << 62) -> None:
         """These runs by the scalar loop, by so many steps at most."""
         if not runs.size:
             return
         visited = runs.astype(float)
-        wholes = (len(runs), self.count, len(self._times) - 1, self._sets, begins, most, *self._strides)
+        wholes = (len(runs), self.count, len(self._times) - 1, *self._sets, begins, most, *self._strides)
         self._engine.loop(*wholes, visited.ctypes.data, *self._addresses)
 
     def outcome(self) -> Outcome:

@@ -29,17 +29,17 @@ from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, LoopShape, 
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
 
-# How many runs are visited, and how many columns arrays have; how many rows and sets of constants there are;
-# whether the runs begin, and how many steps a visit has at most; where records and rooms of runs are apart,
-# their lengths, else zero.
-WHOLES = ("count", "stride", "rows", "sets", "begins", "most", "control_stride", "room_stride")
+# How many runs are visited, and how many columns arrays have; how many rows, sets of constants and constants
+# that are sizes there are; whether the runs begin, and how many steps a visit has at most; where records and
+# rooms of runs are apart, their lengths, else zero.
+WHOLES = ("count", "stride", "rows", "sets", "sized", "begins", "most", "control_stride", "room_stride")
 # Addresses: of the numbers of the runs to visit; of a record and work room to begin with and those in use; of
-# arrays with a column per run; of what each row is for and its place in histories; of a table of functions
-# and of the constants that they compute from parameters; of the loop.
+# arrays with a column per run; of what each row is for and its place in histories; of tables of functions
+# and of the constants that they compute from parameters, and of those that are sizes of states; of the loop.
 ARGUMENTS = (
     "visited", "fresh_control", "controls", "fresh_room", "rooms", "parameters", "states", "memory", "kept",
     "slots", "status", "stops", "given", "out", "own_slots", "due", "places", "asks", "stopping", "ended",
-    "halt", "precompute", "motion", "drive", "choose_start",
+    "halt", "precompute", "sizes", "motion", "drive", "choose_start",
 )  # fmt: skip
 
 
@@ -139,11 +139,14 @@ class _Runs(Code):
             self.array("slots")[run + self.stride * place] = float(start)
 
     def constants(self, run: Value) -> None:
-        """Those of all configurations, from the run's parameters."""
+        """Those of all configurations, from the run's parameters, and sizes of states."""
         self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
         with self.each(self.given["sets"]) as i:
             function, constants = (self.entry(self.address["precompute"], i * 2 + k) for k in (0, 1))
             self.call_address(function, NOTHING, self.address["given"], constants)
+        with self.each(self.given["sized"]) as i:
+            constant, size = (Span(self, self.entry(self.address["sizes"], i * 2 + k)) for k in (0, 1))
+            size[0] = constant[0]
 
     def choose_start(self, run: Value) -> None:
         """Another choice of dependent speeds where that of the first program is poor at the start, as in a

@@ -131,15 +131,13 @@ class ChangeFigures:
 
     def with_sizes(self, instances: Sequence[Instance]) -> np.ndarray:
         """The tables with the sizes of states for the parameters of some instances, one per configuration."""
-        sizes = instances[0].sizes_of_kinds
-        if sizes == instances[0].equations.reduction.usual_sizes:
+        if not any(instance.equations.size_constants for instance in instances):
             return self.numbers
-        found, first = self.numbers.copy(), self.shape.figures(self.events)[0]["state_size"]
+        found = self.numbers.copy()
         for c, instance in enumerate(instances):
-            own = instance.equations.reduction.state_sizes(instance.equations.system, sizes)
-            at = first + c * self.shape.sizes()["own_motion"]
+            at, own = self.shape.first_size(self.events, c), instance.state_sizes
             found[at : at + len(own)] = own
-        return found
+        return self.numbers if np.array_equal(found, self.numbers) else found
 
 
 Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependent speeds by locks

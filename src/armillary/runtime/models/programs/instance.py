@@ -18,7 +18,6 @@ from armillary.algebra.derivatives.calculus import ValueTable
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.closing.closing_thresholds import BROKEN
-from armillary.mechanics.constraints.sizes import KnownSizes, speed_kind
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
@@ -251,19 +250,17 @@ class Instance:
         return self.model.loops.sizes(self.constants)
 
     @cached_property
-    def sizes_of_kinds(self) -> KnownSizes:
-        """Sizes of coordinates by their dimension (mechanics/constraints/sizes.py), with these parameters."""
-        reduction = self.equations.reduction
-        if all(size.kind == "number" for size in self.equations.program.speed_sizes):
-            return reduction.usual_sizes
-        speeds = zip(map(speed_kind, self.equations.system.speeds), self._sizes[0].tolist(), strict=True)
-        return {**reduction.usual_sizes, **dict(speeds)}
+    def state_sizes(self) -> np.ndarray:
+        """Sizes of the coordinates and the independent speeds, with these parameters."""
+        sizes = np.array(self.equations.reduction.state_sizes(self.equations.system))
+        for state, place in self.equations.size_constants.items():
+            sizes[state] = self.constants[place]
+        return sizes
 
     def sized_rates(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
         """Rates of the coordinates at a place, and of all other states, in terms of their sizes."""
         rates = self.derivatives(place.t, self.packed(place), place.memory)
-        sizes = self.equations.reduction.state_sizes(self.equations.system, self.sizes_of_kinds)
-        rates[: len(sizes)] /= sizes
+        rates[: len(self.state_sizes)] /= self.state_sizes
         return rates[: len(place.q)], rates[len(place.q) :]
 
     def assembled(self, place: Place, named: set[str], at_event: bool = False) -> Place:
