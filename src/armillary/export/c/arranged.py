@@ -45,7 +45,7 @@ from armillary.llvm.module import Module
 from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
 from armillary.llvm.sections import Cut, cut, is_arithmetic, plain_angles
-from armillary.llvm.vector_math.quarter_turns import reduced_by_short_parts
+from armillary.llvm.vector_math.quarter_turns import ROUND, TWO_OVER_PI, reduced_by_short_parts
 from armillary.program.form.program import ProgramSection
 from armillary.program.lanes.pack import Pack
 
@@ -54,7 +54,7 @@ FEWEST = 20  # nodes: a pendulum takes more time by this text, two links take le
 PIECE = 1600  # operations in one function, as llvm/sections.py counts them; a hexapod takes 3 % more with 800
 WHOLE = 20000  # up to which a section of arithmetic alone is one function
 RESERVED = (
-    *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "bits_2", "is_near", "numbers", "slots"),
+    *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "ROUNDED", "bits_2", "is_near", "numbers", "slots"),
     *(f"lanes_{n}{use}" for n in (2, 4) for use in ("", "_in_array")),
 )
 
@@ -180,7 +180,8 @@ class _Writer(ArrangedPackWriter):
     def sines_of_two(self, x: str, places: list[int]) -> tuple[str, str]:
         self.angles += places
         v = Pairs(self)
-        return of_reduced(v, *reduced_by_short_parts(v, x))
+        shifted = self._in_c(2, "ROUNDED($ * $ + $)", [x, self.pair(TWO_OVER_PI), self.pair(ROUND)])
+        return of_reduced(v, shifted, *reduced_by_short_parts(v, x, shifted))
 
     def sines(self, angles: list[Expr], values: list[str]) -> None:
         """Those of given values that are no states."""

@@ -34,17 +34,16 @@ def reduced(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str
     return shifted, r, v.fma(n, third, lost)
 
 
-def reduced_by_short_parts(v: Instructions, x: str) -> tuple[str, str, str]:
-    """The same where no operation need be fused: parts of π/2 have 33, 33 and 53 bits, so that products with
-    the first two are exact.
+def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, str]:
+    """r and e where no operation need be fused: parts of π/2 have 33, 33 and 53 bits, so that products with
+    the first two are exact. ``shifted``: 2x/π + ROUND.
     """
-    shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, third = SHORT_PARTS
     exact = v.fma(n, -first, x)
     more = v.mul(n, second)
     r = v.sub(exact, more)
-    return shifted, r, v.fma(n, third, v.add(v.sub(r, exact), more))
+    return r, v.fma(n, third, v.add(v.sub(r, exact), more))
 
 
 def odd(v: Instructions, n: str) -> str:
