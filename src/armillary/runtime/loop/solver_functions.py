@@ -19,7 +19,7 @@ from armillary.runtime.solver.language.machine_code import Model, SolverCode
 from armillary.runtime.solver.language.translator import read_solver
 
 _RARE = (
-    *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead", "horizon"),
+    *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead"),
     *("has_locks", "with_locks", "strike", "set_speeds", "adjust_others", "change_others", "suitable"),
     *("has_choice", "with_choice"),
     *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
