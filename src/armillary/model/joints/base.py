@@ -138,7 +138,7 @@ def unit_axis(axis: Given, maker: Maker) -> Triple:
         )
     largest = max((abs(float(v.data)) for v in values if v.kind == "number"), default=1.0)
     if all(v.kind == "number" for v in values) and largest and not 1e-100 < largest < 1e100:
-        values = [v / largest for v in values]  # else squares would be zero or infinite
+        values = [number(float(v.data) / largest) for v in values]  # else squares would be zero or infinite
     length = fn.sqrt(sum((v * v for v in values), number(0)))
     if is_zero(length):
         raise ModelError(
