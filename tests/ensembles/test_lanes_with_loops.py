@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
 from functools import cache
 from typing import Any
 
@@ -234,6 +235,21 @@ def test_large_batches_with_loops_are_made_on_lanes(monkeypatch: pytest.MonkeyPa
     assert small.info["engine"] == "scalar"
     assert large.info["engine"].startswith("lanes of ") and large.info["engine"].endswith("between events")
     np.testing.assert_allclose(large["final(top.q1)"], small["final(top.q1)"], atol=1e-11)
+
+
+def test_lanes_are_compiled_before_threads_begin_whose_stacks_may_be_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lanes_with_events, "LEAST_STEPS", 50)
+    how: dict[str, Any] = {"step": 2e-3, "initial": CASES["Euler parameters"][1], "progress": False}
+    expected = held().simulate_batch(0.1, metrics=["final(top.q2)"], **how)
+    before = threading.stack_size(256 * 1024)
+    try:
+        found = held().simulate_batch(0.1, metrics=["final(top.q2)"], **how)
+    finally:
+        threading.stack_size(before)
+    assert found.info["engine"].endswith("between events")
+    np.testing.assert_array_equal(found["final(top.q2)"], expected["final(top.q2)"])
 
 
 def test_a_short_block_of_a_study_is_made_as_whole_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,6 +197,7 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
 def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
     """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
     engine.halt[0] = 0.0
+    engine.make_ready()
 
     def words(seconds: float, done: int) -> str:
         rate = f"{done / seconds:,.3g} per second, {time_left(seconds, done / plan.runs)}"

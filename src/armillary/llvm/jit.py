@@ -110,7 +110,9 @@ def _check_stack() -> None:
     """An error in a thread whose stack is too small for LLVM: one function of its code generator for arm64
     has a frame of some 450 KB, and the process would end there.
     """
-    size = threading.stack_size()
+    size = threading.stack_size()  # which sets it to 0
+    if size:
+        threading.stack_size(size)
     if 0 < size < _LEAST_STACK and threading.current_thread() is not threading.main_thread():
         raise ArmillaryError(
             f"threads with a stack of {size // 1024} KB are too small to compile in, which takes "

@@ -55,6 +55,9 @@ class Engine:
         """Makes ready for what single runs have met meanwhile; whether fewer runs may be left over now."""
         return False
 
+    def make_ready(self) -> None:
+        """Compiles what is left to compile, before threads begin: their stacks may be too small for it."""
+
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         raise NotImplementedError
 

@@ -114,10 +114,13 @@ class LanesWithEvents(Scalar):
             steps = StepsBetweenEvents(own, self.width, shape, c, model.equations, rank)
             self._lanes.append(LaneLoop(steps))
 
-    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+    def make_ready(self) -> None:
         with self._making:
             if not self._lanes:
                 self._make_lanes()
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        self.make_ready()
         outcome = Outcome.empty(self.plan, i1 - i0)
         for first in range(i0, i1, BLOCK):
             last = min(first + BLOCK, i1)
