@@ -38,7 +38,7 @@ def read_result(path: str | os.PathLike[str], what: str, key: str) -> DataTable:
         content = json.loads(read_limited(target, _LARGEST))
     except UnreadableFileError as error:
         raise ArmillaryError(f"cannot load '{path}': {error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # lists in lists, too deep
         raise ArmillaryError(
             f"'{path}' is not {what}, nor any other JSON file ({error}); only what was saved as .json is read"
         ) from error

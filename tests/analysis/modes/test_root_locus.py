@@ -120,3 +120,9 @@ def test_wrong_sweeps_are_explained() -> None:
     s.body("A", joint=arm.Prismatic("x"), mass="m", inertia=0)
     with pytest.raises(arm.ArmillaryError, match="all eigenvalues are zero at all values"):
         arm.root_locus(s.derive().compile(tier="quick"), "m", [1, 2])
+
+
+def test_a_file_of_lists_in_lists_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(arm.ArmillaryError, match="nor any other JSON file"):
+        arm.RootLocus.load(tmp_path / "deep.json")
