@@ -219,7 +219,7 @@ def file_path(value: Given, what: str, error: Error = ArmillaryError) -> Path:
     try:
         longest = max((len(os.fsencode(part)) for part in Path(name).parts), default=0)
     except UnicodeEncodeError as problem:
-        strange = shown(name[problem.start])
+        strange = shown(problem.object[problem.start])
         raise error(
             f"{what}: {shown(name)} has a character that names of files cannot have, {strange}"
         ) from None

@@ -6,6 +6,7 @@ in the speeds, and its acceleration form.
 
 from __future__ import annotations
 
+from armillary.algebra.arguments import text
 from armillary.algebra.derivatives.calculus import derivative
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
@@ -109,7 +110,7 @@ def constraint_name(system: Description, name: str | None, kind: str) -> str:
         raise ModelError(f"{kind}: its name {name!r} is not a text")
     if name in system.constraints or any(known.startswith(f"{name} ") for known in system.constraints):
         raise ModelError(f"constraint '{name}' exists already; choose another name")
-    return name
+    return text(name, f"{kind}: its name", ModelError)
 
 
 def add_constraint(
