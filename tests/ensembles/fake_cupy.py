@@ -112,7 +112,10 @@ class Module:
 
     def __init__(self, folder: Path, free: int = 1 << 34) -> None:
         self.folder, self.memory, self.launches, self.modules = folder, free, 0, 0
-        properties = {"name": b"no card", "multiProcessorCount": 2, "maxThreadsPerMultiProcessor": 2048}
+        properties = {
+            "name": b"no card", "multiProcessorCount": 2, "maxThreadsPerMultiProcessor": 2048,
+            "sharedMemPerBlockOptin": 227 << 10,
+        }  # fmt: skip
         runtime = SimpleNamespace(
             getDeviceCount=lambda: 1,
             getDevice=lambda: 0,

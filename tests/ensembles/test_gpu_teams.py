@@ -122,6 +122,14 @@ def test_runs_of_teams_are_those_of_the_process(threads: int, teams_of: Callable
     np.testing.assert_array_equal(gpu["bins"], cpu["bins"])
 
 
+def test_shared_memory_of_a_smaller_card() -> None:
+    """A hexapod's thread holds 31 numbers: 2 · 31 · 128 · 8 bytes, which a card with 48 KiB has not."""
+    program = hexapod().derive("recursive").program
+    large, small = (kernel(program, (), 4, most_room=most) for most in (64 << 10, 48 << 10))
+    assert (large.threads, large.room, small.threads, small.room) == (2, 63488, 2, 0)
+    assert "__shared__" in large.text and "__shared__" not in small.text
+
+
 @needs_compiler
 def test_a_run_ends_where_the_branch_of_one_thread_diverges(teams_of: Callable[[int], Module]) -> None:
     """Two bodies with ẍ = x³ from rest; the second one's x → ∞ at t = 1.854/x₀ = 0.927 in the first run."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from armillary.export.c.text import comment, counts
 from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
-from armillary.export.cuda.teams import Team, best_team
+from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.files.template import fill, template
 from armillary.program.form.program import Program
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
@@ -82,13 +82,15 @@ def kernel(
     metrics: MetricsCode = NO_METRICS,
     choice: int | None = None,
     threads: int | None = None,
+    most_room: int = MOST_ROOM,
 ) -> Kernel:
     """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept. Where
     event ``choice`` finds the choice of dependent speeds poor at the start, a run is left to others. So many
-    ``threads`` make a run, as many as are best where that is not said.
+    ``threads`` make a run, as many as are best where that is not said. A block takes at most ``most_room``
+    bytes of shared memory.
     """
     writer = _KernelWriter(program, frozenset(varying))
-    return writer.kernel(stages, precision, history, metrics, choice, threads)
+    return writer.kernel(stages, precision, history, metrics, choice, threads, most_room)
 
 
 class _KernelWriter(SectionWriter):
@@ -102,12 +104,13 @@ class _KernelWriter(SectionWriter):
         metrics: MetricsCode,
         choice: int | None,
         threads: int | None,
+        most_room: int,
     ) -> Kernel:
         program, real = self.program, PRECISIONS[precision]
         rates, *others = self.ordinary()
         resident = BLOCK * BLOCKS[real]
         team = best_team(self, real, resident) if threads is None else Team.of(self, threads)
-        room = team.room(real, BLOCK, BLOCKS[real])
+        room = team.room(real, BLOCK, BLOCKS[real], most_room)
         if team.threads > 1:
             rates = team.function()
         short = len(program.derivatives.nodes) <= _UNROLLED

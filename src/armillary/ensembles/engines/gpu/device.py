@@ -35,6 +35,7 @@ class Device:
         self.name = name.decode() if isinstance(name, bytes) else str(name)
         self.multiprocessors = int(properties["multiProcessorCount"])
         self.threads = int(properties["maxThreadsPerMultiProcessor"])
+        self.room = int(properties["sharedMemPerBlockOptin"])  # bytes of shared memory that a block may take
 
     def _check(self) -> None:
         runtime = self.cupy.cuda.runtime

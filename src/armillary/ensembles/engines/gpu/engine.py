@@ -47,6 +47,7 @@ class CardEngine(Engine):
         self._lock = threading.Lock()
         self._signals: SignalData | None = None
         self.evaluations, self.seconds = 0, 0.0
+        self.device = Device()
         self._load(self.written())
 
     def written(self) -> Kernel:
@@ -59,7 +60,6 @@ class CardEngine(Engine):
 
     def _load(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.device = Device()
         real, name = PRECISIONS[self.precision], self.plan.program.name
         self._code = self.device.compiled(kernel.text, real, name, kernel.room)
         self._shared: np.ndarray | None = None

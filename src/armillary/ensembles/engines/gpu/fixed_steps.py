@@ -63,8 +63,9 @@ class FixedSteps(CardEngine):
         metrics, stages = metric_text(plan.metrics), self._tableau.stages
         choice = plan.code.watched_index.get(DEPENDENT_SPEEDS)
         return kernel(
-            plan.program, plan.starts.varying, stages, self.precision, plan.history, metrics, choice
-        )
+            plan.program, plan.starts.varying, stages, self.precision, plan.history, metrics, choice,
+            most_room=self.device.room,
+        )  # fmt: skip
 
     @property
     def wanted(self) -> int:
