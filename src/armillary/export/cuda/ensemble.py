@@ -151,7 +151,7 @@ class _KernelWriter(SectionWriter):
             "outputs": bool(history or metrics.text),
             "history": bool(history),
             "looks": bool(metrics.text),
-            "normalise": bool(program.quaternions or program.corrected),
+            "normalise": program.normalises,
             "watched": bool(program.events.results),
             "chosen": choice is not None,
         }

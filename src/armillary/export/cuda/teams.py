@@ -12,25 +12,22 @@ A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
 from armillary.export.c.model import INPUTS, RESULT
 from armillary.export.c.text import Signature, counts, function_text, passed
-from armillary.export.cuda.lanes_writer import LanesWriter
 from armillary.export.cuda.sections import SectionWriter
-from armillary.export.text.body import Place
+from armillary.export.cuda.team_writer import TeamWriter, by_lane
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
-from armillary.llvm.instructions import Operand
-from armillary.llvm.pack_writer import Vector
-from armillary.llvm.sections import Cut, cut, plain_angles
+from armillary.llvm.sections import cut, plain_angles
 from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import Column, Pack, meant
+from armillary.program.lanes.pack import Column, meant
 from armillary.program.lanes.packing import in_lanes, packed
 
 SIZES = {"double": 8, "float": 4}
@@ -116,8 +113,7 @@ class Team:
         if self.threads == 1:
             return _ALONE
         program = self.writer.program
-        at = {s: i for i, s in enumerate(program.state)}
-        places = [at[column[i % len(column)]] for column in self.held for i in range(self.threads)]
+        places = [self._places[column[i % len(column)]] for column in self.held for i in range(self.threads)]
         changed = {program.state[q + i] for q in program.quaternions for i in range(4)}
         changed |= {program.state[i] for i in program.corrected}
         sections = program.update, program.events, program.normalise, program.correct
@@ -144,27 +140,30 @@ class Team:
             "teams": teams,
         }
 
+    @cached_property
+    def _places(self) -> dict[Expr, int]:
+        """Those of states in the whole state."""
+        return {s: i for i, s in enumerate(self.writer.program.state)}
+
     def _gathering(self, states: Set[Expr], stride: str) -> str:
         """These states from what threads hold."""
         lines = []
-        at = {s: i for i, s in enumerate(self.writer.program.state)}
         for k, column in enumerate(self.held):
             for lane, s in enumerate(column):
                 if s in states:
                     own, count = f"y[{k}{stride}]", len(column)
                     value = own if count == 1 else f"from_lane({own}, {lane}, {count})"
-                    lines.append(f"    whole[{at[s]}] = {value};")
+                    lines.append(f"    whole[{self._places[s]}] = {value};")
         return "\n".join(lines)
 
     def _shared_out(self, states: Set[Expr], stride: str) -> str:
         """What threads hold of these states."""
         lines = []
-        at = {s: i for i, s in enumerate(self.writer.program.state)}
         for k, column in enumerate(self.held):
             if not states.isdisjoint(column):
                 own = f"y[{k}{stride}]"
-                chosen = [f"whole[{at[s]}]" if s in states else own for s in column]
-                lines.append(f"    {own} = {_by_lane(chosen)};")
+                chosen = [f"whole[{self._places[s]}]" if s in states else own for s in column]
+                lines.append(f"    {own} = {by_lane(chosen)};")
         return "\n".join(lines)
 
     def numbers(self) -> int:
@@ -211,108 +210,3 @@ def _beyond(team: Team, real: str, resident: int) -> int:
     """Bytes of all threads' values that registers do not hold."""
     numbers = team.numbers() + (len(team.held) if real == "float" else 0)
     return resident * max(0, SIZES[real] * numbers - 4 * REGISTERS[real])
-
-
-class TeamWriter(LanesWriter):
-    """Assignments of one thread: the value of a pack is that of its own lane."""
-
-    def __init__(
-        self,
-        own: SectionWriter,
-        found: Cut,
-        columns: Sequence[Column],
-    ) -> None:
-        held: dict[Expr, Place] = {}
-        self.column_of: dict[Expr, tuple[Column, int]] = {}
-        for i, column in enumerate(columns):
-            if len(column) == 1:
-                held[column[0]] = ("state", i)
-            self.column_of |= {s: (column, i) for s in column if len(column) > 1}
-        others = {s: p for s, p in own.places.items() if p[0] != "state"}
-        given = {s: p if p[0] else "t" for s, p in {**others, **held}.items()}
-        super().__init__(own.printer, own.identifiers, own.namer, given, found, set(), {})
-        self._both: dict[str, tuple[str, str]] = {}
-
-    def kind(self, count: int) -> str:
-        return "double"
-
-    def plain_vector(self, column: Column) -> str:
-        """Values of lanes, with their own signs; of one node, its value."""
-        nodes = tuple(map(meant, column))
-        return self.value(nodes[0]) if len(nodes) == 1 else self._vector(nodes, plain=True)[0]
-
-    def div(self, a: Operand, b: Operand) -> str:
-        inverse = self.emit(f"reciprocal({self.operand(b)})")
-        return inverse if a == self.number(1.0) else self.mul(a, inverse)
-
-    # ---------------------------------------------------------------- what a thread holds
-
-    def found(self, node: Expr) -> str:
-        if node not in self.column_of:
-            return super().found(node)
-        column, i = self.column_of[node]
-        return self.lane(self.load("state", i), column.index(node), len(column))
-
-    def _gathered(self, column: Column) -> Vector:
-        first = column[0]
-        if first in self.column_of:
-            states, i = self.column_of[first]
-            plain, held = (1,) * len(column), self.load("state", i)
-            if states == column:
-                return held, plain
-            if {*column} <= {*states}:
-                return self.chosen_lanes(held, [states.index(s) for s in column], len(states)), plain
-        return super()._gathered(column)
-
-    # ---------------------------------------------------------------- lanes of other threads
-
-    def lane(self, vector: str, lane: int, count: int) -> str:
-        return self._once(1, f"from_lane({vector}, {lane}, {count})")
-
-    def chosen_lanes(self, vector: str, places: Sequence[int], count: int) -> str:
-        chosen = _by_lane([str(i) for i in places])
-        return self._once(1, f"from_lane({vector}, {chosen}, {count})")
-
-    def together(self, values: list[str]) -> str:
-        return values[0] if len({*values}) == 1 else self._once(1, _by_lane(values))
-
-    def load_vector(self, array: str, index: int, count: int) -> str:
-        return self.together([self.load(array, index + i) for i in range(count)])
-
-    def load(self, array: str, index: int, kind: str = "") -> str:
-        return self._once(1, f"{array}[{index}]")
-
-    def _lanes_added(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
-        width = max([len(p.lanes) for p in packs])
-        value = ""
-        while width > 1:
-            here = [p for p in packs if len(p.lanes) == width]
-            terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in here]
-            if value:
-                terms.append(((value, (1,) * width), (1.0,) * width))
-            total, _ = self._added(terms, None, vote=False)
-            width //= 2
-            value = self.emit(f"across({total}, {width})")
-        return value
-
-    def sine_pack(self, pack: Pack, angles: str) -> str:
-        if angles not in self._both:
-            k = next(self._groups)
-            self.lines.append(f"double sines_{k}, cosines_{k};")
-            self.lines.append(f"sine_cosine({angles}, &sines_{k}, &cosines_{k});")
-            self._both[angles] = f"sines_{k}", f"cosines_{k}"
-        return self._both[angles][("sin", "cos").index(pack.lanes[0].data)]
-
-    @contextmanager
-    def vectors_of(self, count: int) -> Iterator[None]:
-        yield  # a thread's value of a vector is a single number
-
-
-def _by_lane(values: Sequence[str]) -> str:
-    """One of some values, by a thread's lane."""
-    if len({*values}) == 1:
-        return values[0]
-    if len(values) == 2:
-        return f"lane & 1 ? {values[1]} : {values[0]}"
-    low, high = _by_lane(values[:2]), _by_lane(values[2:])
-    return f"lane & 2 ? ({high}) : ({low})"
