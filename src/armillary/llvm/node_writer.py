@@ -14,8 +14,10 @@ from weakref import proxy
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
+from armillary.algebra.user_functions.blocks import BlockFunction, BlockPart
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.llvm import vector_math
+from armillary.llvm.blocks import IMPLEMENTATIONS, record_text, vector_places, workspace_length
 from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, Places, real
 from armillary.llvm.mathematics.lookup import lookup_function
@@ -449,6 +451,10 @@ class Writer(Instructions):
     def special(self, node: Expr, args: list[str]) -> str:
         """Lookup tables and foreign functions."""
         lanes, table = self.module.lanes, node.data
+        if isinstance(table, BlockFunction):
+            return self.block(table, args)
+        if isinstance(table, BlockPart):
+            return self.block_part(node.args[0].data, table.index, args[0])
         passed = ", ".join(f"{self.real} {a}" for a in args)
         if isinstance(table, Piecewise):
             name = f"table_{table.digest:x}"
@@ -462,6 +468,38 @@ class Writer(Instructions):
             single = [self.emit(f"extractelement {self.real} {a}, i64 {i}") for a in args]
             result = self.emit(f"call double {pointer}({', '.join(f'double {a}' for a in single)})")
             value = self.emit(f"insertelement {self.real} {value}, double {result}, i64 {i}")
+        return value
+
+    def block(self, block: BlockFunction, args: list[str]) -> str:
+        """Call a block function, of several runs one after the other; return the place of its workspace."""
+        name = IMPLEMENTATIONS[block.name]()
+        record = f"record_{block.digest:x}"
+        self.module.need(record, lambda: record_text(block, record))
+        self.module.need(name, lambda: f"declare void @{name}(ptr, ptr) nounwind")
+        places, length, lanes = vector_places(block), workspace_length(block), self.module.lanes
+        slots = [places[v] + i for v in block.takes for i in range(block.vectors[v])]
+        room = self.emit(f"alloca [{length * lanes} x double], align 64")
+        for k in range(lanes):
+            own = self.emit(f"getelementptr inbounds double, ptr {room}, i64 {k * length}")
+            for slot, value in zip(slots, args, strict=True):
+                if lanes > 1:
+                    value = self.emit(f"extractelement {self.real} {value}, i64 {k}")
+                at = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {slot}")
+                self.lines.append(f"  store double {value}, ptr {at}, align 8")
+            self.lines.append(f"  call void @{name}(ptr @{record}, ptr {own})")
+        return room
+
+    def block_part(self, block: BlockFunction, index: int, room: str) -> str:
+        """Load a result of a block function."""
+        places, length = vector_places(block), workspace_length(block)
+        slots = [places[v] + i for v in block.gives for i in range(block.vectors[v])]
+        value = "zeroinitializer"
+        for k in range(self.module.lanes):
+            at = self.emit(f"getelementptr inbounds double, ptr {room}, i64 {k * length + slots[index]}")
+            one = self.emit(f"load double, ptr {at}, align 8")
+            if self.module.lanes == 1:
+                return one
+            value = self.emit(f"insertelement {self.real} {value}, double {one}, i64 {k}")
         return value
 
     # ---------------------------------------------------------------- sines and cosines

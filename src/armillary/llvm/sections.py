@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.nodes.node import PRODUCT_OF_TWO
+from armillary.algebra.user_functions.blocks import is_block, is_block_part
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Places, ValueTypes, constant_array
@@ -233,10 +234,13 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
     parameters. Of several runs at once each is corrected until its own are small, whatever its neighbours
     need.
     """
-    units = [q + i for q in program.quaternions for i in range(4)]
+    units = list(program.renewed)
     arguments = _inputs(module).replace(" readonly %state", " %state")
-    if not program.corrected:
+    if not program.corrected and len(units) == 4 * len(program.quaternions):
         _function(module, "normalise", program.normalise, arguments, places, [("state", i) for i in units])
+        return
+    if not program.corrected:
+        _renew_states(module, program, arguments, places)
         return
     types = ValueTypes(module.lanes, module.lanes == 1)
     v, mask, suffix = types.real, types.of("i1"), types.suffix
@@ -294,6 +298,23 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
     module.define(f"void @normalise({arguments})", "\n".join(lines))
 
 
+def _renew_states(module: Module, program: Program, arguments: str, places: Places) -> None:
+    """States that depend on all others are computed first and stored then."""
+    v, renewed = module.real, program.renewed
+    outs: list[Place] = [("out", i) for i in range(len(renewed))]
+    _function(module, "renew", program.normalise, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
+    given = f"{v} %t, ptr %state, ptr %constants, ptr %memory"
+    lines = [f"  %work = alloca [{len(renewed)} x {v}], align 64", f"  call void @renew({given}, ptr %work)"]
+    for i, place in enumerate(renewed):
+        lines += [
+            f"  %w{i} = getelementptr inbounds {v}, ptr %work, i64 {i}",
+            f"  %n{i} = load {v}, ptr %w{i}, align 8",
+            f"  %s{i} = getelementptr inbounds {v}, ptr %state, i64 {place}",
+            f"  store {v} %n{i}, ptr %s{i}, align 8",
+        ]
+    module.define(f"void @normalise({arguments})", "\n".join(lines))
+
+
 def _some(module: Module, name: str, mask: str) -> list[str]:
     """Whether a mask is set in some lane."""
     if module.lanes == 1:
@@ -335,6 +356,7 @@ def _function(
     widest = 4 if module.encodes == "x86_64" else 2  # doubles of a register
     fits = all([len(pack.lanes) <= widest for pack in section.packs])
     arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
+    arranging &= not any([is_block(node) for node in section.nodes])
     arithmetic = arranging and module.encodes == "arm64" and is_arithmetic(section, places)
     arranging &= loading or arithmetic
     encoding = module.encodes if arranging else ""
@@ -487,6 +509,14 @@ def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) ->
     if loading and sum(map(_numbers, own)) > RICH * total:
         count *= 2
     share = total / count
+    # Parts of a block are taken out where it is computed: its workspace is that function's.
+    taken = {n: [] for n in rest if is_block(n)}
+    for n in rest if taken else ():
+        if is_block_part(n):
+            taken[n.args[0]].append(n)
+    if taken:
+        following |= {n for parts in taken.values() for n in parts}
+        rest = [m for n in rest if not is_block_part(n) for m in (n, *taken.get(n, ()))]
     sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
     cut: list[list[Expr]] = [[]]
     filled = 0

@@ -109,6 +109,9 @@ def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
         return total(terms)
     if node.kind == "let":
         return let(rates[0], f"{node.data}_dot")
+    if hasattr(node.data, "tangent"):  # a block, or a part of one
+        made: Expr = node.data.tangent(node, rates)
+        return made
     pairs = zip(call_partials(node), rates, strict=True)
     return total([(1, partial * rate) for partial, rate in pairs if rate is not ZERO])
 

@@ -1,42 +1,34 @@
-"""A contact or brake in a run: its place, its status, and what ends the status.
+"""A contact or brake in a run: its status, and what ends the status.
 
 status  0   open; a brake: released
         1   closed and sticking; without friction: closed
-       ±2   closed and sliding forwards or backwards
+       ±2   closed and sliding forwards or backwards; in a plane 2, along a direction in two memories
         9   not decided yet, at the start of a run
+
+Statuses are memories of the run and change at events only. Events come a little after the end of a status, by
+shares of the lengths, speeds and forces of this contact in this run, so that rounding does not cause any and
+the decision (``decision.py``) is not in doubt.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
-from armillary.mechanics.contact.complementarity import (
-    BACKWARD,
-    CLOSED,
-    FORWARD,
-    OPEN,
-    STICKS,
-    ContactStatus,
-    ContactUnknown,
-    StatusTriple,
-)
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times, total
 from armillary.model.recording.records import UNDECIDED
 
-# A status has ended where its guard is below this share of what it is made of, or a slide would end within as
-# many seconds: located events are on the far side of their zeros, but other code rounds otherwise.
-ENDED = 1e-11
-SOON = (
-    1e-8  # seconds: slides that end at once, as those of a linkage, do so within the tolerance of the method
-)
-LOST = 1e-6  # a closed contact has left its surface where its gap jumps to more: a slot or an edge ends
-NONE = 1e-12  # a force as small as this is none: what holds without load is not let go by rounding
-# Rate (1/s) at which the drift of the gap and of the velocities of a closed contact is reduced. A higher
-# one makes explicit methods with long steps unstable: with 20, shafts in a clutch that held differed by 2e-9
-# in speed.
-RETURN = 1.0
+DEEP = 1e-15  # of its length: an open contact closes where it is so much below its surface
+TOUCH = 1e-9  # of its length: how far above its surface a contact touches
+OVERLAP = 1e-3  # of its length: a run does not start further below, and less is taken away
+LOST = 1e-3  # of its length: a closed contact has left its surface where its gap jumps to more
+SLOW = 1e-12  # of its speeds: a velocity of slip that is none
+# Of the speed that it would have after its length: an approach that is none. Contacts that are lifted by DEEP
+# fall at √(2 DEEP) of that speed, so a slower one would never come to rest.
+GENTLE = 1e-7
+WEAK = 1e-10  # of the forces that make up a force: a force that is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +37,22 @@ class ContactState:
 
     name: str
     normal: int | None  # its rows
-    slip: int | None
+    slip: tuple[int, ...]
     status: Expr
     gap: Scalar = 0
     closing: Scalar = 0  # rate of the gap
-    sliding: Scalar = 0  # velocity of the slip
+    sliding: tuple[Scalar, ...] = ()  # velocities of the slip
     friction: Scalar = 0  # μ, or the capacity of a brake
     held: Scalar = 0  # the same at rest
     restitution: Scalar = 0
-    last: Expr = ZERO  # time of its last impact
-    touch: float = 1e-9
-    settle: float = 1e-6
-    hysteresis: bool = False  # whether ``held`` is another value than ``friction``
+    last: Expr = ZERO  # time of its last impact, or −1e30
+    opened: Expr = ZERO  # time at which it opened last, or −1e30
+    longest: Expr = ZERO  # flight of its present bounces
+    length: Scalar = 1  # of the geometry that the gap is made of
+    slow: Scalar = 0  # a velocity of slip that is none
+    gentle: Scalar = 0  # an approach that is none
+    direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
+    settle: float | None = None  # seconds
 
     @property
     def is_brake(self) -> bool:
@@ -87,62 +83,91 @@ class ContactState:
     @property
     def closed(self) -> fn.Operand:
         """Closed by its status."""
-        return fn.or_(self.sticks, self.slides) if self.slip is not None else self.sticks
+        return fn.or_(self.sticks, self.slides) if self.slip else self.sticks
 
     @property
-    def pressed(self) -> fn.Operand:
-        """Closed and on its surface: it may have a force."""
-        return self.closed if self.is_brake else fn.and_(self.closed, self.gap <= LOST)
+    def on_surface(self) -> fn.Operand:
+        """Closed, and not past an edge or slot at which the gap has jumped."""
+        return self.closed if self.is_brake else fn.and_(self.closed, self.gap <= times(LOST, self.length))
 
-    def unknown(self) -> ContactUnknown:
-        """The contact in the problem of accelerations."""
-        if self.is_brake:
-            either = (ContactStatus(False, 0), ContactStatus(False, 1), ContactStatus(False, -1))
-            return ContactUnknown(None, self.slip, either, capacity=self.friction)
-        if self.slip is None:
-            return ContactUnknown(self.normal, None, (CLOSED, OPEN))
-        statuses = (STICKS, FORWARD, BACKWARD, OPEN)
-        return ContactUnknown(self.normal, self.slip, statuses, friction=self.friction)
+    @property
+    def touches(self) -> fn.Operand:
+        return fn.or_(self.on_surface, self.gap <= times(TOUCH, self.length))
 
-    def holding(self) -> StatusTriple:
-        """(closed, sticks, direction) as 0, 1 and −1."""
-        closed = fn.select(self.pressed, 1, 0)
-        if self.slip is None:
-            return closed, 0, 0
-        sticks = fn.select(fn.and_(self.pressed, self.sticks), 1, 0)
-        # A released brake that gets a capacity acts at once, so that the error of the step shows it.
-        otherwise = fn.sign(self.sliding) if self.is_brake else 0
-        direction = fn.select(self.slides, times(0.5, self.status), otherwise)
-        return closed, sticks, direction if self.is_brake else times(closed, direction)
+    @property
+    def overlaps(self) -> fn.Operand:
+        """Whether a run would start below the surface."""
+        return fn.and_(self.undecided, self.gap < times(-OVERLAP, self.length))
+
+    def slide_direction(self, sliding: tuple[Scalar, ...]) -> list[Scalar]:
+        """Return the direction of the slide that the status says, at velocities of the slip.
+
+        Along a line it is that of the status, in a plane that of the velocity. Where a step goes beyond the
+        end of a slide, the force stays as it was: the part of the velocity against the direction of the
+        memory is reflected. Where the slide begins the direction is that of the memory.
+        """
+        if len(self.slip) == 1:
+            # A released brake that gets a capacity acts at once, so that the error of the step shows it.
+            otherwise = fn.sign(sliding[0]) if self.is_brake else 0
+            return [fn.select(self.slides, times(0.5, self.status), otherwise)]
+        onwards = total([times(v, d) for v, d in zip(sliding, self.direction, strict=True)])
+        back = fn.named(fn.maximum(times(-2, onwards), 0), f"{self.name}_back")
+        turned = [
+            plus(v, times(d, plus(back, self.slow))) for v, d in zip(sliding, self.direction, strict=True)
+        ]
+        length = fn.named(fn.sqrt(as_expr(total([times(v, v) for v in turned]))), f"{self.name}_speed")
+        some = length > 0
+        return [
+            fn.named(fn.select(some, v / fn.select(some, length, 1), d), f"{self.name}_direction")
+            for v, d in zip(turned, self.direction, strict=True)
+        ]
 
     def limit(self, push: Scalar, *, held: bool) -> Scalar:
-        """The greatest friction with a normal force."""
+        """Return the greatest friction with a normal force."""
         bound = self.held if held else self.friction
         return bound if self.is_brake else times(bound, push)
 
-    def normal_guard(self, push: Scalar) -> fn.Operand:
-        """Positive as long as the contact stays open or closed as it is."""
-        return fn.select(self.closed, fn.minimum(plus(push, NONE), minus(LOST, self.gap)), self.gap)
+    def normal_guard(self, push: Scalar, size: Scalar) -> fn.Operand:
+        """Return a function that is positive as long as the contact stays open or closed as it is; ``size`` is
+        that of the forces that make up ``push``.
 
-    def opens(self, push: Scalar, free: Scalar) -> fn.Operand:
-        """Whether a closed contact has just let go; ``free`` is the force that would hold it alone."""
-        ended = fn.or_(plus(push, NONE) <= times(ENDED, fn.absolute(free)), self.gap > LOST)
-        return fn.and_(self.closed, ended)
+        An open contact closes where it is below its surface and on its way down: one that begins there, by
+        rounding, and leaves it has not returned.
+        """
+        pressed = plus(push, times(WEAK, size))
+        stays_closed = fn.minimum(pressed, minus(times(LOST, self.length), self.gap))
+        stays_open = fn.maximum(plus(self.gap, times(DEEP, self.length)), self.closing)
+        return fn.select(self.closed, stays_closed, stays_open)
 
-    def slips(self, push: Scalar, friction: Scalar) -> fn.Operand:
-        """Whether sticking has just ended."""
-        limit, size = self.limit(push, held=True), fn.absolute(friction)
-        spare = minus(plus(limit, NONE), size)
-        return fn.and_(self.sticks, spare <= times(ENDED, plus(fn.absolute(limit), size)))
+    def slip_guard(self, push: Scalar, friction: list[Scalar], size: Scalar) -> fn.Operand:
+        """Return a function that is positive as long as the slip sticks or slides as it does."""
+        spare = minus(plus(self.limit(push, held=True), times(WEAK, size)), length_of(friction))
+        if len(self.slip) == 1:
+            onwards = times(0.5, times(self.status, self.sliding[0]))
+        else:  # within 60° of the direction of the memory
+            along = total([times(v, d) for v, d in zip(self.sliding, self.direction, strict=True)])
+            onwards = minus(along, times(0.5, length_of(list(self.sliding))))
+        # A released brake waits for a capacity.
+        still_released = fn.select(self.friction > 0, times(-1, self.friction), 1) if self.is_brake else 1
+        otherwise = fn.select(self.slides, plus(onwards, self.slow), still_released)
+        return fn.select(self.sticks, spare, otherwise)
 
-    def turns(self, acceleration: Scalar) -> fn.Operand:
-        """Whether a slide has just come to its end."""
-        onwards = times(0.5, times(self.status, self.sliding))
-        return fn.and_(self.slides, onwards <= times(SOON, fn.absolute(acceleration)))
 
-    def slip_guard(self, push: Scalar, friction: Scalar) -> fn.Operand:
-        """Positive as long as it sticks or slides as it does."""
-        spare = minus(plus(self.limit(push, held=True), NONE), fn.absolute(friction))
-        onwards = times(0.5, times(self.status, self.sliding))
-        still_released = minus(NONE, self.friction) if self.is_brake else 1
-        return fn.select(self.sticks, spare, fn.select(self.slides, onwards, still_released))
+def length_of(vector: list[Scalar]) -> Scalar:
+    """Return the length of a vector of one or two elements."""
+    if len(vector) == 1:
+        return fn.absolute(vector[0])
+    return fn.sqrt(as_expr(total([times(x, x) for x in vector])))
+
+
+def term_sizes(expression: Expr) -> Scalar:
+    """Return the sum of the sizes of an expression's terms: what it is when nothing cancels."""
+    while expression.kind == "let":
+        expression = expression.args[0]
+    if expression.kind != "sum":
+        return fn.absolute(expression)
+    constant, factors = expression.data
+    parts = [
+        times(abs(factor), fn.absolute(term)) for factor, term in zip(factors, expression.args, strict=True)
+    ]
+    return reduce(plus, parts, abs(constant))

@@ -69,7 +69,7 @@ def stop(
     restitution: ExpressionLike | None = None,
     exponent: Number = 1,
     law: Annotated[str, choice(*LAWS)] = "newton",
-    settle: Number = 1e-6,
+    settle: Number | None = None,
 ) -> Expr:
     """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``; without a stiffness
     a rigid one, where the coordinate rebounds with ``restitution`` times its speed (see ``contact``).
@@ -153,7 +153,7 @@ def contact(
     restitution: ExpressionLike | None = None,
     radius: ExpressionLike | None = None,
     law: Annotated[str, choice(*LAWS)] = "newton",
-    settle: Number = 1e-6,
+    settle: Number | None = None,
 ) -> Expr:
     """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
@@ -37,6 +37,7 @@ from armillary.model.signals.memory import memory
 from armillary.untyped import Given
 
 LAWS = ("newton", "poisson")
+NEVER = -1e30  # time of an impact that has not happened
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,17 @@ class Rebound:
 
     restitution: Given = None
     law: str = "newton"
-    settle: float = 1e-6
+    settle: float | None = None
+
+
+@dataclass(frozen=True)
+class Slip:
+    """Velocities of a slip, the symbols of the forces along them, and coefficients of sliding and at rest."""
+
+    sliding: tuple[Expr, ...]
+    drag: tuple[Expr, ...]
+    friction: Expr
+    held: Expr
 
 
 @verb(EntryForm("loads", key="unilateral", argument="gap"))
@@ -59,7 +70,7 @@ def unilateral(
     static: ExpressionLike | None = None,
     restitution: ExpressionLike | None = None,
     law: Annotated[str, choice(*LAWS)] = "newton",
-    settle: Number = 1e-6,
+    settle: Number | None = None,
 ) -> Expr:
     """An expression of coordinates and time that cannot become negative, such as the distance of two balls
     less the sum of their radii. Returns the force that opens it. Friction acts along ``slip``, a velocity
@@ -85,7 +96,7 @@ def unilateral(
     sliding = read_expression(system, slip, f"slip of {where}")
     drag = _generalised(system, f"{name}_friction", sliding, where)
     mu, held = _coefficients(system, friction, static, where)
-    _add(system, name, distance, closing, push, rebound, where, (sliding, drag, mu, held))
+    _add(system, name, distance, closing, push, rebound, where, Slip((sliding,), (drag,), mu, held))
     return push
 
 
@@ -161,9 +172,9 @@ def lock(
     system.contacts[name] = RigidContact(
         name,
         _status(system, name, "0 released, 1 sticks, 2 and -2 slides"),
-        sliding=sliding,
-        sliding_rate=motion.time_derivative(sliding),
-        drag=drag,
+        sliding=(sliding,),
+        sliding_rate=(motion.time_derivative(sliding),),
+        drag=(drag,),
         friction=friction,
         held=held,
     )
@@ -225,19 +236,18 @@ def rigid_contact(
     axes = [t for t in axes_in_plane(normal, base.body) if not is_zero(dot(moving, t))]
     if not axes:
         raise ModelError(f"{where}: its point cannot slide along the plane; leave friction= out")
-    if len(axes) > 1:
-        raise ModelError(
-            f"{where}: its point can slide in two directions of the plane; exact sticking is for one. "
-            "Give the contact a stiffness= and friction=arm.StickSlip(…), or let the body move in a plane"
-        )
-    sliding = as_expr(dot(moving, axes[0]))
-    drag = _force(system, f"{name}_friction", FORCE)
-    force(system, f"{name}_friction", drag, axes[0], at=foot, reaction=base.body)
-    if arm is not None:  # the moment of the friction about the centre
-        reaction = None if base.body is system.ground else base.body
-        vector = cross(arm, axes[0]) * drag
-        add_load(system, Load(f"{name}_rolling", "moment", drag * size, vector, foot.body, None, reaction))
-    _add(system, name, gap, closing, push, rebound, where, (sliding, drag, mu, held))
+    reaction = None if base.body is system.ground else base.body
+    sliding, drags = [], []
+    for i, axis in enumerate(axes, start=1):
+        label = f"{name}_friction{i if len(axes) > 1 else ''}"
+        sliding.append(as_expr(dot(moving, axis)))
+        drags.append(_force(system, label, FORCE))
+        force(system, label, drags[-1], axis, at=foot, reaction=base.body)
+        if arm is not None:  # the moment of the friction about the centre
+            rolling, vector = f"{name}_rolling{i if len(axes) > 1 else ''}", cross(arm, axis) * drags[-1]
+            load = Load(rolling, "moment", drags[-1] * size, vector, foot.body, None, reaction)
+            add_load(system, load)
+    _add(system, name, gap, closing, push, rebound, where, Slip(tuple(sliding), tuple(drags), mu, held))
     return push
 
 
@@ -252,9 +262,9 @@ def _add(
     push: Expr,
     rebound: Rebound,
     where: str,
-    slip: tuple[Expr, Expr, Expr, Expr] | None = None,
+    slip: Slip | None = None,
 ) -> None:
-    """The record of a one-sided contact, with its memories."""
+    """Record a one-sided contact, with its memories."""
     one_of(rebound.law, LAWS, f"{where}: law=", ModelError)
     other = next((c for c in system.contacts.values() if c.gap is not None and c.law != rebound.law), None)
     if other is not None:
@@ -262,32 +272,53 @@ def _add(
             f"{where} has law='{rebound.law}', but contact '{other.name}' has law='{other.law}'; "
             "contacts that may be struck together need the same law"
         )
-    settle = finite_number(rebound.settle, f"settle= of {where}")
-    if settle <= 0:
+    settle = None if rebound.settle is None else finite_number(rebound.settle, f"settle= of {where}")
+    if settle is not None and settle <= 0:
         raise ModelError(f"{where}: settle={settle:g} is not a positive number of seconds")
     e = _restitution(system, rebound.restitution, where)
-    last = symbol(f"{name}_last", "memory", dimension=TIME, owner=system.identity, units="s")
-    system.memories[last.name] = Memory(last, -1e30, None, f"{name}: time of its last impact", hidden=True)
-    system.rates[last] = ZERO
-    sliding, drag, mu, held = slip or (None, None, None, None)
+    hidden = {
+        "last": (NEVER, TIME, "s", "time of its last impact"),
+        "opened": (NEVER, TIME, "s", "time at which it opened last"),
+        "longest": (0.0, TIME, "s", "longest flight of its present bounces"),
+        "size": (0.0, gap.dimension, None, "size of what its gap is made of"),
+    }
+    if slip is not None and len(slip.sliding) > 1:
+        hidden |= {f"direction{i}": (0.0, ONE, None, "direction of its slide") for i in (1, 2)}
+    made = {}
+    for label, (initial, dimension, units, about) in hidden.items():
+        node = symbol(f"{name}_{label}", "memory", dimension=dimension, owner=system.identity, units=units)
+        system.memories[node.name] = Memory(node, initial, None, f"{name}: {about}", hidden=True)
+        system.rates[node] = ZERO
+        made[label] = node
     text = "0 open, 1 closed" if slip is None else "0 open, 1 sticks, 2 and -2 slides"
     system.contacts[name] = RigidContact(
         name,
         _status(system, name, text),
-        last,
-        gap,
-        closing,
-        motion.time_derivative(closing),
-        push,
-        sliding,
-        None if sliding is None else motion.time_derivative(sliding),
-        drag,
-        mu,
-        held,
+        last=made["last"],
+        opened=made["opened"],
+        longest=made["longest"],
+        size=made["size"],
+        direction=tuple(made[label] for label in made if label.startswith("direction")),
+        gap=gap,
+        closing=closing,
+        closing_rate=motion.time_derivative(closing),
+        push=push,
         restitution=e,
         law=rebound.law,
         settle=settle,
+        **_slip_record(slip),
     )
+
+
+def _slip_record(slip: Slip | None) -> dict[str, Any]:
+    """The part of a contact's record that friction has."""
+    if slip is None:
+        return {}
+    rates = tuple(motion.time_derivative(v) for v in slip.sliding)
+    return {
+        "sliding": slip.sliding, "sliding_rate": rates, "drag": slip.drag,
+        "friction": slip.friction, "held": slip.held,
+    }  # fmt: skip
 
 
 def _status(system: Description, name: str, text: str) -> Expr:

@@ -145,27 +145,31 @@ FAILED, AMBIGUOUS = "contacts_failed", "contacts_ambiguous"
 class RigidContact:
     """A one-sided contact without compliance, or with ``gap`` None a brake or clutch that locks.
 
-    ``closing`` is the rate of the gap and ``sliding`` the velocity of the slip, both linear in the speeds.
-    ``push`` and ``drag`` stand for the forces that do work on them; the derivation replaces them.
-    ``friction`` is the coefficient, of a brake the greatest force, while sliding, ``held`` the same at rest.
+    ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction, one
+    or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on them; the
+    derivation replaces them. ``friction`` is the coefficient, of a brake the greatest force, while sliding,
+    ``held`` the same at rest.
     """
 
     name: str
     status: Expr  # memories: see mechanics/contact/state.py
     last: Expr | None = None
+    opened: Expr | None = None
+    longest: Expr | None = None
+    size: Expr | None = None
+    direction: tuple[Expr, ...] = ()
     gap: Expr | None = None
     closing: Expr | None = None
     closing_rate: Expr | None = None
     push: Expr | None = None
-    sliding: Expr | None = None
-    sliding_rate: Expr | None = None
-    drag: Expr | None = None
+    sliding: tuple[Expr, ...] = ()
+    sliding_rate: tuple[Expr, ...] = ()
+    drag: tuple[Expr, ...] = ()
     friction: Expr | None = None
     held: Expr | None = None
     restitution: Expr | None = None
     law: str = "newton"
-    touch: float = 1e-9
-    settle: float = 1e-6
+    settle: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

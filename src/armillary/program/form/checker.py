@@ -300,13 +300,18 @@ def _check_results(program: Program) -> None:
         "precompute": (program.precompute, (len(program.constants),)),
         "derivatives": (program.derivatives, (states,)),
         "update": (program.update, (0, memories)),
-        "normalise": (program.normalise, (4 * len(program.quaternions),)),
+        "normalise": (program.normalise, (len(program.renewed),)),
         "correct": (program.correct, (len(program.corrected),)),
         **{s.name: (s, (memories + states,)) for s in program.fire},
     }
     where = f"program '{program.name}'"
     quaternions = [q + i for q in program.quaternions for i in range(4)]
-    for name, places in (("quaternions", quaternions), ("corrected", list(program.corrected))):
+    lists = {
+        "quaternions": quaternions,
+        "renewed": list(program.renewed),
+        "corrected": list(program.corrected),
+    }
+    for name, places in lists.items():
         outside = [p for p in places if not 0 <= p < states]
         if outside:
             raise IllegalProgram(f"{where}: {name} has the place {outside[0]}, outside of {states} states")

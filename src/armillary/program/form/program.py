@@ -6,7 +6,7 @@
     events        expressions whose zeros matter
     update        new memory, once per step
     fire          new memory and state when an event happens, one section per event
-    normalise     Euler parameters back to unit length
+    normalise     Euler parameters back to unit length, closed contacts without drift
     correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
     geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
     solve, …      what steps in redundant coordinates need; see redundant.py
@@ -74,6 +74,7 @@ class Program:
     corrected: tuple[int, ...]  # places in the state that ``correct`` renews
     geometry: ProgramSection
     quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
+    renewed: tuple[int, ...] = ()  # places in the state that ``normalise`` renews
     correction_sizes: tuple[Expr, ...] = ()  # numbers or constants: of what ``correct`` renews
     speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
     row_sizes: tuple[Expr, ...] = ()  # and of its rows
@@ -89,7 +90,7 @@ class Program:
     @property
     def normalises(self) -> bool:
         """Whether a state is corrected after each step."""
-        return bool(self.quaternions or self.corrected)
+        return bool(self.renewed or self.corrected)
 
     def sections(self) -> tuple[ProgramSection, ...]:
         """All sections, in the order in which they are met."""

@@ -49,11 +49,13 @@ def program_of(
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]
     corrections = hoisted("correct", wanted.corrections)
+    renewed = hoisted("normalise", wanted.normalised)
     geometry = hoisted("geometry", wanted.geometry)
     sizes = hoisted("sizes", wanted.sizes)
     row_sizes = hoisted("row sizes", wanted.row_sizes)
     stepping = [improved(s.name, s.results, search=s.search)[0] for s in wanted.stepping]
-    everything = [rates, outputs, events, updates, *fires, corrections, geometry, sizes, row_sizes, *stepping]
+    everything = [rates, outputs, events, updates, *fires, corrections, renewed, geometry, sizes, row_sizes]
+    everything += stepping
     used = _constants_used(everything)
     defined = [constants.definitions.get(c, c) for c in used]
     rest = [
@@ -74,11 +76,8 @@ def program_of(
         events=rest[1],
         update=rest[2],
         fire=_fire_sections(wanted, fires, [*memory_labels, *state_labels]),
-        normalise=section(
-            "normalise",
-            [state_labels[q + i] for q in wanted.quaternions for i in range(4)],
-            wanted.normalised,
-        ),
+        normalise=section("normalise", [state_labels[i] for i in wanted.renewed], renewed),
+        renewed=wanted.renewed,
         correct=section("correct", [state_labels[i] for i in wanted.corrected], corrections),
         corrected=wanted.corrected,
         geometry=section("geometry", [f"number {i + 1}" for i in range(len(geometry.roots))], geometry),

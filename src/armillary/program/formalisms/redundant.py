@@ -162,6 +162,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         else (),
         fires=tuple(fires),
         normalised=tuple(normalised(list(state), quaternions)),
+        renewed=tuple(start + i for start in quaternions for i in range(4)),
         quaternions=tuple(quaternions),
         corrected=tuple(range(len(r.coordinates), len(coordinates))),
         corrections=r.aligned,

@@ -6,34 +6,38 @@ Loads hold the forces λ of contacts as symbols, so the derived accelerations ar
     z = A λ + b        A = J D        b = J u̇₀ + J̇ u
 
 λ follows from them and the statuses, which are memories of the run (``mechanics/contact``). So nothing is
-derived for each combination of statuses; what an event makes of speeds and statuses are expressions as those
-of any other event.
+derived for each combination of statuses. A is not written out: the solver of contacts takes J and D, of as
+many contacts as there are.
+
+After each step the drift of closed contacts is taken away, as that of closed loops: with gaps Φ and
+velocities γ of the rows that hold, q += N D λ where A λ = −Φ, and u += D λ where A λ = −γ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.units.dimension import TIME
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
 from armillary.algebra.walk import Undimensioned, transform
-from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.contact.change import change, held_statuses, speeds_of_rows
-from armillary.mechanics.contact.complementarity import combinations, solve_held
-from armillary.mechanics.contact.state import RETURN, ContactState
+from armillary.mechanics.constraints.sizes import unit_sizes
+from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
+from armillary.mechanics.contact.decision import ContactRows, decide
+from armillary.mechanics.contact.state import GENTLE, LOST, SLOW, ContactState, term_sizes
 from armillary.model.description import Description
 from armillary.model.recording.records import AMBIGUOUS, FAILED, EventRecord, RigidContact
-
-MOST = 1024  # combinations of statuses
 
 
 @dataclass(frozen=True, eq=False)
 class ContactTargets:
-    """Rates of all speeds, forces by their symbols, events with their functions, and what events change."""
+    """Rates of all speeds, forces by their symbols, events with their functions, what events change, and the
+    coordinates and speeds of a state whose drift is taken away.
+    """
 
     rates: dict[int, Scalar]
     forces: dict[Expr, Expr]
@@ -41,165 +45,245 @@ class ContactTargets:
     guards: tuple[Expr, ...]
     changes: dict[Expr, Expr]
     statuses: tuple[Expr, ...]
+    corrected: dict[Expr, Expr]
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """A row: the symbol of its force, its velocity and its acceleration."""
+
+    force: Expr
+    velocity: Expr
+    acceleration: Expr
 
 
 def contact_targets(
     system: Description, rates: Mapping[int, Scalar], reduction: Reduction
 ) -> ContactTargets | None:
-    """The contacts of a system whose speeds have these rates; None where it has none."""
+    """Return the contacts of a system whose speeds have these rates; None if it has none."""
     if not system.contacts:
         return None
     plain = reduction.plain
-    contacts = list(system.contacts.values())
-    symbols: list[Expr] = []
-    relative: list[tuple[Expr, Scalar]] = []  # accelerations, and what makes drift go away
-    states: list[ContactState] = []
-    for c in contacts:
-        normal = slip = None
-        if c.push is not None:
-            normal = _row(symbols, relative, plain, c.push, c.closing_rate, c.closing, c.gap)
-        if c.drag is not None:
-            slip = _row(symbols, relative, plain, c.drag, c.sliding_rate, c.sliding, None)
-        states.append(_state(c, plain, normal, slip))
-    _check_count(system, states)
-
+    rows, places = _rows(system, plain)
     speeds = list(rates)
     given = [as_expr(rates[i]) for i in speeds]
-    free = transform(given, dict.fromkeys(symbols, ZERO).get)
-    columns = [
-        [fn.named(x, "contact_column") for x in directional_derivatives(given, {s: UNIT})] for s in symbols
-    ]
+    free_rates = transform(given, {row.force: ZERO for row in rows}.get)
     unknown = [plain(system.accelerations[system.speeds[i]]) for i in speeds]
-    loose = dict(zip(unknown, free, strict=True))
-    b = [fn.named(x, "contact_acceleration") for x in transform([a for a, _ in relative], loose.get)]
-    lines = [_factors(a, unknown) for a, _ in relative]
-    A = [
-        [
-            fn.named(as_expr(total([times(f, column[r]) for r, f in line])), "contact_delassus")
-            for column in columns
-        ]
-        for line in lines
-    ]
-    unknowns = [state.unknown() for state in states]
-    holding = [state.holding() for state in states]
-    settled = [
-        fn.named(as_expr(plus(x, drift)), "contact_free") for x, (_, drift) in zip(b, relative, strict=True)
-    ]
-    found = [as_expr(x) for x in solve_held(A, settled, unknowns, holding)]
-    with_forces = {
-        i: plus(free[k], total([times(column[k], x) for column, x in zip(columns, found, strict=True)]))
-        for k, i in enumerate(speeds)
-    }
+    J = [directional_derivatives([row.acceleration for row in rows], {a: UNIT}) for a in unknown]
+    moving = [s for s, column in enumerate(J) if any(x is not ZERO for x in column)]
+    D = [directional_derivatives(given, {row.force: UNIT}) for row in rows]
+    shape = ContactShape(places, len(moving))
+    matrices = ContactRows(
+        [fn.named(J[s][i], "contact_row") for i in range(len(rows)) for s in moving],
+        [fn.named(D[i][s], "contact_column") for i in range(len(rows)) for s in moving],
+        ContactBlock("contact_forces", shape),
+        ContactBlock("contact_problem", shape),
+    )
+    loose = dict(zip(unknown, free_rates, strict=True))
+    b = [fn.named(x, "contact_free") for x in transform([row.acceleration for row in rows], loose.get)]
+    velocities = [fn.named(row.velocity, "contact_velocity") for row in rows]
+    states = _states(system, plain, places, b, velocities, [[J[s][i] for s in moving] for i in range(len(rows))],
+                     [plain(system.speeds[speeds[s]]) for s in moving])  # fmt: skip
+
+    held, weight, offset = _held_rows(states, len(rows))
+    solution = matrices.forces.solve(
+        jacobian=matrices.jacobian, columns=matrices.columns, free=b, held=held, weight=weight, offset=offset
+    )
+    found = [fn.named(x, "contact_force") for x in solution["force"]]
+    with_forces = {i: _pushed(free_rates[k], [d[k] for d in D], found) for k, i in enumerate(speeds)}
 
     place = {i: k for k, i in enumerate(speeds)}
     independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
 
-    def moved(impulses: Mapping[int, Scalar]) -> tuple[list[Expr], list[Expr]]:
-        new = {u: as_expr(_kicked(u, k, columns, impulses)) for u, k in independent}
-        kept = {u: x for u, x in new.items() if x is not u}
-        slips = [as_expr(state.sliding) for state in states]
-        after = transform([*b, *slips], kept.get) if kept else [*b, *slips]
+    def kicked(impulses: Sequence[Scalar]) -> dict[Expr, Expr]:
+        return {u: _pushed(u, [d[k] for d in D], impulses) for u, k in independent}
+
+    def moved(impulses: Sequence[Scalar]) -> tuple[list[Expr], list[Expr]]:
+        new = {u: x for u, x in kicked(impulses).items() if x is not u}
+        after = transform([*b, *velocities], new.get) if new else [*b, *velocities]
         return after[: len(b)], after[len(b) :]
 
-    laws = {c.law for c in contacts if c.push is not None}
-    made = change(A, states, found, plain(system.time), next(iter(laws), "newton"), moved)
+    contacts = system.contacts.values()
+    law = next((c.law for c in contacts if c.push is not None), "newton")
+    made = decide(matrices, states, velocities, plain(system.time), law, moved)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
-    hit = {u: as_expr(_kicked(u, k, columns, made.impulses)) for u, k in independent}
-    rest = solve_held(
-        A,
-        transform(map(as_expr, speeds_of_rows(states)), hit.get),
-        unknowns,
-        held_statuses(states, made.statuses),
-    )
-    changes: dict[Expr, Expr] = {}
-    for u, k in independent:
-        settled_speed = plus(hit[u], total([times(columns[row][k], P) for row, P in enumerate(rest)]))
-        changes[u] = as_expr(plus(settled_speed, spoiled))
-    for state, status, last in zip(states, made.statuses, made.last, strict=True):
-        changes[state.status] = as_expr(fn.select(made.failed, state.status, status))
-        if not state.is_brake:
-            changes[state.last] = as_expr(last)
+    changes = {u: as_expr(plus(x, spoiled)) for u, x in kicked(made.impulses).items()}
+    changes |= {m: as_expr(fn.select(made.failed, m, x)) for m, x in made.memories.items()}
+    changes |= {
+        plain(c.size): as_expr(state.length)
+        for c, state in zip(contacts, states, strict=True)
+        if c.size is not None
+    }
     failed, ambiguous = (plain(system.memories[name].symbol) for name in (FAILED, AMBIGUOUS))
     changes[failed] = as_expr(fn.maximum(failed, made.failed))
     changes[ambiguous] = as_expr(plus(ambiguous, fn.select(made.ambiguous, 1, 0)))
-    events, guards = _events(states, found)
-    statuses = tuple(state.status for state in states)
+    events, guards = _events(states, found, solution["force_size"])
+    corrected = _without_drift(system, reduction, matrices, states, velocities, D, speeds, independent)
     return ContactTargets(
-        with_forces, dict(zip(symbols, found, strict=True)), events, guards, changes, statuses
+        with_forces,
+        {row.force: x for row, x in zip(rows, found, strict=True)},
+        events,
+        guards,
+        changes,
+        tuple(state.status for state in states),
+        corrected,
     )
 
 
 def decision_event(system: Description) -> str:
-    """An event of contacts: all of them decide about all contacts."""
+    """Return the name of an event of contacts: all of them decide about all contacts."""
     first = next(iter(system.contacts.values()))
     return f"{first.name}_grip" if first.gap is None else f"{first.name}_touch"
 
 
-def _row(
-    symbols: list[Expr],
-    relative: list[tuple[Expr, Scalar]],
+def _rows(
+    system: Description, plain: Undimensioned
+) -> tuple[list[_Row], list[tuple[int | None, tuple[int, ...]]]]:
+    """Return the rows of all contacts, and of each contact those of its normal and its slip."""
+    rows: list[_Row] = []
+    places: list[tuple[int | None, tuple[int, ...]]] = []
+    for c in system.contacts.values():
+        normal = None
+        if c.push is not None:
+            assert c.closing is not None and c.closing_rate is not None
+            normal = len(rows)
+            rows.append(_Row(plain(c.push), plain(c.closing), plain(c.closing_rate)))
+        first = len(rows)
+        for drag, speed, rate in zip(c.drag, c.sliding, c.sliding_rate, strict=True):
+            rows.append(_Row(plain(drag), plain(speed), plain(rate)))
+        places.append((normal, tuple(range(first, len(rows)))))
+    return rows, places
+
+
+def _states(
+    system: Description,
     plain: Undimensioned,
-    force: Expr,
-    rate: Expr | None,
-    speed: Expr | None,
-    gap: Expr | None,
-) -> int:
-    """A further row, and its number."""
-    assert rate is not None and speed is not None  # a force that does work on a velocity
-    symbols.append(plain(force))
-    drift = times(2 * RETURN if gap is not None else RETURN, plain(speed))
-    relative.append((plain(rate), drift if gap is None else plus(drift, times(RETURN**2, plain(gap)))))
-    return len(symbols) - 1
+    places: Sequence[tuple[int | None, tuple[int, ...]]],
+    free: Sequence[Expr],
+    velocities: Sequence[Expr],
+    J: Sequence[Sequence[Expr]],
+    speeds: Sequence[Expr],
+) -> list[ContactState]:
+    """Return the contacts without dimensions, with their sizes in this run."""
+    units = unit_sizes(system)
+    found = []
+    for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
+        own = [*(() if normal is None else (normal,)), *slip]
+        length = _length(c, plain, units)
+        pace = fn.sqrt(as_expr(times(length, total([fn.absolute(free[row]) for row in own]))))
+        fast = total([fn.absolute(times(J[row][s], u)) for row in own for s, u in enumerate(speeds)])
+        read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
+                "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
+        found.append(
+            ContactState(
+                c.name, normal, slip, plain(c.status),
+                closing=0 if normal is None else velocities[normal],
+                sliding=tuple(velocities[row] for row in slip),
+                length=fn.named(as_expr(length), f"{c.name}_length"),
+                slow=fn.named(as_expr(times(SLOW, plus(pace, fast))), f"{c.name}_slow"),
+                gentle=fn.named(as_expr(plus(times(GENTLE, pace), times(SLOW, fast))), f"{c.name}_gentle"),
+                direction=tuple(plain(d) for d in c.direction),
+                settle=c.settle,
+                **{name: fn.named(plain(x), f"{c.name}_{name}") for name, x in read.items() if x is not None},
+            )
+        )  # fmt: skip
+    return found
 
 
-def _state(c: RigidContact, plain: Undimensioned, normal: int | None, slip: int | None) -> ContactState:
-    """A contact without dimensions."""
-    read = {
-        "gap": c.gap, "closing": c.closing, "sliding": c.sliding, "friction": c.friction, "held": c.held,
-        "restitution": c.restitution, "last": c.last,
-    }  # fmt: skip
-    return ContactState(
-        c.name, normal, slip, plain(c.status), touch=c.touch, settle=c.settle,
-        hysteresis=c.held is not c.friction,
-        **{name: fn.named(plain(x), f"{c.name}_{name}") for name, x in read.items() if x is not None},
-    )  # fmt: skip
+def _length(c: RigidContact, plain: Undimensioned, units: Mapping[object, Scalar]) -> Scalar:
+    """Return the size of what the gap of a contact is made of, now or at an earlier event; of a brake a
+    metre or radian.
+    """
+    if c.gap is None or c.size is None:
+        kind = c.sliding[0].dimension
+        return units.get(None if kind is None else kind * TIME, 1.0)
+    return fn.maximum(plain(c.size), term_sizes(plain(c.gap)))
 
 
-def _factors(acceleration: Expr, unknown: list[Expr]) -> list[tuple[int, Expr]]:
-    """A line of J: the factors of the rates of speeds in a relative acceleration, by place."""
-    found = [directional_derivatives([acceleration], {a: UNIT})[0] for a in unknown]
-    return [(r, f) for r, f in enumerate(found) if f is not ZERO]
+def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """Return which rows hold, and weights and offsets of the others; see problem.py."""
+    held: list[Scalar] = [0] * count
+    weight: list[Scalar] = [0] * count
+    offset: list[Scalar] = [0] * count
+    for state in states:
+        if state.normal is not None:
+            held[state.normal] = fn.select(state.closed, 1, 0)
+        if not state.slip:
+            continue
+        direction = state.slide_direction(state.sliding)
+        for row, e in zip(state.slip, direction, strict=True):
+            held[row] = fn.select(state.sticks, 1, 0)
+            if state.is_brake:
+                offset[row] = times(-1, times(state.friction, e))
+            else:
+                weight[row] = fn.select(state.slides, times(state.friction, e), 0)
+    return held, weight, offset
 
 
-def _kicked(u: Expr, place: int, columns: list[list[Expr]], impulses: Mapping[int, Scalar]) -> Scalar:
-    """A speed after impulses."""
-    return plus(u, total([times(columns[row][place], P) for row, P in impulses.items()]))
+def _pushed(rate: Expr, columns: Sequence[Expr], forces: Sequence[Scalar]) -> Expr:
+    """Return a rate, or a speed, with forces, or impulses."""
+    return as_expr(plus(rate, total([times(d, x) for d, x in zip(columns, forces, strict=True)])))
 
 
-def _check_count(system: Description, states: list[ContactState]) -> None:
-    count = combinations([state.unknown() for state in states])
-    if count > MOST:
-        names = ", ".join(f"'{state.name}'" for state in states)
-        raise ModelError(
-            f"the {len(states)} contacts and brakes of '{system.name}' ({names}) have {count} combinations "
-            f"of open, sticking and sliding; at most {MOST} are enumerated. Give some of them a stiffness="
-            ", leave out friction where it does not matter, or split the system"
-        )
+def _without_drift(
+    system: Description,
+    reduction: Reduction,
+    rows: ContactRows,
+    states: Sequence[ContactState],
+    velocities: Sequence[Expr],
+    D: Sequence[Sequence[Expr]],
+    speeds: Sequence[int],
+    independent: Sequence[tuple[Expr, int]],
+) -> dict[Expr, Expr]:
+    """Return coordinates and independent speeds with the drift of closed contacts taken away."""
+    plain = reduction.plain
+    gaps: list[Scalar] = [0] * len(velocities)
+    on_gap: list[Scalar] = [0] * len(velocities)
+    on_speed: list[Scalar] = [0] * len(velocities)
+    for state in states:
+        if state.normal is not None:
+            gaps[state.normal] = state.gap
+            near = fn.absolute(state.gap) <= times(LOST, state.length)
+            on_gap[state.normal] = fn.select(fn.and_(state.closed, near), 1, 0)
+            on_speed[state.normal] = on_gap[state.normal]
+        for row in state.slip:
+            on_speed[row] = fn.select(state.sticks, 1, 0)
+    corrected: dict[Expr, Expr] = {}
+    if any(state.normal is not None for state in states):
+        shift = [fn.named(x, "contact_shift") for x in rows.hold(gaps, on_gap)]
+        change = {
+            plain(system.speeds[i]): _pushed(ZERO, [d[k] for d in D], shift) for k, i in enumerate(speeds)
+        }
+        coordinates = reduction.coordinates(system)
+        ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], change)
+        corrected |= {
+            plain(q): as_expr(plus(plain(q), way))
+            for q, way in zip(coordinates, ways, strict=True)
+            if way is not ZERO
+        }
+    left = [fn.named(x, "contact_left") for x in rows.hold(velocities, on_speed)]
+    corrected |= {u: _pushed(u, [d[k] for d in D], left) for u, k in independent}
+    return {s: x for s, x in corrected.items() if s is not x}
 
 
 def _events(
-    states: list[ContactState], forces: list[Expr]
+    states: Sequence[ContactState], forces: Sequence[Scalar], sizes: Sequence[Scalar]
 ) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
-    """The events that end the statuses: ``name_touch`` and ``name_grip``."""
+    """Return the events that end the statuses: ``name_touch`` and ``name_grip``."""
     events, guards = [], []
     for state in states:
-        push = 0 if state.normal is None else forces[state.normal]
+        push: Scalar = 0
+        size: Scalar = 0
         if state.normal is not None:
+            push, size = forces[state.normal], sizes[state.normal]
             about = f"{state.name} closes or opens"
-            guards.append(as_expr(state.normal_guard(push)))
+            guards.append(as_expr(state.normal_guard(push, size)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], -1, {}, False, about))
-        if state.slip is not None:
+        if state.slip:
             about = f"{state.name} begins to stick or to slide"
-            guards.append(as_expr(state.slip_guard(push, forces[state.slip])))
+            more = total([sizes[row] for row in state.slip])
+            whole = plus(more, times(state.held, size)) if not state.is_brake else plus(more, state.held)
+            friction = [forces[row] for row in state.slip]
+            guards.append(as_expr(state.slip_guard(push, friction, whole)))
             events.append(EventRecord(f"{state.name}_grip", guards[-1], -1, {}, False, about))
     return tuple(events), tuple(guards)

@@ -60,6 +60,7 @@ class Targets:
     fires: tuple[tuple[Expr, ...], ...]
     normalised: tuple[Expr, ...]
     quaternions: tuple[int, ...]
+    renewed: tuple[int, ...] = ()  # places in the state of what ``normalised`` gives
     corrected: tuple[int, ...] = ()
     corrections: tuple[Expr, ...] = ()
     geometry: tuple[Expr, ...] = ()
@@ -132,6 +133,11 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
     quaternions = _quaternions(system, coordinates)
     plain_coordinates = [plain(q) for q in coordinates]
     corrected = [(i, q) for i, q in enumerate(plain_coordinates) if q in reduction.corrections]
+    renewed = _renewed_states(
+        [*plain_coordinates, *(plain(u) for u in free)],
+        quaternions,
+        {} if contacts is None else contacts.corrected,
+    )
     return Targets(
         time=plain(system.time),
         coordinates=tuple(plain_coordinates),
@@ -145,7 +151,8 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
         if any(m.update is not None for m in system.memories.values())
         else (),
         fires=tuple(fires),
-        normalised=tuple(normalised(plain_coordinates, quaternions)),
+        normalised=renewed[1],
+        renewed=renewed[0],
         quaternions=tuple(quaternions),
         corrected=tuple(i for i, _ in corrected),
         corrections=tuple(q + reduction.corrections[q] for _, q in corrected),
@@ -252,7 +259,11 @@ def columns(system: Description) -> list[OutputColumn]:
             load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude
         )
     for c in system.contacts.values():  # forces that are no load by themselves
-        for force, name in ((c.push, c.name), (c.drag, f"{c.name}_friction")):
+        drags = [
+            (drag, f"{c.name}_friction{i if len(c.drag) > 1 else ''}")
+            for i, drag in enumerate(c.drag, start=1)
+        ]
+        for force, name in ((c.push, c.name), *drags):
             if force is not None and name not in found and c.name not in found:
                 units = system.units.unit_text(force.dimension)
                 found[name] = OutputColumn(name, units, f"force of contact {name}", force)
@@ -269,6 +280,19 @@ def _quaternions(system: Description, coordinates: list[Expr]) -> list[int]:
         for body in system.bodies.values()
         for start in body.assembly.quaternions
     ]
+
+
+def _renewed_states(
+    state: list[Expr], quaternions: list[int], corrected: Mapping[Expr, Expr]
+) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
+    """Places of states that a step's end renews, and their values: without the drift of closed contacts, and
+    of Euler parameters with unit length.
+    """
+    moved = [corrected.get(s, s) for s in state]
+    units = [start + i for start in quaternions for i in range(4)]
+    found = dict(zip(units, normalised(moved, quaternions), strict=True))
+    found |= {i: x for i, x in enumerate(moved) if x is not state[i] and i not in found}
+    return tuple(found), tuple(found.values())
 
 
 def normalised(state: list[Expr], quaternions: list[int]) -> list[Expr]:

@@ -20,6 +20,7 @@ from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.redundant import CompiledRedundantModel
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 from armillary.runtime.models.state_conversion import CompiledConvertedModel, CompiledMomentumModel
+from armillary.runtime.solver import contact_code as contact_code  # implements blocks of programs
 
 BACKENDS = ("llvm",)
 TIERS = ("final", "quick")

@@ -9,8 +9,10 @@ import numpy as np
 
 from armillary.algebra.derivatives.calculus import ValueTable, evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
+from armillary.algebra.units.dimension import LENGTH
 from armillary.errors import ParameterError
-from armillary.model.recording.records import UNDECIDED
+from armillary.mechanics.contact.decision import OVERLAPS
+from armillary.model.recording.records import FAILED, UNDECIDED
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.contact_targets import decision_event
 from armillary.runtime.start.place import Place
@@ -50,7 +52,23 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
         return place
     k = instance.model.watched_index[decision_event(equations.system)]
     state, memory = instance.fired(k, place.t, instance.packed(place), place.memory)
+    if memory[names.index(FAILED)] == OVERLAPS:
+        _refuse_overlap(instance, place)
     return instance.place(place.t, state, memory)._replace(note=place.note)
+
+
+def _refuse_overlap(instance: Instance, place: Place) -> None:
+    """Raise an error that names the contacts that overlap, and by how much."""
+    system, values = instance.equations.system, instance.values(place)
+    depths = {c.name: -float(evaluate(c.gap, values)) for c in system.contacts.values() if c.gap is not None}
+    unit = system.units.unit_text(LENGTH)
+    deep = {name: depth for name, depth in depths.items() if depth > 0}
+    name, depth = max(deep.items(), key=lambda item: item[1])
+    others = f" ({len(deep) - 1} more do, too)" if len(deep) > 1 else ""
+    raise ParameterError(
+        f"contact '{name}' of '{system.name}' overlaps by {depth:.6g} {unit} where the run starts{others}: its gap "
+        "must not be negative; give initial= coordinates at which bodies are apart or touch"
+    )
 
 
 def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:

@@ -6,7 +6,7 @@ import numpy as np
 
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
-from armillary.mechanics.contact.change import IMPULSES
+from armillary.mechanics.contact.decision import IMPULSES, OVERLAPS
 from armillary.model.recording.records import AMBIGUOUS, FAILED
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.failures.weak_masses import weakness
@@ -67,6 +67,8 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
         f"'{c.name}' {ways.get(int(stored[c.status.data.name]), 'begins')}" for c in system.contacts.values()
     )
     event = f" at event '{watched[result.events[-1][1]].name}'" if result.events else ""
+    if stored[FAILED] == OVERLAPS:
+        return f"contacts overlap at the start ({names}); start with every gap at zero or above"
     if stored[FAILED] == IMPULSES:
         return (
             f"no impulses are admissible in the impact at t = {result.t_stop:.6g} s{event} ({names}); use "
@@ -88,8 +90,9 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
     if not count:
         return ""
     return (
-        f"{count} change{'s' if count > 1 else ''} of contact had more than one admissible outcome; the "
-        "first of sticking, sliding and opening was taken"
+        f"{count} change{'s' if count > 1 else ''} of contact may have more than one admissible outcome, since "
+        "the friction of a sliding contact makes its normal force grow (Painlevé's paradox); the one nearest to "
+        "the statuses before was taken"
     )
 
 

@@ -62,6 +62,8 @@ RowReals = np.ndarray  # one real per row of constraints
 Equations = np.ndarray  # one real per equation and speed, equation after equation
 Sides = np.ndarray  # one real per equation
 Square = np.ndarray  # one real per pair of speeds
+# Of contacts; see mechanics/contact/language.py.
+ContactRows = ContactReals = ContactTerms = ContactSquare = ContactSpeeds = np.ndarray
 
 # Sizes, and the properties of events.
 N_STATES = N_MEMORY = N_EVENTS = N_PIVOTS = N_KINDS = 0

@@ -20,6 +20,7 @@ import numpy as np
 
 from armillary.mechanics.constraints.choice import partition
 from armillary.mechanics.constraints.closing import closing_thresholds
+from armillary.mechanics.contact import contact_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import layout
@@ -59,13 +60,21 @@ _LOOPS = (
     *("assembly/least_squares.py", "assembly/loop_geometry.py"),
     *("assembly/speed_agreement.py", "assembly/assembly.py"),
 )
+_CONTACTS = ("armillary.mechanics.contact:problem.py",) * 2  # which has its record and its functions
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
     "SNAP": layout.SNAP,
     "ROUNDINGS": ROUNDINGS,
     "APART": APART,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
-for thresholds in (step_thresholds, mass_thresholds, change_thresholds, partition, closing_thresholds):
+for thresholds in (
+    step_thresholds,
+    mass_thresholds,
+    change_thresholds,
+    partition,
+    closing_thresholds,
+    contact_thresholds,
+):
     CONSTANTS |= {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
@@ -154,6 +163,22 @@ def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented
     return _read(_LOOPS, frozenset(features), (), tuple(wanted), (), frozenset(), commented)
 
 
+def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
+    """The functions `wanted` that find forces and impulses of contacts, and those that they call."""
+    return _read(_CONTACTS, frozenset(), (), tuple(wanted), (), frozenset(), commented)
+
+
+def described_sources() -> str:
+    """The text that decides the code of contacts."""
+    return _source(_CONTACTS[0]) + _source(_CONTACTS[0].replace("problem", "contact_thresholds"))
+
+
+def _source(name: str) -> str:
+    """The text of a file of the solver, or of another package where the name has one before a colon."""
+    package, _, file = name.rpartition(":")
+    return files(package or _FILES).joinpath(file).read_text(encoding="utf-8")
+
+
 @cache
 def _read(
     described: tuple[str, ...],
@@ -191,7 +216,7 @@ def _read(
 @cache
 def _described(names: tuple[str, ...]) -> dict[str, str]:
     """The text of each function of some files."""
-    texts = [files(_FILES).joinpath(name).read_text(encoding="utf-8") for name in names]
+    texts = [_source(name) for name in names]
     return {name: text for each in texts for name, text in _functions(each).items()}
 
 
@@ -351,7 +376,7 @@ def _statements(block: ast.AST) -> Iterator[ast.stmt]:
 
 def _record(name: str, fold: _Fold) -> list[Field]:
     """The fields of the record in a file that a program with these features needs."""
-    text = files(_FILES).joinpath(name).read_text(encoding="utf-8")
+    text = _source(name)
     lines = text.splitlines()
     record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
     found = []

@@ -1,0 +1,166 @@
+"""The solver of contacts (``problem.py``) as functions in expressions, for any number of contacts.
+
+`ContactForces`   forces where it is known which rows hold
+`ContactProblem`  statuses and forces by complementarity
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.expression import Expr, as_expr, call
+from armillary.algebra.user_functions.blocks import BlockFunction, parts
+from armillary.algebra.vectors.scalars import Scalar, plus, times, total
+from armillary.mechanics.contact import problem
+
+# Kinds of vectors by their names in ``language.py``, with their lengths in contacts m, rows r and speeds s.
+LENGTHS: dict[str, Callable[[int, int, int], int]] = {
+    "ContactReals": lambda m, r, s: m,
+    "ContactRows": lambda m, r, s: r,
+    "ContactTerms": lambda m, r, s: r * s,
+    "ContactSquare": lambda m, r, s: r * r,
+    "ContactSpeeds": lambda m, r, s: s,
+}
+FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # vectors of the solver, with their kinds
+_ROWS = ("jacobian", "columns", "free")
+# Of each block: the function of the solver, the vectors that it takes and those that it gives.
+ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "contact_forces": ("solve_forces", (*_ROWS, "held", "weight", "offset"), ("force", "force_size")),
+    "contact_problem": (
+        "solve_contacts",
+        (
+            *_ROWS,
+            "active",
+            "rests",
+            "friction",
+            "static",
+            "capacity",
+            "static_capacity",
+            "before",
+            "direction",
+        ),
+        ("force", "size", "held", "direction", "status", "failed"),
+    ),
+}
+
+
+class ContactShape:
+    """Rows of contacts: of each contact that of its normal, or None, and those of its slip."""
+
+    def __init__(self, rows: Sequence[tuple[int | None, Sequence[int]]], speeds: int) -> None:
+        self.rows = [(normal, tuple(slip)) for normal, slip in rows]
+        self.count = sum((normal is not None) + len(slip) for normal, slip in self.rows)
+        self.speeds = speeds
+
+
+class ContactBlock(BlockFunction):
+    """An entry of the solver for one shape of contacts; it takes and gives vectors by name."""
+
+    def __init__(self, name: str, shape: ContactShape) -> None:
+        self.entry, takes, gives = ENTRIES[name]
+        self.shape, rows = shape, shape.rows
+        m, r, s = len(rows), shape.count, shape.speeds
+        vectors = {field: LENGTHS[kind](m, r, s) for field, kind in FIELDS.items()}
+        tables = {
+            "NORMAL_ROW": tuple(-1 if normal is None else normal for normal, _ in rows),
+            "SLIP_ROW": tuple(slip[0] if slip else -1 for _, slip in rows),
+            "SLIP_END": tuple(slip[-1] + 1 if slip else 0 for _, slip in rows),
+        }
+        sizes = {"N_CONTACTS": m, "N_CONTACT_ROWS": r, "N_CONTACT_SPEEDS": s}
+        super().__init__(name, vectors, takes, gives, r, sizes, tables)
+
+    def solve(self, **given: Sequence[Scalar]) -> dict[str, list[Expr]]:
+        """Return the vectors that the entry gives, as expressions."""
+        return self.split(self.gives, self.results([x for field in self.takes for x in given[field]]))
+
+    def value(self, *arguments: float) -> np.ndarray:
+        """Return all results at numbers, by the description itself."""
+        run = _Vectors(self.vectors)
+        for field, numbers in self.split(self.takes, arguments).items():
+            getattr(run, field)[:] = numbers
+        _running({**self.sizes, **self.tables})[self.entry](run)
+        return np.concatenate([getattr(run, field) for field in self.gives])
+
+    def tangent(self, node: Expr, rates: Sequence[Expr]) -> Expr:
+        """Return a block with the derivatives of ``node``: forces change as those of the same statuses.
+
+        B λ + r = 0   ⇒   B λ̇ + (ṙ + Ḃ λ) = 0
+        """
+        given, moved = (self.split(self.takes, numbers) for numbers in (node.args, rates))
+        found = self.split(self.gives, parts(node))
+        force, s = found["force"], self.shape.speeds
+        speeds = _products(given["columns"], force, s)
+        moved_speeds = _products(moved["columns"], force, s)
+        free = [
+            as_expr(
+                plus(
+                    moved["free"][i],
+                    total(
+                        [
+                            plus(
+                                times(moved["jacobian"][i * s + k], speeds[k]),
+                                times(given["jacobian"][i * s + k], moved_speeds[k]),
+                            )
+                            for k in range(s)
+                        ]
+                    ),
+                )
+            )
+            for i in range(self.shape.count)
+        ]
+        held, weight, offset = self._held_rows(given, moved, found)
+        block = ContactBlock("contact_forces", self.shape)
+        flat = [*given["jacobian"], *given["columns"], *free, *held, *weight, *offset]
+        return call(block, tuple(as_expr(x) for x in flat), None)
+
+    def _held_rows(
+        self, given: dict[str, list[Any]], moved: dict[str, list[Any]], found: dict[str, list[Any]]
+    ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """Return held, weight and offset of the derivatives."""
+        if self.name == "contact_forces":
+            offset: list[Scalar] = [0] * self.shape.count
+            for normal, slip in self.shape.rows:
+                push = 0 if normal is None else found["force"][normal]
+                for k in slip:
+                    offset[k] = plus(moved["offset"][k], times(-1, times(moved["weight"][k], push)))
+                if normal is not None:
+                    offset[normal] = moved["offset"][normal]
+            return given["held"], given["weight"], offset
+        weight: list[Scalar] = [0] * self.shape.count
+        offset = [0] * self.shape.count
+        for c, (normal, slip) in enumerate(self.shape.rows):
+            push = 0 if normal is None else found["force"][normal]
+            for k in slip:
+                along = times(plus(1, times(-1, found["held"][k])), found["direction"][k])
+                weight[k] = times(given["friction"][c], along)
+                more = plus(times(moved["friction"][c], push), moved["capacity"][c])
+                offset[k] = times(-1, times(along, more))
+        return found["held"], weight, offset
+
+
+class _Vectors:
+    """The vectors of the solver; one that is assigned is copied."""
+
+    def __init__(self, lengths: Mapping[str, int]) -> None:
+        self.__dict__.update({field: np.zeros(n) for field, n in lengths.items()})
+
+    def __setattr__(self, field: str, values: np.ndarray) -> None:
+        self.__dict__[field][:] = values
+
+
+def _products(columns: Sequence[Expr], force: Sequence[Expr], speeds: int) -> list[Scalar]:
+    """Return the changes of speeds by forces."""
+    return [total([times(columns[i * speeds + k], x) for i, x in enumerate(force)]) for k in range(speeds)]
+
+
+def _running(constants: Mapping[str, object]) -> dict[str, Any]:
+    """Return the functions of the description with sizes and tables of one shape."""
+    scope: dict[str, Any] = {**vars(problem), **constants}
+    for name, f in vars(problem).items():
+        if isinstance(f, FunctionType) and f.__module__ == problem.__name__:
+            scope[name] = FunctionType(f.__code__, scope, name)
+    return scope

@@ -1,0 +1,18 @@
+"""Thresholds of the solver of contacts: all are shares of what enters a row, or counts."""
+
+from __future__ import annotations
+
+# Share of the diagonal that is added where several rows hold. Forces of redundant rows are then known to
+# EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
+SOFT = 1e-7
+REFINEMENTS = 25.0  # at most
+PRECISE = 1e-14  # of what enters a row: what is left of a row that holds
+MASSLESS = 1e-14  # a row whose diagonal element is less of the largest product in it moves nothing
+ADMISSIBLE = 1e-12  # of what enters a row: inequalities may be violated by so much
+HOLDS = 1e-10  # of what enters a row: rows that hold do so to this, unless they contradict each other
+NEARLY = 1e-4  # of what enters a row: forces that are still being improved may be at rest
+STRAIGHT = 1e-12  # a change of direction that is none
+MOST_TURNS = 12.0  # of the directions of slides
+SWEEPS = 20.0  # of all contacts, before the first trial of statuses; before others as many more
+MOST_TRIALS = 30.0
+SLIDES, STICKS, OPEN_CONTACT = 2.0, 1.0, 0.0

@@ -1,0 +1,267 @@
+"""Statuses of all contacts after an event, and what the event makes of velocities.
+
+An event of a contact is the end of its status. All contacts decide together, in three problems:
+
+    impact          M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
+    accelerations   of all contacts that touch and do not separate: who opens, sticks or slides
+    rest            what is left of the velocities of rows that hold is taken away
+
+Impacts take in every contact that touches, whether it is struck, closed or separates. Newton's law, with the
+coefficient of restitution e of each contact that is struck and 0 for the others:
+
+    0 ≤ P_N ⟂ γ_N⁺ + e γ_N⁻ ≥ 0
+
+Poisson's law: compression ends with velocities γᶜ, and gives back at least the share e of its impulses,
+
+    0 ≤ P_Nᶜ ⟂ γ_Nᶜ ≥ 0        P_N = P_Nᶜ + e P_Nᶜ + x,    0 ≤ x ⟂ γ_N⁺ ≥ 0
+
+Friction is Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 where it sticks; Poisson's law has one
+for each phase. Brakes have bounded forces and take no part.
+
+Bounces that come faster and faster end after a finite time. A contact is settled where the flights that
+follow, each e (at least ½) times as long as the one before, would all be over within SETTLED of the longest
+since it was closed, or within ``settle`` seconds: then all normals that touch come to rest.
+
+Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Moreau
+(1988), Unilateral contact and dry friction in finite freedom dynamics, for several contacts by Newton's law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.mechanics.contact.blocks import ContactBlock
+from armillary.mechanics.contact.state import ContactState, length_of
+from armillary.model.loads.rigid import NEVER
+
+SETTLED = 1e-6  # of the longest flight
+FORCES, IMPULSES, OVERLAPS = 1, 2, 3  # values of ``failed``
+_NOT_FOUND, _DOUBTFUL = 1, 2  # results of the solver
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRows:
+    """The rows of all contacts: J and Dᵀ row after row, and the blocks for them."""
+
+    jacobian: list[Scalar]
+    columns: list[Scalar]
+    forces: ContactBlock
+    problem: ContactBlock
+
+    def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> list[Expr]:
+        """Return the forces, or impulses, that hold rows; others have none."""
+        none = [0] * len(held)
+        given = {"jacobian": self.jacobian, "columns": self.columns, "free": free}
+        return self.forces.solve(**given, held=held, weight=none, offset=none)["force"]
+
+    def solve(self, free: Sequence[Scalar], contacts: Sequence[_Choice]) -> dict[str, list[Expr]]:
+        """Return the solution of a problem of complementarity."""
+        names = ("active", "rests", "friction", "static", "capacity", "static_capacity", "before")
+        given = {name: [getattr(c, name) for c in contacts] for name in names}
+        direction: list[Scalar] = [0] * len(free)
+        for c in contacts:
+            for row, e in zip(c.slip, c.direction, strict=True):
+                direction[row] = e
+        return self.problem.solve(
+            jacobian=self.jacobian, columns=self.columns, free=free, direction=direction, **given
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """What a contact may do in a problem; see `Contacts` in problem.py."""
+
+    slip: tuple[int, ...]
+    active: Scalar
+    rests: Scalar = 1
+    friction: Scalar = 0
+    static: Scalar = 0
+    capacity: Scalar = 0
+    static_capacity: Scalar = 0
+    before: Scalar = 0
+    direction: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What an event changes: impulses by row, and memories by their symbols."""
+
+    impulses: list[Scalar]
+    memories: dict[Expr, Scalar]
+    failed: Scalar
+    ambiguous: Scalar
+
+
+# Relative accelerations and velocities by row, once impulses have changed the speeds.
+Moved = Callable[[Sequence[Scalar]], tuple[Sequence[Scalar], Sequence[Scalar]]]
+
+
+def decide(
+    rows: ContactRows,
+    contacts: Sequence[ContactState],
+    velocities: Sequence[Scalar],
+    time: Scalar,
+    law: str,
+    moved: Moved,
+) -> Decision:
+    """Return the statuses after an event, and the impulses that lead to them."""
+    one_sided = [c for c in contacts if not c.is_brake]
+    hits = {c.name: fn.named(_is_struck(c), f"{c.name}_hit") for c in one_sided}
+    happens = fn.named(_any(hits.values()), "contact_impact")
+    soon = [fn.and_(hits[c.name], _settles(c, time)) for c in one_sided]
+    calm = fn.named(_any(soon), "contact_calm")
+    failed: Scalar = 0
+    impulses: list[Scalar] = [0] * len(velocities)
+    if one_sided:
+        found, failed = _impact(rows, contacts, velocities, hits, calm, law)
+        impulses = [fn.named(fn.select(happens, P, 0), "contact_impulse") for P in found]
+        failed = fn.select(fn.and_(happens, failed), IMPULSES, 0)
+    free, after = moved(impulses)
+    choices = [_choice_of_forces(c, after, hits.get(c.name, 0)) for c in contacts]
+    solution = rows.solve(free, choices)
+    outcome = solution["failed"][0]
+    left = rows.hold(after, solution["held"])
+    impulses = [plus(P, more) for P, more in zip(impulses, left, strict=True)]
+    memories: dict[Expr, Scalar] = {}
+    for c, status in zip(contacts, solution["status"], strict=True):
+        direction = [solution["direction"][row] for row in c.slip]
+        code = _code(c, status, direction)
+        memories[c.status] = code
+        if c.direction:
+            slides = fn.equal(code, 2)
+            memories |= {d: fn.select(slides, e, d) for d, e in zip(c.direction, direction, strict=True)}
+        if not c.is_brake:
+            memories |= _flight(c, time, hits[c.name], fn.equal(code, 0))
+    wrong = fn.select(fn.equal(outcome, _NOT_FOUND), FORCES, 0)
+    failed = fn.select(failed, failed, wrong)
+    failed = fn.select(_any([c.overlaps for c in one_sided]), OVERLAPS, failed)
+    return Decision(impulses, memories, fn.named(failed, "contact_failed"), fn.equal(outcome, _DOUBTFUL))
+
+
+def _any(conditions: object) -> Scalar:
+    return reduce(fn.or_, conditions, 0)  # type: ignore[call-overload, no-any-return]
+
+
+def _is_struck(c: ContactState) -> fn.Operand:
+    return fn.and_(c.touches, c.closing < times(-1, c.gentle))
+
+
+def _settles(c: ContactState, time: Scalar) -> fn.Operand:
+    """Whether the flights that follow are over soon."""
+    share = fn.maximum(c.restitution, 0.5)
+    room = times(SETTLED, c.longest)
+    room = room if c.settle is None else fn.maximum(room, c.settle)
+    return times(minus(time, c.opened), share) <= times(room, minus(1, c.restitution))
+
+
+def _flight(c: ContactState, time: Scalar, hit: Scalar, is_open: Scalar) -> dict[Expr, Scalar]:
+    """Return the memories of flights. A contact that was closed for longer than its longest flight forgets
+    that.
+    """
+    leaves = fn.and_(is_open, fn.or_(hit, fn.not_(c.open)))
+    first = c.opened < 0.5 * NEVER
+    flight = fn.select(first, 0, minus(time, c.opened))
+    forgets = fn.and_(fn.not_(hit), minus(time, c.last) > c.longest)
+    kept = fn.select(hit, fn.maximum(c.longest, flight), c.longest)
+    return {
+        c.last: fn.select(hit, time, c.last),
+        c.opened: fn.select(leaves, time, c.opened),
+        c.longest: fn.select(fn.and_(leaves, forgets), 0, kept),
+    }
+
+
+def _impact(
+    rows: ContactRows,
+    contacts: Sequence[ContactState],
+    velocities: Sequence[Scalar],
+    hits: dict[str, Expr],
+    calm: Scalar,
+    law: str,
+) -> tuple[list[Scalar], Scalar]:
+    """Return impulses by row, and whether none were found."""
+    before = list(velocities)
+    e: dict[str, Scalar] = {}
+    for c in contacts:
+        if c.normal is not None:
+            n, hit = c.normal, hits[c.name]
+            e[c.name] = fn.named(fn.select(fn.and_(hit, fn.not_(calm)), c.restitution, 0), "contact_e")
+            rests = fn.absolute(c.closing) <= c.gentle
+            before[n] = fn.named(fn.select(rests, 0, c.closing), "contact_closing")
+
+    def choices(capacity: dict[str, Scalar]) -> list[_Choice]:
+        found = []
+        for c in contacts:
+            if c.is_brake:
+                found.append(_Choice(c.slip, 0, direction=(0,) * len(c.slip)))
+                continue
+            active = fn.select(c.touches, fn.select(calm, 2, 1), 0)
+            more = times(c.friction, capacity.get(c.name, 0))
+            grips = (1, c.friction, c.friction, more, more)
+            found.append(_Choice(c.slip, active, *grips, fn.or_(hits[c.name], c.closed), (0,) * len(c.slip)))
+        return found
+
+    if law == "newton":
+        right = list(before)
+        for c in contacts:
+            if c.normal is not None:
+                right[c.normal] = times(plus(1, e[c.name]), before[c.normal])
+        found = rows.solve(right, choices({}))
+        return list(found["force"]), fn.equal(found["failed"][0], _NOT_FOUND)
+    first = rows.solve(before, choices({}))
+    given: list[Scalar] = list(first["force"])
+    back: dict[str, Scalar] = {}
+    for c in contacts:
+        if c.normal is not None:
+            back[c.name] = fn.named(times(e[c.name], first["force"][c.normal]), "contact_back")
+            given[c.normal] = plus(given[c.normal], back[c.name])
+    right = [plus(v, change) for v, change in zip(before, rows_times(rows, given), strict=True)]
+    second = rows.solve(right, choices(back))
+    failed = fn.or_(fn.equal(first["failed"][0], _NOT_FOUND), fn.equal(second["failed"][0], _NOT_FOUND))
+    return [plus(P, x) for P, x in zip(given, second["force"], strict=True)], failed
+
+
+def rows_times(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar]:
+    """Return A P: what impulses change in the velocities of rows."""
+    count = len(impulses)
+    speeds = len(rows.jacobian) // count
+    change = [
+        fn.named(
+            reduce(plus, [times(rows.columns[i * speeds + s], P) for i, P in enumerate(impulses)]), "kick"
+        )
+        for s in range(speeds)
+    ]
+    return [
+        reduce(plus, [times(rows.jacobian[i * speeds + s], change[s]) for s in range(speeds)])
+        for i in range(count)
+    ]
+
+
+def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar) -> _Choice:
+    """What a contact may do after the impact: it takes part where it touches and does not separate."""
+    sliding = [after[row] for row in c.slip]
+    direction: tuple[Scalar, ...] = ()
+    rests: Scalar = 1
+    if c.slip:
+        speed = fn.named(length_of(sliding), f"{c.name}_slip")
+        rests = fn.named(fn.select(speed <= times(2, c.slow), 1, 0), f"{c.name}_rests")
+        direction = tuple(fn.select(rests, 0, v / fn.select(rests, 1, speed)) for v in sliding)
+    if c.is_brake:
+        return _Choice(c.slip, 1, rests, 0, 0, c.friction, c.held, 1, direction)
+    stays = fn.and_(c.touches, after[c.normal_row] <= c.gentle)
+    before = fn.or_(hit, c.closed)
+    return _Choice(c.slip, fn.select(stays, 1, 0), rests, c.friction, c.held, 0, 0, before, direction)
+
+
+def _code(c: ContactState, status: Scalar, direction: Sequence[Scalar]) -> fn.Operand:
+    """Return the status in numbers; see ``state.py``."""
+    slides = fn.equal(status, 2)
+    if len(c.slip) == 1:
+        status = fn.select(slides, fn.select(direction[0] < 0, -2, 2), status)
+    if c.is_brake:
+        return fn.select(fn.or_(c.friction > 0, c.held > 0), status, 0)
+    return status

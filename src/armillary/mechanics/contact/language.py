@@ -1,0 +1,34 @@
+"""Names of the solver's small language (runtime/solver/language/language.py) that ``problem.py`` uses.
+
+The functions of ``problem.py`` run here, too, on NumPy arrays: sizes and tables below are then those of a
+problem (``blocks.py``).
+"""
+
+from __future__ import annotations
+
+from math import sqrt as sqrt
+
+import numpy as np
+
+real = float
+whole = int
+truth = bool
+ContactRows = np.ndarray  # one real per row
+ContactReals = np.ndarray  # one real per contact
+ContactTerms = np.ndarray  # one real per row and speed, row after row
+ContactSquare = np.ndarray  # one real per pair of rows
+ContactSpeeds = np.ndarray  # one real per speed
+
+N_CONTACTS = N_CONTACT_ROWS = N_CONTACT_SPEEDS = 0
+# Of each contact: the row of its normal or NONE, the first row of its slip or NONE, and how many rows there are
+# up to the last of its slip.
+NORMAL_ROW: np.ndarray = np.zeros(0, dtype=int)
+SLIP_ROW: np.ndarray = np.zeros(0, dtype=int)
+SLIP_END: np.ndarray = np.zeros(0, dtype=int)
+NONE = -1
+FIRST = 0
+
+
+def at(i: whole, n: whole, j: whole) -> whole:
+    """Return the index of element j of row i in a table with rows of n."""
+    return i * n + j
