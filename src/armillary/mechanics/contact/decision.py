@@ -40,6 +40,8 @@ from armillary.mechanics.contact.state import ContactState, length_of
 from armillary.model.loads.rigid import NEVER
 
 SETTLED = 1e-6  # of the longest flight
+LAST_BOUNCES = 100  # times an approach that is none: slips that stop with the last bounces
+SLOWLY = 1e4  # times a velocity that is none: a slide that may be at rest where others say so
 FORCES, IMPULSES, OVERLAPS = 1, 2, 3  # values of ``failed``
 _NOT_FOUND, _DOUBTFUL = 1, 2  # results of the solver
 
@@ -199,7 +201,11 @@ def _impact(
             if c.is_brake:
                 found.append(_Choice(c.slip, 0, direction=(0,) * len(c.slip)))
                 continue
-            active = fn.select(c.touches, fn.select(calm, 2, 1), 0)
+            stopped: Scalar = 2
+            if c.slip:  # friction stops what is as slow as the last bounces
+                slow = length_of([velocities[row] for row in c.slip]) <= times(LAST_BOUNCES, c.gentle)
+                stopped = fn.select(slow, 3, 2)
+            active = fn.select(c.touches, fn.select(calm, stopped, 1), 0)
             more = times(c.friction, capacity.get(c.name, 0))
             grips = (1, c.friction, c.friction, more, more)
             found.append(_Choice(c.slip, active, *grips, fn.or_(hits[c.name], c.closed), (0,) * len(c.slip)))
@@ -248,8 +254,9 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar) -> 
     rests: Scalar = 1
     if c.slip:
         speed = fn.named(length_of(sliding), f"{c.name}_slip")
-        rests = fn.named(fn.select(speed <= times(2, c.slow), 1, 0), f"{c.name}_rests")
-        direction = tuple(fn.select(rests, 0, v / fn.select(rests, 1, speed)) for v in sliding)
+        still = speed <= times(2, c.slow)
+        rests = fn.select(still, 1, fn.select(speed <= times(SLOWLY, c.slow), 0.5, 0))
+        direction = tuple(fn.select(still, 0, v / fn.select(still, 1, speed)) for v in sliding)
     if c.is_brake:
         return _Choice(c.slip, 1, rests, 0, 0, c.friction, c.held, 1, direction)
     stays = fn.and_(c.touches, after[c.normal_row] <= c.gentle)

@@ -61,8 +61,8 @@ class Contacts:
     force_size: ContactRows  # and as a force
     motion: ContactRows  # z
     # A problem of complementarity: what each contact may do, and what it does.
-    active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign
-    rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`
+    active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign, 3: its slip, too
+    rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
     friction: ContactReals  # μ while it slides
     static: ContactReals  # μ_s at rest
     capacity: ContactReals  # c of brakes
@@ -220,6 +220,15 @@ def find_motion(run: Contacts) -> None:
         for s in range(N_CONTACT_SPEEDS):
             total = total + abs(run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s])
         run.size[i] = total
+    # Of a contact as a whole: without a load along its slip only rounding enters that row.
+    for c in range(N_CONTACTS):
+        if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
+            largest: real = run.size[NORMAL_ROW[c]]
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                largest = max(largest, run.size[k])
+            run.size[NORMAL_ROW[c]] = largest
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                run.size[k] = largest
 
 
 def solve_forces(run: Contacts) -> None:
@@ -269,7 +278,7 @@ def turns(run: Contacts, c: whole) -> truth:
     """Return whether a contact begins to slide in a plane: its direction is to be found."""
     if SLIP_ROW[c] == NONE:
         return False
-    return SLIP_END[c] > SLIP_ROW[c] + 1 and run.status[c] > 1.5 and run.rests[c] > 0.5
+    return SLIP_END[c] > SLIP_ROW[c] + 1 and run.status[c] > 1.5 and run.rests[c] > 0.75
 
 
 def set_rows(run: Contacts, c: whole) -> None:
@@ -281,9 +290,9 @@ def set_rows(run: Contacts, c: whole) -> None:
         run.slack[NORMAL_ROW[c]] = 0.0
     if SLIP_ROW[c] != NONE:
         slides: truth = run.status[c] > 1.5
-        stopped: truth = run.active[c] > 1.5  # its slip is free
+        free: truth = run.active[c] > 1.5 and run.active[c] < 2.5
         for k in range(SLIP_ROW[c], SLIP_END[c]):
-            run.held[k] = 1.0 if run.status[c] > 0.5 and not slides and not stopped else 0.0
+            run.held[k] = 1.0 if run.status[c] > 0.5 and not slides and not free else 0.0
             run.weight[k] = run.friction[c] * run.direction[k] if slides else 0.0
             run.offset[k] = -run.capacity[c] * run.direction[k] if slides else 0.0
             run.slack[k] = 0.0
@@ -393,7 +402,7 @@ def slip_pull(run: Contacts, c: whole) -> real:
 def close_contact(run: Contacts, c: whole) -> None:
     """Close a contact: it slides where its direction is given."""
     run.status[c] = STICKS
-    if SLIP_ROW[c] != NONE and run.rests[c] < 0.5 and run.active[c] < 1.5:
+    if SLIP_ROW[c] != NONE and run.rests[c] < 0.75 and run.active[c] < 1.5:
         run.status[c] = SLIDES
 
 
@@ -414,7 +423,7 @@ def contradiction(run: Contacts, c: whole) -> real:
         if run.status[c] > 0.5 and run.active[c] < 1.5:
             worst = -run.force[n] * run.diagonal[n] / size
             run.wanted[c] = OPEN_CONTACT
-    if SLIP_ROW[c] == NONE or run.status[c] < 0.5 or run.active[c] > 1.5 or run.rests[c] < 0.5:
+    if SLIP_ROW[c] == NONE or run.status[c] < 0.5 or run.active[c] > 1.5 or run.rests[c] < 0.75:
         return worst
     total: real = 0.0
     onwards: real = 0.0
@@ -457,10 +466,10 @@ def change_status(run: Contacts, c: whole) -> None:
 def rows_hold(run: Contacts) -> truth:
     """Return whether the rows that hold do not contradict each other, and slides have their directions."""
     for i in range(N_CONTACT_ROWS):
-        if run.held[i] > 0.5 and abs(run.motion[i]) > HOLDS * run.size[i]:
+        if run.held[i] > 0.5 and not (abs(run.motion[i]) <= HOLDS * run.size[i]):
             return False
     for c in range(N_CONTACTS):
-        if SLIP_ROW[c] == NONE or run.status[c] < 1.5 or run.rests[c] < 0.5:
+        if SLIP_ROW[c] == NONE or run.status[c] < 1.5 or run.rests[c] < 0.75:
             continue
         onwards: real = 0.0
         for k in range(SLIP_ROW[c], SLIP_END[c]):
@@ -499,6 +508,17 @@ def turn_back(run: Contacts) -> None:
         if SLIP_ROW[c] != NONE:
             if SLIP_END[c] > SLIP_ROW[c] + 1:
                 turn_rows(run, c, run.cosine[c], -run.sine[c])
+
+
+def agrees(run: Contacts) -> truth:
+    """Return whether forces and motions, as they are, agree with all statuses."""
+    for c in range(N_CONTACTS):
+        found: real = 0.0
+        found = contradiction(run, c)
+        if not (found <= HOLDS):
+            return False
+        set_rows(run, c)
+    return True
 
 
 def try_statuses(run: Contacts) -> truth:
@@ -546,7 +566,7 @@ def relax(run: Contacts) -> None:
         total: real = 0.0
         for k in range(SLIP_ROW[c], SLIP_END[c]):
             run.side[k] = run.force[k]
-            if run.rests[c] > 0.5 and own > 0.0:
+            if run.rests[c] > 0.75 and own > 0.0:
                 run.side[k] = run.force[k] - (run.free[k] + row_product(run, k)) / own
             total = total + run.side[k] * run.side[k]
         held: real = run.static[c] * normal + run.static_capacity[c]
@@ -554,7 +574,7 @@ def relax(run: Contacts) -> None:
         if sqrt(total) > held:
             share = limit / sqrt(total)
         for k in range(SLIP_ROW[c], SLIP_END[c]):
-            wanted: real = share * run.side[k] if run.rests[c] > 0.5 else -limit * run.direction[k]
+            wanted: real = share * run.side[k] if run.rests[c] > 0.75 else -limit * run.direction[k]
             add_column(run, k, wanted - run.force[k])
             run.force[k] = wanted
 
@@ -563,7 +583,7 @@ def is_steady(run: Contacts) -> truth:
     """Return whether the last sweep has changed nothing: forces are as exact as they can be."""
     find_motion(run)
     for i in range(N_CONTACT_ROWS):
-        if abs(run.force[i] - run.best[i]) * run.diagonal[i] > PRECISE * run.size[i]:
+        if not (abs(run.force[i] - run.best[i]) * run.diagonal[i] <= PRECISE * run.size[i]):
             return False
     return True
 
@@ -584,7 +604,7 @@ def read_statuses(run: Contacts, generous: truth) -> None:
             closed = normal > 0.0 or still or run.active[c] > 1.5
         if closed:
             close_contact(run, c)
-        if SLIP_ROW[c] == NONE or not closed or run.rests[c] < 0.5 or run.active[c] > 1.5:
+        if SLIP_ROW[c] == NONE or not closed or run.rests[c] < 0.75 or run.active[c] > 1.5:
             continue
         total: real = 0.0
         speed: real = 0.0
@@ -605,27 +625,29 @@ def read_statuses(run: Contacts, generous: truth) -> None:
 
 
 def find_doubt(run: Contacts) -> truth:
-    """Return whether the normal force of a sliding contact grows with its own friction: then other statuses
-    are possible, too (Painlevé).
+    """Return whether the normal force of a sliding contact would grow with its own friction: then other
+    statuses are possible, too (Painlevé).
     """
     for c in range(N_CONTACTS):
-        if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.status[c] < 1.5:
+        if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.active[c] < 0.5:
             continue
-        n: whole = NORMAL_ROW[c]
-        total: real = 0.0
-        for s in range(N_CONTACT_SPEEDS):
-            column: real = run.columns[at(n, N_CONTACT_SPEEDS, s)]
-            for k in range(SLIP_ROW[c], SLIP_END[c]):
-                column = column - run.weight[k] * run.columns[at(k, N_CONTACT_SPEEDS, s)]
-            total = total + run.jacobian[at(n, N_CONTACT_SPEEDS, s)] * column
-        if total <= ADMISSIBLE * run.diagonal[n]:
-            return True
+        slides: truth = run.status[c] > 1.5 or (run.status[c] < 0.5 and run.rests[c] < 0.75)
+        if slides:
+            n: whole = NORMAL_ROW[c]
+            total: real = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                column: real = run.columns[at(n, N_CONTACT_SPEEDS, s)]
+                for k in range(SLIP_ROW[c], SLIP_END[c]):
+                    share: real = run.friction[c] * run.direction[k]
+                    column = column - share * run.columns[at(k, N_CONTACT_SPEEDS, s)]
+                total = total + run.jacobian[at(n, N_CONTACT_SPEEDS, s)] * column
+            if total <= ADMISSIBLE * run.diagonal[n]:
+                return True
     return False
 
 
-def solve_contacts(run: Contacts) -> None:
-    """Find statuses and forces by complementarity."""
-    measure_rows(run)
+def begin_statuses(run: Contacts) -> None:
+    """Begin with contacts closed that were closed before or approach, and slips at rest that may stick."""
     for c in range(N_CONTACTS):
         run.status[c] = OPEN_CONTACT
         if run.active[c] > 0.5:
@@ -634,11 +656,14 @@ def solve_contacts(run: Contacts) -> None:
                 closes = run.free[NORMAL_ROW[c]] <= 0.0 or run.before[c] > 0.5
             if closes:
                 close_contact(run, c)
-        run.cosine[c] = 1.0
-        run.sine[c] = 0.0
     for i in range(N_CONTACT_ROWS):
         run.force[i] = 0.0
         run.best[i] = 0.0
+
+
+def search_statuses(run: Contacts) -> truth:
+    """Find statuses and forces that agree with each other; return whether there are some."""
+    begin_statuses(run)
     found: truth = False
     found = try_statuses(run)
     turn: real = 0.0
@@ -655,8 +680,7 @@ def solve_contacts(run: Contacts) -> None:
         run.best = run.force
         if found:
             read_statuses(run, False)
-            for c in range(N_CONTACTS):
-                set_rows(run, c)
+            found = agrees(run)
             break
         read_statuses(run, True)
         found = try_statuses(run)
@@ -664,6 +688,32 @@ def solve_contacts(run: Contacts) -> None:
             run.force = run.best
             read_statuses(run, False)
             found = try_statuses(run)
+    return found
+
+
+def stop_slow_slides(run: Contacts) -> truth:
+    """Let slides stick that are slow; return whether there are some."""
+    some: truth = False
+    for c in range(N_CONTACTS):
+        if run.rests[c] > 0.25 and run.rests[c] < 0.75:
+            run.rests[c] = 1.0
+            some = True
+    return some
+
+
+def solve_contacts(run: Contacts) -> None:
+    """Find statuses and forces by complementarity."""
+    measure_rows(run)
+    for c in range(N_CONTACTS):
+        run.cosine[c] = 1.0
+        run.sine[c] = 0.0
+    found: truth = False
+    again: truth = False
+    found = search_statuses(run)
+    if not found:
+        again = stop_slow_slides(run)
+        if again:
+            found = search_statuses(run)
     doubt: truth = find_doubt(run)
     turn_back(run)
     run.failed[FIRST] = 0.0 if found else 1.0

@@ -28,7 +28,7 @@ SLOW = 1e-12  # of its speeds: a velocity of slip that is none
 # Of the speed that it would have after its length: an approach that is none. Contacts that are lifted by DEEP
 # fall at √(2 DEEP) of that speed, so a slower one would never come to rest.
 GENTLE = 1e-7
-WEAK = 1e-10  # of the forces that make up a force: a force that is none
+WEAK = 1e-11  # of the forces that make up a force: a force that is none
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,8 +82,16 @@ def contact_targets(
     loose = dict(zip(unknown, free_rates, strict=True))
     b = [fn.named(x, "contact_free") for x in transform([row.acceleration for row in rows], loose.get)]
     velocities = [fn.named(row.velocity, "contact_velocity") for row in rows]
-    states = _states(system, plain, places, b, velocities, [[J[s][i] for s in moving] for i in range(len(rows))],
-                     [plain(system.speeds[speeds[s]]) for s in moving])  # fmt: skip
+    states = _states(
+        system,
+        plain,
+        places,
+        b,
+        velocities,
+        [[J[s][i] for s in moving] for i in range(len(rows))],
+        [[D[i][s] for s in moving] for i in range(len(rows))],
+        [plain(system.speeds[speeds[s]]) for s in moving],
+    )
 
     held, weight, offset = _held_rows(states, len(rows))
     solution = matrices.forces.solve(
@@ -162,6 +170,7 @@ def _states(
     free: Sequence[Expr],
     velocities: Sequence[Expr],
     J: Sequence[Sequence[Expr]],
+    D: Sequence[Sequence[Expr]],
     speeds: Sequence[Expr],
 ) -> list[ContactState]:
     """Return the contacts without dimensions, with their sizes in this run."""
@@ -170,7 +179,12 @@ def _states(
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
         length = _length(c, plain, units)
-        pace = fn.sqrt(as_expr(times(length, total([fn.absolute(free[row]) for row in own]))))
+        hard = total([fn.absolute(free[row]) for row in own])
+        if normal is None:  # what a brake itself makes of its speed
+            assert c.friction is not None and c.held is not None
+            capacity = fn.maximum(plain(c.friction), plain(c.held))
+            hard = plus(hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)])))
+        pace = fn.sqrt(as_expr(times(length, hard)))
         fast = total([fn.absolute(times(J[row][s], u)) for row in own for s, u in enumerate(speeds)])
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
