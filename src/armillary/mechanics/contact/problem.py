@@ -180,6 +180,7 @@ def solve_factors(run: Contacts) -> None:
                 kept: real = run.correction[k]
                 run.correction[k] = run.correction[p]
                 run.correction[p] = kept
+    for k in range(N_CONTACT_ROWS):
         for i in range(k + 1, N_CONTACT_ROWS):
             factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)]
             run.correction[i] = run.correction[i] - factor * run.correction[k]

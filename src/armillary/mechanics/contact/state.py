@@ -28,6 +28,10 @@ SLOW = 1e-12  # of its speeds: a velocity of slip that is none
 # Of the speed that it would have after its length: an approach that is none. Contacts that are lifted by DEEP
 # fall at √(2 DEEP) of that speed, so a slower one would never come to rest.
 GENTLE = 1e-7
+# Likewise: the speed of slip in a plane below which friction keeps the direction of the memory. Across the
+# slide friction acts as a damper of μ N/|v|, which explicit steps could not follow to a standstill.
+TURNING = 1e-4
+WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction of the memory
 WEAK = 1e-11  # of the forces that make up a force: a force that is none
 
 
@@ -51,6 +55,7 @@ class ContactState:
     length: Scalar = 1  # of the geometry that the gap is made of
     slow: Scalar = 0  # a velocity of slip that is none
     gentle: Scalar = 0  # an approach that is none
+    turning: Scalar = 0  # a speed of slip below which friction does not turn with it
     direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
     settle: float | None = None  # seconds
 
@@ -102,9 +107,9 @@ class ContactState:
     def slide_direction(self, sliding: tuple[Scalar, ...]) -> list[Scalar]:
         """Return the direction of the slide that the status says, at velocities of the slip.
 
-        Along a line it is that of the status, in a plane that of the velocity. Where a step goes beyond the
-        end of a slide, the force stays as it was: the part of the velocity against the direction of the
-        memory is reflected. Where the slide begins the direction is that of the memory.
+        Along a line it is that of the status, in a plane that of the velocity, for slow slips that of the
+        memory. Where a step goes beyond the end of a slide, the force stays as it was: the part of the
+        velocity against the direction of the memory is reflected.
         """
         if len(self.slip) == 1:
             # A released brake that gets a capacity acts at once, so that the error of the step shows it.
@@ -113,7 +118,7 @@ class ContactState:
         onwards = total([times(v, d) for v, d in zip(sliding, self.direction, strict=True)])
         back = fn.named(fn.maximum(times(-2, onwards), 0), f"{self.name}_back")
         turned = [
-            plus(v, times(d, plus(back, self.slow))) for v, d in zip(sliding, self.direction, strict=True)
+            plus(v, times(d, plus(back, self.turning))) for v, d in zip(sliding, self.direction, strict=True)
         ]
         length = fn.named(fn.sqrt(as_expr(total([times(v, v) for v in turned]))), f"{self.name}_speed")
         some = length > 0
@@ -144,9 +149,9 @@ class ContactState:
         spare = minus(plus(self.limit(push, held=True), times(WEAK, size)), length_of(friction))
         if len(self.slip) == 1:
             onwards = times(0.5, times(self.status, self.sliding[0]))
-        else:  # within 60° of the direction of the memory
+        else:
             along = total([times(v, d) for v, d in zip(self.sliding, self.direction, strict=True)])
-            onwards = minus(along, times(0.5, length_of(list(self.sliding))))
+            onwards = minus(along, times(WITHIN, length_of(list(self.sliding))))
         # A released brake waits for a capacity.
         still_released = fn.select(self.friction > 0, times(-1, self.friction), 1) if self.is_brake else 1
         otherwise = fn.select(self.slides, plus(onwards, self.slow), still_released)

@@ -28,7 +28,7 @@ from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import unit_sizes
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
-from armillary.mechanics.contact.state import GENTLE, LOST, SLOW, ContactState, term_sizes
+from armillary.mechanics.contact.state import GENTLE, LOST, SLOW, TURNING, ContactState, term_sizes
 from armillary.model.description import Description
 from armillary.model.recording.records import AMBIGUOUS, FAILED, EventRecord, RigidContact
 
@@ -196,6 +196,7 @@ def _states(
                 length=fn.named(as_expr(length), f"{c.name}_length"),
                 slow=fn.named(as_expr(times(SLOW, plus(pace, fast))), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), times(SLOW, fast))), f"{c.name}_gentle"),
+                turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
                 settle=c.settle,
                 **{name: fn.named(plain(x), f"{c.name}_{name}") for name, x in read.items() if x is not None},
