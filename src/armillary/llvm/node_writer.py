@@ -51,6 +51,14 @@ INSTANT = (0, 0.5, 1, 2)  # sizes of numbers that instructions hold, or that mak
 LOADED = 400  # numbers that a function loads from an array; LLVM's time grows faster than their count
 
 
+_MEMSET = "@llvm.memset.p0.i64"
+
+
+def is_number_zero(node: Expr) -> bool:
+    """Return whether a node is the number zero, as many elements of matrices are."""
+    return node.kind == "number" and node.data == 0
+
+
 class Writer(Instructions):
     """Lines of one function; each node's value is an LLVM name or constant.
 
@@ -452,7 +460,7 @@ class Writer(Instructions):
         """Lookup tables and foreign functions."""
         lanes, table = self.module.lanes, node.data
         if isinstance(table, BlockFunction):
-            return self.block(table, args)
+            return self.block(node, args)
         if isinstance(table, BlockPart):
             return self.block_part(node.args[0].data, table.index, args[0])
         passed = ", ".join(f"{self.real} {a}" for a in args)
@@ -470,18 +478,24 @@ class Writer(Instructions):
             value = self.emit(f"insertelement {self.real} {value}, double {result}, i64 {i}")
         return value
 
-    def block(self, block: BlockFunction, args: list[str]) -> str:
+    def block(self, node: Expr, args: list[str]) -> str:
         """Call a block function, of several runs one after the other; return the place of its workspace."""
+        block: BlockFunction = node.data
         name = IMPLEMENTATIONS[block.name]()
         record = f"record_{block.digest:x}"
         self.module.need(record, lambda: record_text(block, record))
         self.module.need(name, lambda: f"declare void @{name}(ptr, ptr) nounwind")
         places, length, lanes = vector_places(block), workspace_length(block), self.module.lanes
         slots = [places[v] + i for v in block.takes for i in range(block.vectors[v])]
+        given = [(slot, x) for slot, x, a in zip(slots, args, node.args, strict=True) if not is_number_zero(a)]
+        first, last = min(slots), max(slots) + 1
         room = self.emit(f"alloca [{length * lanes} x double], align 64")
+        self.module.need("llvm.memset", lambda: f"declare void {_MEMSET}(ptr, i8, i64, i1)")
         for k in range(lanes):
             own = self.emit(f"getelementptr inbounds double, ptr {room}, i64 {k * length}")
-            for slot, value in zip(slots, args, strict=True):
+            zeros = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {first}")
+            self.lines.append(f"  call void {_MEMSET}(ptr {zeros}, i8 0, i64 {8 * (last - first)}, i1 false)")
+            for slot, value in given:
                 if lanes > 1:
                     value = self.emit(f"extractelement {self.real} {value}, i64 {k}")
                 at = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {slot}")

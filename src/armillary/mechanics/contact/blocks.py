@@ -24,6 +24,7 @@ LENGTHS: dict[str, Callable[[int, int, int], int]] = {
     "ContactTerms": lambda m, r, s: r * s,
     "ContactSquare": lambda m, r, s: r * r,
     "ContactSpeeds": lambda m, r, s: s,
+    "Wholes": lambda m, r, s: r,
 }
 FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # vectors of the solver, with their kinds
 _ROWS = ("jacobian", "columns", "free")
@@ -146,7 +147,9 @@ class _Vectors:
     """The vectors of the solver; one that is assigned is copied."""
 
     def __init__(self, lengths: Mapping[str, int]) -> None:
-        self.__dict__.update({field: np.zeros(n) for field, n in lengths.items()})
+        self.__dict__.update(
+            {f: np.zeros(n, int if FIELDS[f] == "Wholes" else float) for f, n in lengths.items()}
+        )
 
     def __setattr__(self, field: str, values: np.ndarray) -> None:
         self.__dict__[field][:] = values

@@ -18,6 +18,7 @@ ContactReals = np.ndarray  # one real per contact
 ContactTerms = np.ndarray  # one real per row and speed, row after row
 ContactSquare = np.ndarray  # one real per pair of rows
 ContactSpeeds = np.ndarray  # one real per speed
+Wholes = np.ndarray  # here one whole number per row
 
 N_CONTACTS = N_CONTACT_ROWS = N_CONTACT_SPEEDS = 0
 # Of each contact: the row of its normal or NONE, the first row of its slip or NONE, and how many rows there are

@@ -77,8 +77,8 @@ class Contacts:
     root: ContactRows  # of the diagonal: rows and forces are in terms of it
     matrix: ContactSquare
     side: ContactRows
-    correction: ContactRows
-    exchange: ContactRows  # the row that was taken as pivot in each step
+    order: Wholes  # rows that hold
+    exchange: Wholes  # of them the one that was taken as pivot in each step
     moved: ContactSpeeds  # speeds that forces change
     best: ContactRows  # forces that were improved so far
     wanted: ContactReals  # the status that would agree with the solution
@@ -127,70 +127,69 @@ def set_effective_columns(run: Contacts) -> None:
                         run.effective[place] = run.effective[place] - less
 
 
-def factorise(run: Contacts) -> None:
-    """Factorise the matrix of rows that hold, in terms of the roots of its diagonal; others are 1."""
-    several: real = 0.0
+def list_held_rows(run: Contacts) -> whole:
+    """List the rows that hold; return how many there are."""
+    count: whole = 0
     for i in range(N_CONTACT_ROWS):
-        several = several + run.held[i]
-    for i in range(N_CONTACT_ROWS):
-        for j in range(N_CONTACT_ROWS):
+        if run.held[i] > 0.5:
+            run.order[FIRST + count] = i
+            count = count + 1
+    return count
+
+
+def factorise(run: Contacts, count: whole) -> None:
+    """Factorise the matrix of the rows that hold, in terms of the roots of its diagonal."""
+    for a in range(count):
+        i: whole = run.order[a]
+        for b in range(count):
+            j: whole = run.order[b]
             total: real = 0.0
-            if run.held[i] > 0.5 and run.held[j] > 0.5:
-                for s in range(N_CONTACT_SPEEDS):
-                    term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)]
-                    total = total + term * run.effective[at(j, N_CONTACT_SPEEDS, s)]
-                total = total / (run.root[i] * run.root[j])
-            if i == j and run.held[i] > 0.5:
-                total = total + run.slack[i] / run.diagonal[i]
-                total = total + SOFT if several > 1.5 else total
-            if i == j and run.held[i] < 0.5:
-                total = 1.0
-            run.matrix[at(i, N_CONTACT_ROWS, j)] = total
-    for k in range(N_CONTACT_ROWS):
+            for s in range(N_CONTACT_SPEEDS):
+                term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)]
+                total = total + term * run.effective[at(j, N_CONTACT_SPEEDS, s)]
+            run.matrix[at(a, N_CONTACT_ROWS, b)] = total / (run.root[i] * run.root[j])
+        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)] + run.slack[i] / run.diagonal[i]
+        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + SOFT if count > 1 else own
+    for k in range(count):
         pivot: whole = k
         largest: real = abs(run.matrix[at(k, N_CONTACT_ROWS, k)])
-        for i in range(k + 1, N_CONTACT_ROWS):
+        for i in range(k + 1, count):
             if abs(run.matrix[at(i, N_CONTACT_ROWS, k)]) > largest:
                 largest = abs(run.matrix[at(i, N_CONTACT_ROWS, k)])
                 pivot = i
-        run.exchange[k] = float(pivot)
+        run.exchange[k] = pivot
         if pivot != k:
-            for j in range(N_CONTACT_ROWS):
+            for j in range(count):
                 kept: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
                 run.matrix[at(k, N_CONTACT_ROWS, j)] = run.matrix[at(pivot, N_CONTACT_ROWS, j)]
                 run.matrix[at(pivot, N_CONTACT_ROWS, j)] = kept
         if largest > 0.0:
-            for i in range(k + 1, N_CONTACT_ROWS):
-                factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)]
-                if abs(factor) > 0.0:
-                    factor = factor / run.matrix[at(k, N_CONTACT_ROWS, k)]
-                    run.matrix[at(i, N_CONTACT_ROWS, k)] = factor
-                    for j in range(k + 1, N_CONTACT_ROWS):
-                        above: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
-                        place: whole = at(i, N_CONTACT_ROWS, j)
-                        run.matrix[place] = run.matrix[place] - factor * above
+            for i in range(k + 1, count):
+                factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)] / run.matrix[at(k, N_CONTACT_ROWS, k)]
+                run.matrix[at(i, N_CONTACT_ROWS, k)] = factor
+                for j in range(k + 1, count):
+                    above: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
+                    place: whole = at(i, N_CONTACT_ROWS, j)
+                    run.matrix[place] = run.matrix[place] - factor * above
 
 
-def solve_factors(run: Contacts) -> None:
-    """Solve matrix · correction = side, by the factors."""
-    run.correction = run.side
-    for k in range(N_CONTACT_ROWS):
-        for p in range(N_CONTACT_ROWS):
-            if float(p) == run.exchange[k] and p != k:
-                kept: real = run.correction[k]
-                run.correction[k] = run.correction[p]
-                run.correction[p] = kept
-    for k in range(N_CONTACT_ROWS):
-        for i in range(k + 1, N_CONTACT_ROWS):
-            factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)]
-            run.correction[i] = run.correction[i] - factor * run.correction[k]
-    for b in range(N_CONTACT_ROWS):
-        k: whole = N_CONTACT_ROWS - 1 - b + FIRST + FIRST
-        total: real = run.correction[k]
-        for j in range(k + 1, N_CONTACT_ROWS):
-            total = total - run.matrix[at(k, N_CONTACT_ROWS, j)] * run.correction[j]
-        pivot: real = run.matrix[at(k, N_CONTACT_ROWS, k)]
-        run.correction[k] = total / pivot if abs(pivot) > 0.0 else 0.0
+def solve_factors(run: Contacts, count: whole) -> None:
+    """Solve matrix · correction = side, by the factors; the solution takes the place of the side."""
+    for k in range(count):
+        pivot: whole = run.exchange[k]
+        kept: real = run.side[k]
+        run.side[k] = run.side[pivot]
+        run.side[pivot] = kept
+    for k in range(count):
+        for i in range(k + 1, count):
+            run.side[i] = run.side[i] - run.matrix[at(i, N_CONTACT_ROWS, k)] * run.side[k]
+    for b in range(count):
+        k: whole = count - 1 - b + FIRST + FIRST
+        total: real = run.side[k]
+        for j in range(k + 1, count):
+            total = total - run.matrix[at(k, N_CONTACT_ROWS, j)] * run.side[j]
+        diagonal: real = run.matrix[at(k, N_CONTACT_ROWS, k)]
+        run.side[k] = total / diagonal if abs(diagonal) > 0.0 else 0.0
 
 
 def set_other_forces(run: Contacts) -> None:
@@ -244,35 +243,36 @@ def solve_forces(run: Contacts) -> None:
 
 def solve_held_rows(run: Contacts) -> None:
     """Find the forces where it is known which rows hold, once rows have been measured."""
-    some: truth = False
     for i in range(N_CONTACT_ROWS):
         if run.diagonal[i] <= 0.0:
             run.held[i] = 0.0
-        some = some or run.held[i] > 0.5
         run.force[i] = 0.0
     set_other_forces(run)
-    if some:
+    find_motion(run)
+    count: whole = 0
+    count = list_held_rows(run)
+    if count > 0:
         set_effective_columns(run)
-        factorise(run)
+        factorise(run, count)
         turn: real = 0.0
         left: real = 1.0
         while turn < 2.0 or (turn < REFINEMENTS and left > PRECISE):
             turn = turn + 1.0
-            left = 0.0
-            find_motion(run)
-            for i in range(N_CONTACT_ROWS):
-                run.side[i] = 0.0
-                if run.held[i] > 0.5:
-                    rest: real = run.motion[i] + run.slack[i] * run.force[i]
-                    run.side[i] = -rest / run.root[i]
-                    if abs(rest) > left * run.size[i]:
-                        left = abs(rest) / run.size[i]
-            solve_factors(run)
-            for i in range(N_CONTACT_ROWS):
-                if run.held[i] > 0.5:
-                    run.force[i] = run.force[i] + run.correction[i] / run.root[i]
+            for a in range(count):
+                row: whole = run.order[a]
+                run.side[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
+            solve_factors(run, count)
+            for a in range(count):
+                i: whole = run.order[a]
+                run.force[i] = run.force[i] + run.side[a] / run.root[i]
             set_other_forces(run)
-    find_motion(run)
+            find_motion(run)
+            left = 0.0
+            for a in range(count):
+                k: whole = run.order[a]
+                rest: real = abs(run.motion[k] + run.slack[k] * run.force[k])
+                if rest > left * run.size[k]:
+                    left = rest / run.size[k]
 
 
 def turns(run: Contacts, c: whole) -> truth:

@@ -21,6 +21,8 @@ from armillary.algebra.vectors.scalars import Scalar, minus, plus, times, total
 from armillary.model.recording.records import UNDECIDED
 
 DEEP = 1e-15  # of its length: an open contact closes where it is so much below its surface
+SUNK = 1e-10  # of its length: one that approaches more slowly than CREEP closes there
+CREEP = 1e-3  # of an approach that is none
 TOUCH = 1e-9  # of its length: how far above its surface a contact touches
 OVERLAP = 1e-3  # of its length: a run does not start further below, and less is taken away
 LOST = 1e-3  # of its length: a closed contact has left its surface where its gap jumps to more
@@ -141,7 +143,9 @@ class ContactState:
         """
         pressed = plus(push, times(WEAK, size))
         stays_closed = fn.minimum(pressed, minus(times(LOST, self.length), self.gap))
-        stays_open = fn.maximum(plus(self.gap, times(DEEP, self.length)), self.closing)
+        above = fn.maximum(plus(self.gap, times(DEEP, self.length)), self.closing)
+        slowly = fn.minimum(plus(self.closing, times(CREEP, self.gentle)), plus(self.gap, times(SUNK, self.length)))
+        stays_open = fn.maximum(above, slowly)
         return fn.select(self.closed, stays_closed, stays_open)
 
     def slip_guard(self, push: Scalar, friction: list[Scalar], size: Scalar) -> fn.Operand:

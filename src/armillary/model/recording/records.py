@@ -88,6 +88,9 @@ class StateRecord:
     about: str
 
 
+ENDS_STATUS = -2  # a direction: of events that end a status, whose expression is positive before
+
+
 @dataclass(frozen=True, eq=False)
 class EventRecord:
     """Something that happens when an expression passes zero."""

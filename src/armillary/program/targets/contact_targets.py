@@ -30,7 +30,7 @@ from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
 from armillary.mechanics.contact.state import GENTLE, LOST, SLOW, TURNING, ContactState, term_sizes
 from armillary.model.description import Description
-from armillary.model.recording.records import AMBIGUOUS, FAILED, EventRecord, RigidContact
+from armillary.model.recording.records import AMBIGUOUS, ENDS_STATUS, FAILED, EventRecord, RigidContact
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +205,9 @@ def _states(
     return found
 
 
+SMALLEST = 1e-9  # metres or radians: the length of a gap that is made of nothing else than itself
+
+
 def _length(c: RigidContact, plain: Undimensioned, units: Mapping[object, Scalar]) -> Scalar:
     """Return the size of what the gap of a contact is made of, now or at an earlier event; of a brake a
     metre or radian.
@@ -212,7 +215,8 @@ def _length(c: RigidContact, plain: Undimensioned, units: Mapping[object, Scalar
     if c.gap is None or c.size is None:
         kind = c.sliding[0].dimension
         return units.get(None if kind is None else kind * TIME, 1.0)
-    return fn.maximum(plain(c.size), term_sizes(plain(c.gap)))
+    least = times(SMALLEST, units.get(c.gap.dimension, 1.0))
+    return fn.maximum(fn.maximum(plain(c.size), term_sizes(plain(c.gap))), least)
 
 
 def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
@@ -293,12 +297,12 @@ def _events(
             push, size = forces[state.normal], sizes[state.normal]
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size)))
-            events.append(EventRecord(f"{state.name}_touch", guards[-1], -1, {}, False, about))
+            events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
         if state.slip:
             about = f"{state.name} begins to stick or to slide"
             more = total([sizes[row] for row in state.slip])
             whole = plus(more, times(state.held, size)) if not state.is_brake else plus(more, state.held)
             friction = [forces[row] for row in state.slip]
             guards.append(as_expr(state.slip_guard(push, friction, whole)))
-            events.append(EventRecord(f"{state.name}_grip", guards[-1], -1, {}, False, about))
+            events.append(EventRecord(f"{state.name}_grip", guards[-1], ENDS_STATUS, {}, False, about))
     return tuple(events), tuple(guards)

@@ -20,6 +20,10 @@ that the event came from counts, for at such short times rounding may still hold
 Otherwise two changes inside one step are not seen: `max_step` bounds that. A jump of g_j that `fire` or
 `update` itself makes is no event.
 
+An event with the direction ENDS_STATUS ends a status of contacts. Its function is positive as long as the
+status holds, so it has this sign after every event, whatever rounding makes of it: else a contact that
+begins on its surface and returns would not be seen.
+
 Inside a step the state is that of the dense output, whose error nothing controls. Events of the user's own
 accept it, for they are to be zeros of their functions. Where a run goes on in another program (LANDS), the
 step is taken again, to end there: the dense output of a step that reaches into the neighbourhood of a
@@ -366,6 +370,8 @@ def scan(run: RunRecord) -> None:
             now: whole = sign_of(run.g[k])
             before: whole = run.sign[k]
             changed: truth = now != before and not isnan(run.g[k])
+            if DIRECTION[k] == ENDS_STATUS:
+                changed = now < 0
             wanted: truth = DIRECTION[k] * before <= 0
             if PASSING and run.passing:
                 wanted = wanted and below(k, N_OWN_EVENTS)
@@ -468,6 +474,8 @@ def adopt_signs(run: RunRecord) -> None:
         now: whole = sign_of(run.g[k])
         back: truth = now == run.side[k] and abs(run.g[k]) > CLEAR * abs(run.g_start[k])
         run.sign[k] = 0 if run.crossed[k] > 0 and not back else now
+        if DIRECTION[k] == ENDS_STATUS:
+            run.sign[k] = 1
         run.crossed[k] = 0
     run.g_start = run.g
 

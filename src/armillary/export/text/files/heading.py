@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from armillary.columns import aligned
 from armillary.export.text.description import ExportDescription
+from armillary.model.recording.records import ENDS_STATUS
 from armillary.program.form.cost import Operations
 
 
@@ -58,7 +59,7 @@ def readme_tables(description: ExportDescription) -> list[str]:
     lines += _table("Memory", ["name", "initial", "units", "meaning"], rows)
     rows = [[f"`{o.name}`", o.units, o.about] for o in d.outputs]
     lines += _table("Outputs", ["name", "units", "meaning"], rows)
-    ways = {1: "rising", -1: "falling", 0: "both"}
+    ways = {1: "rising", -1: "falling", ENDS_STATUS: "falling", 0: "both"}
     rows = [[e.name, ways[e.direction], "yes" if e.stop else "", e.about] for e in d.events if not e.hidden]
     lines += _table("Events", ["name", "direction", "ends the run", "meaning"], rows)
     return lines

@@ -77,6 +77,7 @@ N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 KIND: Wholes = np.zeros(0, dtype=int)
 PIVOT_OF: Wholes = np.zeros(0, dtype=int)
 DIRECTION: Wholes = np.zeros(0, dtype=int)
+ENDS_STATUS = -2  # in it, of events that end a status: their functions are positive unless they happen
 STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
 
