@@ -11,6 +11,7 @@ MASSLESS = 1e-14  # a row whose diagonal element is less of the largest product 
 ADMISSIBLE = 1e-12  # of what enters a row: inequalities may be violated by so much
 HOLDS = 1e-10  # of what enters a row: rows that hold do so to this, unless they contradict each other
 NEARLY = 1e-4  # of what enters a row: forces that are still being improved may be at rest
+NO_MOTION = 1e-18  # in any units: keeps contacts closed that bear nothing but rounding
 STRAIGHT = 1e-12  # a change of direction that is none
 MOST_TURNS = 12.0  # of the directions of slides
 SWEEPS = 20.0  # of all contacts, before the first trial of statuses; before others as many more

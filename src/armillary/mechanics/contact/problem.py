@@ -216,7 +216,7 @@ def find_motion(run: Contacts) -> None:
             add_column(run, i, run.force[i])
     for i in range(N_CONTACT_ROWS):
         run.motion[i] = run.free[i] + row_product(run, i)
-        total: real = abs(run.free[i])
+        total: real = abs(run.free[i]) + NO_MOTION
         for s in range(N_CONTACT_SPEEDS):
             total = total + abs(run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s])
         run.size[i] = total
