@@ -173,6 +173,64 @@ def test_a_loop_at_rest() -> None:
     assert abs(op.eigenvalues[0]) == pytest.approx(math.sqrt(w2), rel=1e-10)
 
 
+@cache
+def steered(how: str) -> Model:
+    """A lever under gravity and a torsion spring whose moment a rack raises; the rack does not move."""
+    s = arm.System("steered")
+    rack = s.body("rack", joint=arm.Prismatic("x"), mass=2, inertia=0)
+    lever = s.body("lever", rack, arm.Revolute("z"), com=(0.1, 0, 0), mass=1, inertia=(0, 0.01, 0.01))
+    s.parameter("lift", 0.0, units="N*m")
+    s.gravity(G, -s.ground.y)
+    s.force("spring", "-1e4*(rack.q1 - 0.01)", s.ground.x, at=rack.com)
+    s.moment("twist", "lift - 50*lever.q1 - 0.3*lever.u1 + 300*rack.q1", s.ground.z, on=lever)
+    s.parameter("v", 0.0, units="m/s")
+    if how == "locked":
+        s.lock("rack.q1")
+    else:
+        s.prescribe("rack.u1", {"prescribed to rest": 0, "prescribed": "v"}[how])
+    return s.derive().compile()
+
+
+@pytest.mark.parametrize("how", ["locked", "prescribed to rest", "prescribed"])
+@pytest.mark.parametrize("place", [0.0, 0.02])
+def test_a_coordinate_that_no_load_moves_stays_where_it_starts(how: str, place: float) -> None:
+    """50 θ = 300 x − m g c cos θ for the x of the start, by another root finder."""
+    model = steered(how)
+    for op in (model.equilibrium(starts={"rack.q1": place}), model.trim(starts={"rack.q1": place})):
+        wanted = brentq(lambda a: 300 * place - 50 * a - G * 0.1 * math.cos(a), -1, 1, xtol=1e-15)
+        assert op["rack.q1"] == place and op.roles["rack.q1"] == "held"
+        assert op["lever.q1"] == pytest.approx(wanted, abs=1e-12)
+        poles = model.linearize(op).poles()
+        assert np.sort_complex(op.eigenvalues) == pytest.approx(np.sort_complex(poles), abs=1e-9)
+        assert op.stable
+    branch = model.trace(model.equilibrium(starts={"rack.q1": place}), "lift", 0, 2)
+    assert np.all(branch["rack.q1"] == place) and len(branch.eigenvalues[0]) == len(poles)
+
+
+def test_a_locked_coordinate_is_found_where_it_is_named_free() -> None:
+    op = steered("locked").equilibrium(fixed={"lever.q1": 0.1}, free=["rack.q1"])
+    assert op["rack.q1"] == pytest.approx((5 + G * 0.1 * math.cos(0.1)) / 300, rel=1e-12)
+
+
+def test_a_locked_coordinate_does_not_replace_a_condition() -> None:
+    with pytest.raises(arm.ArmillaryError, match=r"2 unknowns \(lever.q1, lift\) and only 1 condition"):
+        steered("locked").equilibrium(fixed={"rack.q1": 0.01}, inputs=["lift"])
+
+
+def test_a_locked_ball_joint_is_no_state_of_the_motion_near_a_point() -> None:
+    """A pendulum on a body whose ball joint is locked: ω² = g c / (c² + k²) = 9.81·0.2/0.05."""
+    s = arm.System("locked ball")
+    ball = s.body("ball", joint=arm.Spherical(), mass=1, inertia=(1, 2, 3))
+    s.body("rod", ball, arm.Revolute("z"), com=(0, -0.2, 0), mass=1, inertia=(0, 0.01, 0.01))
+    s.gravity(G, -s.ground.y)
+    s.lock("ball.u1", "ball.u2", "ball.u3")
+    model = s.derive().compile()
+    op = model.equilibrium(starts={"rod.q1": 0.3})
+    assert op.found == {"rod.q1": pytest.approx(0.0, abs=1e-12)}
+    for roots in (op.eigenvalues, model.linearize(op).poles()):
+        assert np.sort(roots.imag) == pytest.approx([-math.sqrt(G * 4), math.sqrt(G * 4)], rel=1e-12)
+
+
 def test_a_governor_turns_steadily() -> None:
     """cos θ = (1 + M/m) g/(L Ω²) for two balls with links of one length."""
     model = governor().derive().compile()

@@ -136,9 +136,17 @@ class Conditions:
         return self._cyclic[key]
 
     @cached_property
+    def held(self) -> frozenset[int]:
+        """Places of coordinates that only locked and prescribed speeds move, and no load."""
+        reduction, system = self.equations.reduction, self.equations.system
+        names = {q.data.name for q in reduction.held_coordinates(system)}
+        return frozenset(i for i, name in enumerate(self.states[: self.coordinates]) if name in names)
+
+    @cached_property
     def noncyclic(self) -> np.ndarray:
-        """Places of the states that are not cyclic."""
-        left_out = self.cyclic()
+        """Places of the states that are not cyclic, without locked coordinates, as in linear models."""
+        rates = self.equations.targets.rates
+        left_out = self.cyclic() | {i for i in self.held if rates[i] is ZERO}
         return np.array([i for i in range(len(self.states)) if i not in left_out], dtype=int)
 
     @cached_property

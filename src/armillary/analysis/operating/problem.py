@@ -1,6 +1,7 @@
 """The equations of one operating point: which states and inputs are unknown, and which conditions hold.
 
-Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for. Conditions are
+Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for; locked and
+prescribed coordinates stay where runs start them, unless ``free=`` names them. Conditions are
 the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
 lengths of Euler parameters and the prescribed outputs, less those that no unknown changes.
 """
@@ -158,7 +159,7 @@ def _unknown(request: Request, found: Conditions, held: frozenset[int], still: b
         for i, name in enumerate(found.states)
         if i not in held
         and name not in request.fixed
-        and (request.free is None or name in request.free)
+        and (i not in found.held if request.free is None else name in request.free)
         and not (still and i in speeds)
     ]
     return [*chosen, *range(n, len(found.names))]
@@ -204,7 +205,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
 def _counted(made: Problem) -> Problem:
     """The problem, if there are enough conditions for its unknowns."""
     request, n = made.request, len(made.conditions.states)
-    states = {*range(n)} - made.cyclic - {j for j in made.unknown.tolist() if j < n}
+    states = {*range(n)} - made.cyclic - made.conditions.held - {j for j in made.unknown.tolist() if j < n}
     decided = [j for j in states if made.conditions.names[j] not in made.undecided]
     if request.at_rest and made.conditions.at_rest:
         speeds = range(made.conditions.speeds.start, made.conditions.speeds.stop)
