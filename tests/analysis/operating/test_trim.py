@@ -231,6 +231,42 @@ def test_a_locked_ball_joint_is_no_state_of_the_motion_near_a_point() -> None:
         assert np.sort(roots.imag) == pytest.approx([-math.sqrt(G * 4), math.sqrt(G * 4)], rel=1e-12)
 
 
+@cache
+def delayed() -> Model:
+    """An inverted pendulum of 1 kg, 1 m and I = 1.1 kg m² under a spring k that acts with a lag T."""
+    s = arm.System("delayed spring")
+    s.parameter("T", 1e-8, units="s")
+    s.parameter("k", 1.0, units="N*m/rad")
+    rod = s.body("rod", joint=arm.Revolute("z"), com=(0, 1, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    z = s.state("z", rate="(-k*rod.q1 - z)/T", initial=0.0, units="N*m")
+    s.moment("spring", z, s.ground.z, on=rod)
+    s.gravity(G, -s.ground.y)
+    return s.derive().compile()
+
+
+@pytest.mark.parametrize("lag", [1e-8, 1e-5, 1e-2])
+def test_a_fast_lag_does_not_hide_the_growth_of_a_slow_motion(lag: float) -> None:
+    """(I λ² − m g l)(1 + T λ) + k = 0; for a small T one root grows with √((m g l − k)/I)."""
+    model, given = delayed(), {"T": lag}
+    op = model.equilibrium(parameters=given)
+    expected = np.roots([1.1 * lag, 1.1, -G * lag, 1.0 - G])
+    grows = float(np.max(expected.real))
+    assert op.stable is False and op.stability.growing == 1
+    assert op.eigenvalues[0] == pytest.approx(grows, rel=1e-7)
+    modes = model.linearize(op).modes()
+    assert not modes.stable and len(modes) == 3 and not any(modes.chains)
+    assert np.sort(modes.eigenvalues.real) == pytest.approx(np.sort(expected.real), rel=1e-7)
+    locus = arm.root_locus(model, "k", [0.5, 4.0, 7.5], parameters=given)
+    assert len(locus) == 3 and locus.stable_ranges == () and not locus.crossings
+
+
+def test_the_onset_of_stability_is_found_beside_a_fast_lag() -> None:
+    """k = m g l; beyond it the lag makes the oscillation grow by k T/(2 I), 3e-8 of its frequency."""
+    locus = arm.root_locus(delayed(), "k", np.linspace(0.5, 20, 8))
+    assert [c.value for c in locus.crossings] == [pytest.approx(G, rel=1e-7)]
+    assert locus.stable_ranges == ((pytest.approx(G, rel=1e-7), 20.0),)
+
+
 def test_a_governor_turns_steadily() -> None:
     """cos θ = (1 + M/m) g/(L Ω²) for two balls with links of one length."""
     model = governor().derive().compile()
@@ -286,8 +322,8 @@ def test_eigenvalues_at_rest_without_damping_are_roots_of_half_the_matrix() -> N
     F = np.zeros((4, 4))
     F[:2, 2:] = np.eye(2)
     F[2:, :2] = [[-2.0, 1.0], [1.0, -2.0]]
-    found = stability._eigenvalues(F)
+    found, _ = stability._eigenvalues(F)
     assert not found.real.any()
     np.testing.assert_allclose(np.sort(found.imag), [-(3**0.5), -1, 1, 3**0.5], rtol=1e-14)
     F[2, 2] = -0.1
-    np.testing.assert_array_equal(stability._eigenvalues(F), np.linalg.eigvals(F))
+    np.testing.assert_array_equal(stability._eigenvalues(F)[0], np.linalg.eigvals(F))

@@ -14,7 +14,7 @@ from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.shapes.participation import by_coordinate, speeds_of_positions
 from armillary.analysis.modes.sweeps.crossings import AxisCrossing, crossings_of, stable_ranges
 from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep, operating_sweep, sorted_values
-from armillary.analysis.modes.sweeps.tracking import STILL, Spectra, Tracker, branch_order, meetings
+from armillary.analysis.modes.sweeps.tracking import NO_SIZE, STILL, Spectra, Tracker, branch_order, meetings
 from armillary.analysis.modes.wording import eigenvalue_text, in_words
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
@@ -181,7 +181,7 @@ def root_locus(
     tracker = Tracker(asked.matrices, sorted_values(values))
     found = tracker.follow()
     size = np.max(np.abs(found.eigenvalues), axis=1, keepdims=True)
-    moving = np.flatnonzero(np.any(np.abs(found.eigenvalues) > STILL * size, axis=0))
+    moving = np.flatnonzero(np.any(np.abs(found.eigenvalues) > NO_SIZE * size, axis=0))
     moving = _once(found.eigenvalues, moving)
     moving = moving[branch_order(found.eigenvalues[:, moving])]
     branches = Spectra(found.values, found.eigenvalues[:, moving], found.vectors[:, :, moving])
