@@ -150,10 +150,12 @@ class Conditions:
         return np.array([i for i in range(len(self.states)) if i not in left_out], dtype=int)
 
     @cached_property
-    def unit_sizes(self) -> np.ndarray:
-        """A unit of the SI for each column, in the model's units."""
+    def kind_sizes(self) -> np.ndarray:
+        """The size of each column by its kind, in the model's units: where loops have lengths, the motion
+        that moves them as far as a radian does, else a unit of the SI.
+        """
         system = self.equations.system
-        kinds = unit_sizes(system)
+        kinds = {**unit_sizes(system), **self.equations.reduction.usual_sizes}
         own = {s.data.name: s for s in system.moving()}
         found = []
         for name in self.names:
