@@ -96,7 +96,7 @@ def _separate_double_ones(A: np.ndarray, values: np.ndarray, left: np.ndarray, r
     if not small.size:
         return
     small = small[values.imag[small] <= eigenvalue_errors(A, left[:, small], right[:, small])]
-    for i in small:
+    for i in small.tolist():
         j = int(np.argmin(np.abs(values - values[i].conj())))
         values[[i, j]] = values[i].real
         right[:, i], right[:, j] = right[:, i].real.copy(), right[:, i].imag.copy()
