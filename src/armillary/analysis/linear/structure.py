@@ -243,7 +243,8 @@ def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]
 def linked_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
     """A, B, C, balanced, of the states to which elements lead from an input, and from which to an output."""
     linked = A != 0
-    kept = _reached(linked, B.any(axis=1)) & _reached(linked.T, C.any(axis=0))
+    moved, shown = np.any(B != 0, axis=1), np.any(C != 0, axis=0)
+    kept = _reached(linked, np.asarray(moved)) & _reached(linked.T, np.asarray(shown))
     A, B, C = A[np.ix_(kept, kept)], B[kept], C[:, kept]
     scale = _balance_with_ports(A, B, C)
     return A * scale / scale[:, None], B / scale[:, None], C * scale

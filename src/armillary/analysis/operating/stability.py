@@ -120,4 +120,4 @@ def _errors(A: np.ndarray, values: np.ndarray, parts: np.ndarray) -> np.ndarray:
     own, left, right = eig(A, left=True)
     errors = eigenvalue_errors(A, left, right)
     places = np.argmin(np.abs(values[:, None] - own), axis=1)
-    return np.maximum(errors[places], least)
+    return np.asarray(np.maximum(errors[places], least))
