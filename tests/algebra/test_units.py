@@ -215,3 +215,9 @@ class TestPint:
 def test_a_space_or_dash_anywhere_after_a_slash_is_read_both_ways_and_refused(text: str) -> None:
     with pytest.raises(UnitsError, match=r"after a slash is read both ways"):
         parse_unit(text)
+
+
+@pytest.mark.parametrize("text", ["m^" + "9" * 5000, "kg^(1/" + "7" * 5000 + ")", "s" + "2" * 5000])
+def test_a_power_of_thousands_of_digits_is_refused(text: str):
+    with pytest.raises(UnitsError, match="more than 100 characters"):
+        parse_unit(text)

@@ -46,6 +46,22 @@ def test_exported_python_follows_the_data(tmp_path: Path, how: str) -> None:
     assert rows[-1, column["steps"]] == run["steps"][-1] == 2001.0
 
 
+@pytest.mark.parametrize("how", ["linear", "smooth"])
+def test_a_run_that_ends_with_its_data_has_their_last_rate(tmp_path: Path, how: str) -> None:
+    """At the last instant, not after it, where a rate is zero; a run ends at its end, no rounding later."""
+    made, times = equations(), np.linspace(0.0, 1.0, 14)
+    values = np.random.default_rng(0).normal(size=14)
+    signal = arm.Signal(times, values, interpolation=how)
+    module = loaded(made.export("python", tmp_path / how, inputs={"road": signal}))
+    run = made.compile().simulate(1.0, step=0.1, inputs={"road": signal})
+    there = module.simulate(1.0, 0.1)
+    rows, column = np.array(there.rows), module.OUTPUT_NAMES.index("road rate")
+    assert list(there.time) == run.time.tolist() and there.time[-1] == 1.0
+    np.testing.assert_allclose(rows[:, column], run["road rate"], rtol=1e-12)
+    if how == "linear":
+        assert rows[-1, column] == pytest.approx((values[-1] - values[-2]) * 13, rel=1e-12)
+
+
 @pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
 def test_exported_c_passes_its_own_test_with_the_data(tmp_path: Path) -> None:
     folder = equations().export("c", tmp_path / "c", inputs={"road": (TIMES, VALUES)})

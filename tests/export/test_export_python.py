@@ -198,3 +198,28 @@ def test_a_module_defines_each_name_once(language: str, tmp_path: Path) -> None:
     for listed in (names, *keys):
         assert len(listed) == len(set(listed))
     assert "turn_rows" in names and "RIGHT_ANGLE" in names
+
+
+def test_columns_of_an_exported_run_have_the_names_of_the_model(tmp_path: Path) -> None:
+    """With tabs and blanks: what reads a file looks its columns up by name."""
+    s = arm.System("names")
+    s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    for name in ("a\tb", "c  d", 'e, "f"'):
+        s.output(name, "b.q1")
+    made = s.derive()
+    folder = made.export("python", tmp_path / "python")
+    assert run_python(folder, "names.py", "run.toml", "out.csv").returncode == 0
+    assert arm.load_run(folder / "out.csv").names == made.compile().output_names
+    literals = {
+        "c": r'"a\011b"',
+        "fortran": "'a\tb'",
+        "jax": r"'a\tb'",
+        "matlab": "'a\tb'",
+        "wasm": r'"a\tb"',
+    }
+    for language, literal in literals.items():
+        files = made.export(language, tmp_path / language).rglob("*.*")
+        texts = [
+            p.read_text(encoding="utf-8") for p in files if p.suffix in (".c", ".f90", ".py", ".m", ".js")
+        ]
+        assert any(literal in text and "c  d" in text for text in texts), language

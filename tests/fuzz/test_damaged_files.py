@@ -9,13 +9,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import armillary as arm
+from armillary.analysis.modes.modes import Modes
+from armillary.analysis.modes.sweeps.root_locus import RootLocus
 from armillary.run_files.execute import Simulation
 from armillary.run_files.run_file import RunFile
+from armillary.stages.model import Model
 from armillary.studies.study_files.setup import StudySetup
 from armillary.studies.study_files.study_file import StudyFile
 from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm
@@ -129,6 +134,40 @@ def check_results(suffix: str, count: int, folder: Path) -> None:
     pendulum.system().derive().compile().simulate(0.5, step=0.05).save(path)
     assert not complaints(arm.load_run, contents(path), count, folder)
     assert not [entry.name for entry in folder.iterdir() if entry != path]
+
+
+def test_saved_analyses(tmp_path: Path) -> None:
+    """They are shown, too: an object of a damaged file has all its parts, or there is none."""
+    model = hanging()
+    op = model.equilibrium(fixed={"bob.q1": 0.2}, inputs=["T"])
+    lin = model.linearize(op, inputs=["T"], outputs=["bob.q1"])
+    kept = {
+        "point.json": (op, arm.load_point),
+        "linear.json": (lin, arm.load_linear),
+        "modes.json": (lin.modes(), Modes.load),
+        "locus.json": (arm.root_locus(model, "T", [0.1, 0.2]), RootLocus.load),
+        "sweep.csv": (model.sweep({"bob.q1": [0.1, 0.2, 0.3]}), arm.load_sweep),
+    }
+    for name, (result, load) in kept.items():
+        result.save(tmp_path / name)
+
+        def show(path: Path, load: Callable[[Path], object] = load) -> None:
+            found = load(path)
+            assert str(found) and repr(found)
+
+        show(tmp_path / name)
+        assert not complaints(show, contents(tmp_path / name), 70, tmp_path)
+
+
+@cache
+def hanging() -> Model:
+    """A damped pendulum with a motor."""
+    s = arm.System("pendulum")
+    s.parameter("T", 0.0, units="N*m")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -0.5, 0), mass=2, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.moment("motor", "T - 0.3*bob.u1", s.ground.z, on=bob)
+    return s.derive().compile()
 
 
 def test_included_files_that_go_in_a_circle(tmp_path: Path) -> None:

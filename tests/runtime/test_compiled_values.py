@@ -193,3 +193,25 @@ def test_a_system_without_degrees_of_freedom_is_refused() -> None:
     s.body("rock", mass=1, inertia=(1, 1, 1))
     with pytest.raises(ModelError, match="system 'stone' has no degree of freedom: give a body a joint"):
         s.derive()
+
+
+@pytest.mark.parametrize("formalism", ["auto", "momentum"])
+def test_memory_of_a_single_call_is_given_by_name_as_for_a_run(formalism: str) -> None:
+    """m ẍ = F + a, with F in kN; what is left out is as at the start."""
+    s = arm.System("driven")
+    s.input("F", units="kN")
+    s.memory("a", 3.0)
+    block = s.body("block", joint=arm.Prismatic("x"), mass=2, inertia=0)
+    s.force("push", "F + a", s.ground.x, at=block.com)
+    model = s.derive(formalism).compile()
+    state = model.state()
+    for given, force in (({"F": 2}, 2003.0), ({"F": "500 N", "a": 1.0}, 501.0), ({}, 3.0), ([4.0, 5.0], 9.0)):
+        rate = force if formalism == "momentum" else force / 2
+        assert model.derivatives(0.0, state, memory=given)[1] == pytest.approx(rate, rel=1e-15)
+        assert model.accelerations(0.0, [0.0], [0.0], memory=given) == pytest.approx([force / 2], rel=1e-15)
+        assert model.outputs(0.0, state, memory=given)["push"] == pytest.approx(force, rel=1e-15)
+    sensitive = model.with_sensitivities(["block.q1"], ["push"])
+    assert sensitive.outputs(0.0, sensitive.state(), memory={"F": 2})["push"] == pytest.approx(2003.0)
+    for call in (model.derivatives, model.outputs):
+        with pytest.raises(ParameterError, match="there is no memory 'G'"):
+            call(0.0, state, memory={"G": 1.0})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,22 @@ def test_dataset_has_one_chunk_per_block_units_and_names(finished: Study) -> Non
     data = finished.dataset()
     assert data["time"].to_numpy().tolist() == pytest.approx(np.linspace(0, 1, 11))
     assert np.array_equal(plain["peak"], data["peak"]) and "varied bob.q1" in data.coords
+
+
+def test_a_damaged_chunk_is_a_sentence_when_it_is_read(finished: Study, tmp_path: Path) -> None:
+    """A dataset reads its parts when they are used, long after it was opened."""
+    shutil.copytree(finished.path, tmp_path / "copy")
+    chunk = tmp_path / "copy" / "results.zarr" / "energy" / "c.1.0"
+    chunk.write_bytes(chunk.read_bytes()[::-1])
+    data = open_study(tmp_path / "copy").dataset()
+    whole = finished.dataset()
+    assert np.array_equal(data["bob.q1"], whole["bob.q1"])
+    assert np.array_equal(data["energy"][:BLOCK], whole["energy"][:BLOCK])
+    picked = [3, 1, 7]
+    assert np.array_equal(data["energy"][picked, ::2], whole["energy"].to_numpy()[picked, ::2])
+    for read in (data.load, lambda: data["energy"][BLOCK].to_numpy()):
+        with pytest.raises(ArmillaryError, match=r"cannot be read .*run the study again, which mends it"):
+            read()
 
 
 def test_table_is_plain_parquet(finished: Study) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
-from armillary.errors import ArmillaryError, alternatives
+from armillary.errors import ArmillaryError, alternatives, shown
 from armillary.limited_files import UnreadableFileError, read_limited
 from armillary.untyped import DataTable
 
@@ -29,6 +30,23 @@ def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Ca
 
 def json_text(content: Mapping[str, object], indent: int | None = 1) -> str:
     return json.dumps(content, ensure_ascii=False, indent=indent)
+
+
+@contextmanager
+def refuse_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """A sentence in place of whatever making an object of a file's content raises.
+
+    A file may lack parts, or have others in their places, in more ways than checks could list. An object is
+    shown once in here: what can be printed has all its parts.
+    """
+    try:
+        yield
+    except ArmillaryError:
+        raise
+    except Exception as error:
+        raise ArmillaryError(
+            f"'{path}' is not {what} that this Armillary wrote, or is damaged ({shown(error)})"
+        ) from error
 
 
 def read_result(path: str | os.PathLike[str], what: str, key: str) -> DataTable:

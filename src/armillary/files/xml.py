@@ -31,6 +31,7 @@ class Element:
         "children",
         "file",
         "line",
+        "literal",
         "read",
         "remarks",
         "second",
@@ -50,6 +51,7 @@ class Element:
         self.read: set[str] = set()
         self.taken = False
         self.second = False  # beside another of its kind, where there should be one
+        self.literal = False  # whether its angles are taken as they are written
         self.snapped: list[tuple[str, str, int]] = []  # angles taken as k π/12: attribute, text, k
         self.remarks: list[str] = []  # of a root: how its file deviates from XML
 

@@ -152,3 +152,46 @@ def test_parameters_that_prescribed_motion_shows_later_are_among_the_base_parame
         "cart.u1": 3 * moved + 2 * 0.5 * (np.cos(0.3) * 1.1 - np.sin(0.3) * 0.7**2),
     }
     np.testing.assert_allclose(y.efforts(), [expected[name] for name in y.names], rtol=1e-13)
+
+
+def _with_gimbals(*sequences: object) -> arm.System:
+    """Bodies with all of their numbers as parameters, each on a gimbal of its own."""
+    s = arm.System("gimbals")
+    s.gravity(9.81, -s.ground.z)
+    last = None
+    for i, axes in enumerate(sequences):
+        s.parameter(f"m{i}", 1.0, units="kg")
+        com, inertia = [f"c{i}{k}" for k in "xyz"], [f"J{i}{k}" for k in range(6)]
+        for name in com:
+            s.parameter(name, 0.1, units="m")
+        for k, name in enumerate(inertia):
+            s.parameter(name, float(k < 3), units="kg*m^2")
+        at = (0.3, 0.2 * i, -0.1)
+        last = s.body(f"b{i}", last, arm.Gimbal(axes), at=at, com=com, mass=f"m{i}", inertia=inertia)
+    return s
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [("xyz",), ("zx",), ([(1, 0, 0), (0, 0.6, 0.8), (0, 0, 1)],), ([(0.6, 0, 0.8), (0, 0.6, 0.8)], "zyx")],
+    ids=str,
+)
+def test_base_parameters_of_gimbals_are_the_fewest(axes):
+    """Efforts are linear in ten numbers of each body; their rank at random places is the number."""
+    s = _with_gimbals(*axes)
+    equations = s.derive("recursive")
+    model, rng = equations.compile(), np.random.default_rng(0)
+    q, u, udot = rng.uniform(-1.5, 1.5, (3, 40, len(model.coordinate_names)))
+    columns = []
+    for i in range(len(axes)):
+        for name in [f"m{i}", *(f"c{i}{k}" for k in "xyz"), *(f"J{i}{k}" for k in range(6))]:
+            single = {p: 0.0 for p in s.parameters} | {name: 1.0}
+            if name.startswith("c"):
+                single[f"m{i}"] = 1.0  # a first moment, with the mass and the inertia of it
+            columns.append(model.inverse(q, u, udot, single).values.ravel())
+    rank = np.linalg.matrix_rank(np.array(columns).T, 1e-9 * np.linalg.norm(columns))
+    base = equations.base_parameters()
+    assert len(base) == rank
+    row = model.regressor(q, u, udot)
+    np.testing.assert_allclose(row.efforts(), model.inverse(q, u, udot).values, atol=1e-9)
+    assert np.linalg.matrix_rank(row.values.reshape(-1, len(base))) == rank

@@ -42,6 +42,50 @@ def motion(model):
     )
 
 
+def test_locked_and_mimic_joints_need_no_limits():
+    """A finger whose last joint follows the first by −0.5 q + 0.2, on a locked slide: efforts of the motion
+    give its parameters back.
+    """
+    s = arm.System("finger")
+    s.gravity(9.81, -s.ground.z)
+    s.parameter("ratio", -0.5)
+    base = s.body("base", joint=arm.Prismatic("x"), mass=1, inertia=(0.1, 0.1, 0.1))
+    one = s.body(
+        "one", base, arm.Revolute("y"), at=(0.1, 0, 0), com=(0.2, 0, 0), mass=3, inertia=(0.03, 0.05, 0.04)
+    )
+    s.body("two", one, arm.Revolute("y"), at=(0.4, 0, 0), com=(0.1, 0, 0), mass=2, inertia=(0.02, 0.01, 0.02))
+    s.lock("base.q1")
+    s.start({"base.q1": 0.7})
+    s.constrain("two.q1 - ratio*one.q1 - 0.2", name="mimic")
+    finger = s.derive().compile()
+    motion = arm.exciting_trajectory(
+        finger, {"one.q1": (-1.0, 2.0)}, period=4.0, harmonics=2, samples=20, starts=1
+    )
+    assert motion.coordinates == ("one.q1",) and np.isfinite(motion.condition)
+    whole = dict(zip(finger.coordinate_names, motion.model_coordinates(motion.time).T, strict=True))
+    np.testing.assert_allclose(whole["base.q1"], 0.7, rtol=1e-15)
+    np.testing.assert_allclose(whole["one.q1"], motion.q[:, 0], atol=1e-15)
+    np.testing.assert_allclose(whole["two.q1"], 0.2 - 0.5 * motion.q[:, 0], atol=1e-12)
+    efforts = finger.inverse(motion.model_coordinates(motion.time), motion.u, motion.udot)
+    found = arm.identify(finger, motion, efforts.values, consistent=False)
+    base = finger.regressor(finger.state()[:3]).parameters
+    for name, value in zip(base.names, base.values, strict=True):
+        assert found.values[name] == pytest.approx(value, rel=1e-8, abs=1e-10)
+    limits = {"one.q1": (-1.0, 2.0)}
+    other = arm.exciting_trajectory(finger, limits, harmonics=1, samples=9, starts=1, parameters={"ratio": 2})
+    there = dict(zip(finger.coordinate_names, other.model_coordinates(other.time).T, strict=True))
+    np.testing.assert_allclose(there["two.q1"], 0.2 + 2 * other.q[:, 0], atol=1e-12)
+
+
+def test_joints_that_follow_others_out_of_proportion_are_named():
+    s = arm.System("lever")
+    one = s.body("one", joint=arm.Revolute("y"), com=(0.2, 0, 0), mass=3, inertia=(0.03, 0.05, 0.04))
+    s.body("two", one, arm.Revolute("y"), at=(0.4, 0, 0), com=(0.1, 0, 0), mass=2, inertia=(0.02, 0.01, 0.02))
+    s.constrain("two.q1 - sin(one.q1)", name="cam")
+    with pytest.raises(arm.ArmillaryError, match=r"'two.q1' does not follow the joints in proportion"):
+        arm.exciting_trajectory(s.derive().compile(), {"one.q1": (-1, 1)})
+
+
 def test_limits_may_be_named_by_symbols(model, motion):
     system = model.equations.system
     limits = {q: LIMITS[q.data.name] for q in system.coordinates}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +136,77 @@ def test_zeros_are_those_of_the_transfer_function() -> None:
     travel = lin.transfer_function("travel", "road")
     assert np.abs(travel.zeros) == pytest.approx([0, 0], abs=1e-4)  # √(rounding) of a double zero
     assert len(travel.poles) == 4
+
+
+@cache
+def light_chain() -> Any:
+    """Masses of 1, 1, 1 and 2 kg in a row on springs of 1e4 N/m with light dampers of 0.01 N s/m."""
+    s = arm.System("light chain")
+    masses = [s.body(f"m{i}", joint=arm.Prismatic("x"), mass=1 + i // 4, inertia=0) for i in range(1, 5)]
+    s.force("s1", "-1e4*m1.q1 - 0.01*m1.u1", s.ground.x, at=masses[0].com)
+    for i, (a, b) in enumerate(pairwise(masses), 2):
+        law = f"-1e4*(m{i}.q1 - m{i - 1}.q1) - 0.01*(m{i}.u1 - m{i - 1}.u1)"
+        s.force(f"s{i}", law, s.ground.x, at=b.com, reaction=a.com)
+    s.force("push", s.input("F", units="N"), s.ground.x, at=masses[0].com)
+    for i in (3, 4):
+        s.output(f"x{i}", f"m{i}.q1", units="m")
+    return s.derive().compile().linearize(inputs=["F"], outputs=["x3", "x4"])
+
+
+@pytest.mark.parametrize("last", [3, 4])
+def test_zeros_far_beyond_the_poles_are_found_with_their_gain(last: int) -> None:
+    """The force passes each spring as k + c s, so x_n has n − 1 zeros at −k/c, 1e4 times the poles; x_n by F
+    at rest is 1/k. Zeros of multiplicity r are known to ε^(1/r).
+    """
+    tf = light_chain().transfer_function(f"x{last}", "F")
+    far = tf.zeros[np.abs(tf.zeros) > 1e5]
+    assert len(far) == last - 1 and len(tf.zeros) == last - 1 + 2 * (4 - last)
+    np.testing.assert_allclose(far, -1e6, rtol=3 * np.finfo(float).eps ** (1 / len(far)))
+    assert tf(0.0) == pytest.approx(1e-4, rel=1e-12)
+    assert tf.gain == pytest.approx(0.01 ** (last - 1) / (1 + last // 4), rel=1e-9)
+    w = np.geomspace(1, 300, 20)
+    np.testing.assert_allclose(tf(1j * w), light_chain().frequency_response(w)[f"x{last}", "F"], rtol=1e-9)
+
+
+def _exact_value(A: np.ndarray, B: np.ndarray, C: np.ndarray, w: float) -> complex:
+    """C (iω − A)⁻¹ B in rational arithmetic, with real and imaginary parts as separate unknowns."""
+    n = len(A)
+    real = np.block([[-A, -w * np.eye(n)], [w * np.eye(n), -A]])
+    M = [[Fraction(x) for x in [*row, right]] for row, right in zip(real, [*B, *np.zeros(n)], strict=True)]
+    for k in range(2 * n):
+        p = next(i for i in range(k, 2 * n) if M[i][k])
+        M[k], M[p] = M[p], M[k]
+        M[k] = [x / M[k][k] for x in M[k]]
+        for i in range(2 * n):
+            if i != k and M[i][k]:
+                M[i] = [a - M[i][k] * b for a, b in zip(M[i], M[k], strict=True)]
+    x = [row[-1] for row in M]
+    parts = [sum(Fraction(c) * v for c, v in zip(C, part, strict=True)) for part in (x[:n], x[n:])]
+    return complex(*map(float, parts))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_transfer_functions_of_lightly_damped_chains_have_their_exact_values(seed: int) -> None:
+    """Masses in a row, free or held, in absolute or relative coordinates, against rational arithmetic."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    K, R = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(1, n):
+        e = np.eye(n)[i] - np.eye(n)[i - 1]
+        K, R = K + 10 ** rng.uniform(2, 5) * np.outer(e, e), R + 10 ** rng.uniform(-3, 1) * np.outer(e, e)
+    K[0, 0], R[0, 0] = (K[0, 0] + 1e3, R[0, 0] + 1) if seed % 2 else (K[0, 0], R[0, 0])
+    m, zero = 10 ** rng.uniform(-1, 1, (n, 1)), np.zeros((n, n))
+    A = np.block([[zero, np.eye(n)], [-K / m, -R / m]])
+    T = np.kron(np.eye(2), np.tril(np.ones((n, n)))) if seed % 4 > 1 else np.eye(2 * n)
+    B, C = np.eye(2 * n)[n + rng.integers(n)], np.eye(2 * n)[rng.integers(2 * n)]
+    A, B, C = np.linalg.solve(T, A @ T), np.linalg.solve(T, B), C @ T
+    base = light_chain()
+    states = tuple(replace(base.variables[0][0], name=f"x{i}") for i in range(2 * n))
+    ports = (states, base.variables[1][:1], base.variables[2][:1])
+    lin = replace(base, A=A, B=B[:, None], C=C[None, :], D=np.zeros((1, 1)), variables=ports)
+    tf = lin.transfer_function()
+    for w in (1.0, 30.0):
+        assert tf(1j * w) == pytest.approx(_exact_value(A, B, C, w), rel=1e-8)
 
 
 def test_transmission_zeros_of_the_textbook_plant() -> None:

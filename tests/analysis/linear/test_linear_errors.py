@@ -1,4 +1,4 @@
-"""Operating points and inputs with which a linear model says nothing are refused in sentences."""
+"""Operating points at which a linear model says nothing are refused in sentences; others have notes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ def sliding() -> Any:
     return s.derive().compile()
 
 
-def test_an_input_that_does_not_act_is_named() -> None:
-    with pytest.raises(ArmillaryError, match="input 'colour' acts on no state; no outputs are requested"):
-        sliding().linearize({"block.u1": 1.0}, inputs=["mu", "colour"])
-    with pytest.raises(ArmillaryError, match="acts on no state and no output that is requested"):
-        sliding().linearize({"block.u1": 1.0}, inputs=["colour"], outputs=["side"])
+def test_an_input_that_does_not_act_has_a_column_of_zeros_and_a_note() -> None:
+    lin = sliding().linearize({"block.q1": 1.5, "block.u1": 1.0}, inputs=["mu", "colour"])
+    np.testing.assert_array_equal(lin.B, [[0, 0], [-0.5, 0]])
+    assert lin.note == "input 'colour' acts on no state"
+    lin = sliding().linearize({"block.q1": 1.5, "block.u1": 1.0}, inputs=["colour"], outputs=["side"])
+    assert lin.note == "input 'colour' acts on no state and no output that is requested"
+    assert not lin.B.any() and not lin.D.any() and lin.transfer_function().gain == 0.0
+    assert sliding().linearize({"block.q1": 1.5, "block.u1": 1.0}, inputs=["mu"]).note == ""
 
 
 def test_rates_and_outputs_that_jump_at_the_point_are_named_with_what_switches() -> None:

@@ -167,6 +167,37 @@ def test_loops_leave_the_independent_states_alone() -> None:
     assert len(lin.states) == 2 and len(lin.linearization.form.dependent) == 2
 
 
+def test_a_joint_that_constraints_immobilise_moves_with_their_parameters_alone() -> None:
+    """Two bars of 0.3 m and 0.25 m form a triangle over a base d, α at its left corner; a pendulum of length
+    l and radius of gyration k hangs at its apex, φ = α + pen.q1 from the horizontal:
+
+        φ̈ = −g l cos φ / (l² + k²)          cos α = (a² + d² − b²)/(2 a d)
+    """
+    s = arm.System("triangle")
+    s.parameter("d", 0.4, units="m")
+    left = s.body("left", joint=arm.Revolute("z"), mass=1, inertia=(0.01, 0.01, 0.01))
+    right = s.body("right", joint=arm.Revolute("z"), at=("d", 0, 0), mass=1, inertia=(0.01, 0.01, 0.01))
+    pen = s.body(
+        "pen", left, arm.Revolute("z"), at=(0.3, 0, 0), com=(0.1, 0, 0), mass=1, inertia=(0, 0.01, 0.01)
+    )
+    s.output("x", arm.dot(arm.position(pen.com), s.ground.x), units="m")
+    s.close_loop(left.point("p", (0.3, 0, 0)), right.point("p", (-0.25, 0, 0)), (s.ground.x, s.ground.y))
+    s.gravity(9.81, -s.ground.y)
+    s.start({"left.q1": 0.8, "right.q1": -0.6})
+    lin = s.derive().compile().linearize({"pen.q1": -1.0}, inputs=["d"], outputs=["x"])
+    a, b, d = 0.3, 0.25, 0.4
+    cos = (a * a + d * d - b * b) / (2 * a * d)
+    alpha = np.arccos(cos)
+    turned = -(1 / a - cos / d) / np.sin(alpha)  # ∂α/∂d, of cos α
+    down = 9.81 * 0.1 / 0.02 * np.sin(alpha - 1.0)  # ∂φ̈/∂φ
+    assert lin.states == ("pen.q1", "pen.u1")
+    np.testing.assert_allclose(lin.A, [[0, 1], [down, 0]], rtol=1e-12)
+    np.testing.assert_allclose(lin.B, [[0], [down * turned]], rtol=1e-12)
+    across = -0.1 * np.sin(alpha - 1.0)
+    np.testing.assert_allclose(lin.C, [[across, 0]], rtol=1e-12)
+    np.testing.assert_allclose(lin.D, [[(across - a * np.sin(alpha)) * turned]], rtol=1e-12)
+
+
 def test_euler_parameters_become_three_rotations() -> None:
     lin = compiled(spinning, "kane").linearize({"hub.u1": 0.5})
     assert lin.states[:3] == ("hub.theta1", "hub.theta2", "hub.theta3")

@@ -55,6 +55,30 @@ def test_a_damped_oscillator_has_its_textbook_numbers() -> None:
     assert slow.eigenvalue == pytest.approx(-4 + sqrt(8)) and fast.eigenvalue == pytest.approx(-4 - sqrt(8))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_double_real_eigenvalue_is_two_decays(seed: int) -> None:
+    """A = Q diag(−1, −1, −2, −5) Q⁻¹: LAPACK has −1 ± 4e-16i for some Q. The vectors span those of A."""
+    Q = np.random.default_rng(seed).normal(size=(4, 4))
+    values = np.array([-1.0, -1.0, -2.0, -5.0])
+    A = Q @ np.diag(values) @ np.linalg.inv(Q)
+    found = eigensystem(A)
+    assert not found.values.imag.any() and found.values.real == pytest.approx(values, rel=1e-9)
+    assert np.linalg.matrix_rank(found.right[:, :2], 1e-6) == 2
+    np.testing.assert_allclose(A @ found.right, found.right * found.values, atol=1e-9)
+    np.testing.assert_allclose(
+        A.T @ found.left, found.left * found.values, atol=1e-9 * np.abs(found.left).max()
+    )
+
+
+def test_a_critically_damped_motion_is_no_oscillation() -> None:
+    """(λ + w)² = 0 has one vector; rounding may split it by ε^(1/2), and 1e-12 less damping by 1e-6."""
+    for w in np.linspace(0.3, 40, 23):
+        A = np.array([[0.0, 1.0], [-w * w, -2 * w]])
+        assert not eigensystem(A).values.imag.any()
+        A[1, 1] *= 1 - 1e-12
+        assert eigensystem(A).values.imag == pytest.approx([sqrt(2e-12) * w], rel=0.2)
+
+
 def test_rounding_does_not_couple_free_motions() -> None:
     """A hanging chain with hinges about x, y, z in turn: turns about the vertical are free, and elements of
     A that are rounding couple them to the rest. ω² of the others are eigenvalues of −∂u̇/∂q without them.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armillary as arm
 from armillary.errors import ArmillaryError
 from armillary.stages.model import Model
 from examples import bicycle
@@ -72,6 +73,65 @@ def test_a_truss_snaps_through() -> None:
     values = sorted(mark.value for mark in branch.marks)
     assert values == pytest.approx([-load, load], rel=1e-10)
     assert abs(branch["tip.q1"][branch.marks[0].index]) == pytest.approx(height, rel=1e-6)
+
+
+@cache
+def small_truss() -> Model:
+    """The truss with half span L and rise 0.3 L."""
+    s = arm.System("truss of any size")
+    s.parameter("P", 0.0, units="N")
+    s.parameter("L", 1.0, units="m")
+    tip = s.body("tip", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    bar = "sqrt(L^2 + tip.q1^2)"
+    s.force("bars", f"-2*1000*({bar} - L*sqrt(1.09))*tip.q1/{bar} - P - 5*tip.u1", s.ground.y, at=tip.com)
+    return s.derive().compile()
+
+
+@cache
+def small_toggle(L: float) -> Model:
+    """Two links of length L that a slider on a spring keeps bent, under a load P at their joint."""
+    s = arm.System("toggle")
+    s.parameter("P", 0.0, units="N")
+    inertia = (1e-3 * L * L,) * 3
+    left = s.body("left", joint=arm.Revolute("z"), com=(L / 2, 0, 0), mass=0.1, inertia=inertia)
+    right = s.body(
+        "right", left, arm.Revolute("z"), at=(L, 0, 0), com=(L / 2, 0, 0), mass=0.1, inertia=inertia
+    )
+    slider = s.body("slider", joint=arm.Prismatic("x"), at=(1.9 * L, 0, 0), mass=0.2, inertia=0)
+    s.close_loop(right.point("p", (L, 0, 0)), slider.point("p", (0, 0, 0)), (s.ground.x, s.ground.y))
+    s.force("spring", "-1000*slider.q1 - 5*slider.u1", s.ground.x, at=slider.com)
+    s.force("load", "-P", s.ground.y, at=right.origin)
+    s.start({"left.q1": math.acos(0.95), "right.q1": -2 * math.acos(0.95)})
+    return s.derive().compile()
+
+
+@pytest.mark.parametrize("L", [1e3, 1.0, 1e-2, 1e-3, 1e-4, 1e-6])
+def test_branches_are_the_same_in_small_models(L: float) -> None:
+    """P = 2 k (l₀ − l) q/l of the truss has folds at l = (L² l₀)^(1/3), ± the same load."""
+    l = (1.09**0.5) ** (1 / 3)  # noqa: E741
+    fold = 2 * 1000 * L * (1.09**0.5 - l) * math.sqrt(l * l - 1) / l
+    model, given = small_truss(), {"L": L}
+    op = model.equilibrium(starts={"tip.q1": 0.3 * L}, parameters=given)
+    branch = model.trace(op, "P", -100 * L, 100 * L)
+    assert kinds(branch) == ["fold", "fold"]
+    assert [m.value for m in branch.marks] == pytest.approx([fold, -fold], rel=1e-9)
+    assert branch["P"][[0, -1]] == pytest.approx([-100 * L, 100 * L], rel=1e-9)
+    if L <= 1:  # starts lie within a unit of the SI where nothing gives the size of a larger model
+        found = model.equilibrium(starts=12, parameters=given).solutions
+        assert {round(p["tip.q1"] / L, 9) for p in found} == {-0.3, 0.0, 0.3}
+
+
+@pytest.mark.parametrize("L", [1e3, 1e-6])
+def test_branches_of_loops_are_the_same_in_small_models(L: float) -> None:
+    """P cos q = 2 sin q · 2 k L (cos q − 0.95) by virtual work; the folds are its extremes."""
+    q = np.linspace(0, 0.6, 200001)
+    fold = float(np.max(4000 * L * (np.cos(q) - 0.95) * np.tan(q)))
+    model = small_toggle(L)
+    branch = model.trace(model.equilibrium(), "P", -300 * L, 300 * L)
+    assert kinds(branch) == ["fold", "fold"]
+    assert [m.value for m in branch.marks] == pytest.approx([fold, -fold], rel=1e-6)
+    settled = model.equilibrium(starts={"left.q1": 0.2, "right.q1": -0.5}, settle=True)
+    assert settled["left.q1"] == pytest.approx(math.acos(0.95), rel=1e-9)
 
 
 def test_watts_governor_hunts() -> None:

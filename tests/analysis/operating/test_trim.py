@@ -173,6 +173,100 @@ def test_a_loop_at_rest() -> None:
     assert abs(op.eigenvalues[0]) == pytest.approx(math.sqrt(w2), rel=1e-10)
 
 
+@cache
+def steered(how: str) -> Model:
+    """A lever under gravity and a torsion spring whose moment a rack raises; the rack does not move."""
+    s = arm.System("steered")
+    rack = s.body("rack", joint=arm.Prismatic("x"), mass=2, inertia=0)
+    lever = s.body("lever", rack, arm.Revolute("z"), com=(0.1, 0, 0), mass=1, inertia=(0, 0.01, 0.01))
+    s.parameter("lift", 0.0, units="N*m")
+    s.gravity(G, -s.ground.y)
+    s.force("spring", "-1e4*(rack.q1 - 0.01)", s.ground.x, at=rack.com)
+    s.moment("twist", "lift - 50*lever.q1 - 0.3*lever.u1 + 300*rack.q1", s.ground.z, on=lever)
+    s.parameter("v", 0.0, units="m/s")
+    if how == "locked":
+        s.lock("rack.q1")
+    else:
+        s.prescribe("rack.u1", {"prescribed to rest": 0, "prescribed": "v"}[how])
+    return s.derive().compile()
+
+
+@pytest.mark.parametrize("how", ["locked", "prescribed to rest", "prescribed"])
+@pytest.mark.parametrize("place", [0.0, 0.02])
+def test_a_coordinate_that_no_load_moves_stays_where_it_starts(how: str, place: float) -> None:
+    """50 θ = 300 x − m g c cos θ for the x of the start, by another root finder."""
+    model = steered(how)
+    for op in (model.equilibrium(starts={"rack.q1": place}), model.trim(starts={"rack.q1": place})):
+        wanted = brentq(lambda a: 300 * place - 50 * a - G * 0.1 * math.cos(a), -1, 1, xtol=1e-15)
+        assert op["rack.q1"] == place and op.roles["rack.q1"] == "held"
+        assert op["lever.q1"] == pytest.approx(wanted, abs=1e-12)
+        poles = model.linearize(op).poles()
+        assert np.sort_complex(op.eigenvalues) == pytest.approx(np.sort_complex(poles), abs=1e-9)
+        assert op.stable
+    branch = model.trace(model.equilibrium(starts={"rack.q1": place}), "lift", 0, 2)
+    assert np.all(branch["rack.q1"] == place) and len(branch.eigenvalues[0]) == len(poles)
+
+
+def test_a_locked_coordinate_is_found_where_it_is_named_free() -> None:
+    op = steered("locked").equilibrium(fixed={"lever.q1": 0.1}, free=["rack.q1"])
+    assert op["rack.q1"] == pytest.approx((5 + G * 0.1 * math.cos(0.1)) / 300, rel=1e-12)
+
+
+def test_a_locked_coordinate_does_not_replace_a_condition() -> None:
+    with pytest.raises(arm.ArmillaryError, match=r"2 unknowns \(lever.q1, lift\) and only 1 condition"):
+        steered("locked").equilibrium(fixed={"rack.q1": 0.01}, inputs=["lift"])
+
+
+def test_a_locked_ball_joint_is_no_state_of_the_motion_near_a_point() -> None:
+    """A pendulum on a body whose ball joint is locked: ω² = g c / (c² + k²) = 9.81·0.2/0.05."""
+    s = arm.System("locked ball")
+    ball = s.body("ball", joint=arm.Spherical(), mass=1, inertia=(1, 2, 3))
+    s.body("rod", ball, arm.Revolute("z"), com=(0, -0.2, 0), mass=1, inertia=(0, 0.01, 0.01))
+    s.gravity(G, -s.ground.y)
+    s.lock("ball.u1", "ball.u2", "ball.u3")
+    model = s.derive().compile()
+    op = model.equilibrium(starts={"rod.q1": 0.3})
+    assert op.found == {"rod.q1": pytest.approx(0.0, abs=1e-12)}
+    for roots in (op.eigenvalues, model.linearize(op).poles()):
+        assert np.sort(roots.imag) == pytest.approx([-math.sqrt(G * 4), math.sqrt(G * 4)], rel=1e-12)
+
+
+@cache
+def delayed() -> Model:
+    """An inverted pendulum of 1 kg, 1 m and I = 1.1 kg m² under a spring k that acts with a lag T."""
+    s = arm.System("delayed spring")
+    s.parameter("T", 1e-8, units="s")
+    s.parameter("k", 1.0, units="N*m/rad")
+    rod = s.body("rod", joint=arm.Revolute("z"), com=(0, 1, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    z = s.state("z", rate="(-k*rod.q1 - z)/T", initial=0.0, units="N*m")
+    s.moment("spring", z, s.ground.z, on=rod)
+    s.gravity(G, -s.ground.y)
+    return s.derive().compile()
+
+
+@pytest.mark.parametrize("lag", [1e-8, 1e-5, 1e-2])
+def test_a_fast_lag_does_not_hide_the_growth_of_a_slow_motion(lag: float) -> None:
+    """(I λ² − m g l)(1 + T λ) + k = 0; for a small T one root grows with √((m g l − k)/I)."""
+    model, given = delayed(), {"T": lag}
+    op = model.equilibrium(parameters=given)
+    expected = np.roots([1.1 * lag, 1.1, -G * lag, 1.0 - G])
+    grows = float(np.max(expected.real))
+    assert op.stable is False and op.stability.growing == 1
+    assert op.eigenvalues[0] == pytest.approx(grows, rel=1e-7)
+    modes = model.linearize(op).modes()
+    assert not modes.stable and len(modes) == 3 and not any(modes.chains)
+    assert np.sort(modes.eigenvalues.real) == pytest.approx(np.sort(expected.real), rel=1e-7)
+    locus = arm.root_locus(model, "k", [0.5, 4.0, 7.5], parameters=given)
+    assert len(locus) == 3 and locus.stable_ranges == () and not locus.crossings
+
+
+def test_the_onset_of_stability_is_found_beside_a_fast_lag() -> None:
+    """k = m g l; beyond it the lag makes the oscillation grow by k T/(2 I), 3e-8 of its frequency."""
+    locus = arm.root_locus(delayed(), "k", np.linspace(0.5, 20, 8))
+    assert [c.value for c in locus.crossings] == [pytest.approx(G, rel=1e-7)]
+    assert locus.stable_ranges == ((pytest.approx(G, rel=1e-7), 20.0),)
+
+
 def test_a_governor_turns_steadily() -> None:
     """cos θ = (1 + M/m) g/(L Ω²) for two balls with links of one length."""
     model = governor().derive().compile()
@@ -228,8 +322,8 @@ def test_eigenvalues_at_rest_without_damping_are_roots_of_half_the_matrix() -> N
     F = np.zeros((4, 4))
     F[:2, 2:] = np.eye(2)
     F[2:, :2] = [[-2.0, 1.0], [1.0, -2.0]]
-    found = stability._eigenvalues(F)
+    found, _ = stability._eigenvalues(F)
     assert not found.real.any()
     np.testing.assert_allclose(np.sort(found.imag), [-(3**0.5), -1, 1, 3**0.5], rtol=1e-14)
     F[2, 2] = -0.1
-    np.testing.assert_array_equal(stability._eigenvalues(F), np.linalg.eigvals(F))
+    np.testing.assert_array_equal(stability._eigenvalues(F)[0], np.linalg.eigvals(F))

@@ -86,3 +86,27 @@ def test_euler_angles_in_radians_are_spelled_too(tmp_path: Path) -> None:
     )
     with pytest.warns(ImportedWarning, match="euler 1.5708 as π/2"):
         arm.load(path)
+
+
+def test_exact_angles_are_those_of_the_file(tmp_path: Path) -> None:
+    """More digits spell nothing, so that they are taken as they are; 1.5708 is 3.7e-6 rad from π/2."""
+    path = tmp_path / "r.urdf"
+    path.write_text(LINKS.format("1.5708"), encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written = arm.load(path, exact_angles=True).derive().compile()
+        digits = _robot(tmp_path, "1.57080000000000").derive().compile()
+    with pytest.warns(ImportedWarning, match="exact_angles=True takes them as written"):
+        spelled = arm.load(path).derive().compile()
+    state = [0.3, -0.7, 0.4, 1.1]
+    one, two, three = (m.derivatives(0, state) for m in (written, digits, spelled))
+    assert np.array_equal(one, two) and 1e-7 < np.max(np.abs(one - three)) < 1e-3
+    hinge = "<joint type='hinge' axis='0 0 1'/><geom type='box' size='.1 .2 .3' mass='1' contype='0'/>"
+    (tmp_path / "m.xml").write_text(
+        "<mujoco><compiler angle='radian'/><worldbody><body name='b' euler='1.5708 0 0'>"
+        f"{hinge}</body></worldbody></mujoco>",
+        encoding="utf-8",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert arm.load(tmp_path / "m.xml", exact_angles=True).imported.remarks == []

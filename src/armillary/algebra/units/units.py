@@ -188,6 +188,7 @@ _EXPONENT = re.compile(
 _LINK = re.compile(r"\s*(\*|·|⋅|\.|-|/)\s*|\s+")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _LARGEST_POWER = 24
+_LONGEST_POWER = 100
 
 
 def parse_unit(text: str) -> Unit:
@@ -258,6 +259,8 @@ def _read_exponent(text: str, plain: str, place: int) -> tuple[Fraction, int]:
     if not found:
         return Fraction(1), place
     above, below, bare, glued = found.groups()
+    if len(found.group()) > _LONGEST_POWER:  # before it is read: Python refuses whole numbers of 4300 digits
+        raise _unreadable(text, f"a power has more than {_LONGEST_POWER} characters")
     if below and int(below) == 0:
         raise _unreadable(text, "a power is divided by zero")
     exponent = Fraction(above or bare or glued) / (int(below) if below else 1)

@@ -22,7 +22,12 @@ import numpy as np
 from armillary.algebra.arguments import place
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import Expr, scale, total
-from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
+from armillary.analysis.identification.link_parameters import (
+    DEPENDENT,
+    LinearEfforts,
+    independent_columns,
+    linear_efforts,
+)
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError
 from armillary.model.units.unit_system import default_value
@@ -31,7 +36,6 @@ from armillary.results.units import label_units
 
 _PLACES = 4  # of random places, as many times the number of parameters over that of speeds
 _LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers with more digits than are shown
-_DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others
 _WIDTH = 72  # characters of an expression in a table
 
 
@@ -162,26 +166,9 @@ def grouping(columns: np.ndarray) -> Grouping:
     """Independent columns of a matrix of many rows, the first of those that depend on each other."""
     sizes = np.linalg.norm(columns, axis=0)
     largest = float(np.max(sizes, initial=0.0))
-    nothing = [k for k in range(columns.shape[1]) if sizes[k] <= _DEPENDENT * largest]
-    basis: list[np.ndarray] = []
-    chosen, rest = [], []
-    for k in range(columns.shape[1]):
-        if k in nothing:
-            continue
-        left = columns[:, k] / sizes[k]
-        for _ in range(2):  # twice is enough: Kahan's rule for Gram and Schmidt
-            for direction in basis:
-                left = left - direction * (direction @ left)
-        length = float(np.linalg.norm(left))
-        if length > _DEPENDENT:
-            basis.append(left / length)
-            chosen.append(k)
-        else:
-            rest.append(k)
-    shares = np.linalg.lstsq(columns[:, chosen], columns[:, rest], rcond=None)[0]
-    whole = np.round(shares)
-    shares = np.where(np.abs(shares - whole) < _DEPENDENT * 10, whole, shares)
-    return Grouping(tuple(chosen), tuple(rest), shares, tuple(nothing))
+    nothing = [k for k in range(columns.shape[1]) if sizes[k] <= DEPENDENT * largest]
+    chosen, rest, shares = independent_columns(columns, nothing)
+    return Grouping(chosen, rest, shares, tuple(nothing))
 
 
 def random_regressor(

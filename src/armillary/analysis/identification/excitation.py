@@ -19,7 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
+from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.expression import UNIT, ZERO
 from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.walk import symbols, transform
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.places import Places
 from armillary.columns import aligned
@@ -29,6 +33,7 @@ from armillary.model.units.values import seconds
 from armillary.results import Run
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
 
 if TYPE_CHECKING:
@@ -60,6 +65,14 @@ class ExcitingTrajectory:
     condition: float
     units: Mapping[str, str]
     factors: np.ndarray  # from stated units to the model's own
+    model_centre: np.ndarray  # all coordinates of the model, in its order, with the joints at their centre
+    follow: np.ndarray  # (coordinates of the model, joints): how far each moves with each joint
+
+    def model_coordinates(self, t: object) -> np.ndarray:
+        """All coordinates of the model, in its order, at times: locked ones stay where runs start them,
+        others follow a joint (mimic joints).
+        """
+        return np.asarray(self.model_centre + (self.at(t)[0] - self.centre) @ self.follow.T)
 
     def at(self, t: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Coordinates, speeds and their rates at times, joints along the last axis."""
@@ -158,7 +171,8 @@ def exciting_trajectory(
     made = regressor_model(model)
     joints = _Joints(made, limits, speed_limits, acceleration_limits, seconds(period, "period"))
     time = np.linspace(0.0, joints.period, samples, endpoint=False)
-    search = _ConditionSearch(made, joints, time, harmonics, parameters)
+    centre, follow = _following(model, made, joints, parameters)
+    search = _ConditionSearch(made, joints, centre, follow, time, harmonics, parameters)
     rng = np.random.default_rng(seed)
     found = [search.minimised(rng) for _ in range(starts)]
     best = min(found, key=search.value)
@@ -166,7 +180,7 @@ def exciting_trajectory(
     rows = search.rows(amplitudes)
     return ExcitingTrajectory(
         made.equations.system.name, joints.coordinates, made.equations.speeds, joints.period, joints.centre,
-        amplitudes, time, condition(rows), joints.units, joints.factors,
+        amplitudes, time, condition(rows), joints.units, joints.factors, centre, follow,
     )  # fmt: skip
 
 
@@ -205,7 +219,6 @@ class _Joints:
                 )
         nodes = [by_speed[u] for u in speeds]
         self.coordinates = tuple(q.data.name for q in nodes)
-        self.order = [self.coordinates.index(name) for name in equations.coordinates]
         self.factors = np.array([state_factor(q) for q in nodes])
         self.units = {s.data.name: s.data.units or "" for s in (*nodes, *speeds)}
         if not isinstance(limits, Mapping):
@@ -224,6 +237,37 @@ class _Joints:
         self.acceleration = _largest(acceleration_limits, names, "acceleration_limits=") * self.factors
 
 
+def _following(
+    model: CompiledModel, made: RegressorModel, joints: _Joints, parameters: Mapping[str, object] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """All coordinates where the joints are at their centre, and how far each moves with each joint."""
+    equations = made.equations
+    names, n = equations.coordinates, len(equations.coordinates)
+    places = dict(zip(joints.coordinates, joints.centre, strict=True))
+    if set(names) == places.keys():
+        return np.array([places[q] for q in names]), np.array(
+            [[q == k for k in places] for q in names], float
+        )
+    targets = equations.targets
+    rates = targets.rates[:n]
+    by_speed = {u.data.name: u for u in targets.speeds}
+    slopes = [tangents(rates, {by_speed[name]: UNIT}) for name in equations.speeds]
+    still = transform(rates, dict.fromkeys(targets.speeds, ZERO).get)
+    for i, name in enumerate(names):
+        varying = [s for s in symbols(*(column[i] for column in slopes)) if s.data.role != "parameter"]
+        if varying or still[i] is not ZERO:
+            why = f"its rate depends on '{varying[0]}'" if varying else "it is driven by what is prescribed"
+            raise ArmillaryError(
+                f"exciting_trajectory(): '{name}' does not follow the joints in proportion ({why}); only "
+                "trees of joints can be excited, of which some may be locked or follow others by a ratio"
+            )
+    inside = parameter_table(equations).inside_columns(parameters)
+    ratios = np.array([[float(x) for x in evaluate_all(column, inside)] for column in slopes]).T
+    start = {q: x / f for (q, x), f in zip(places.items(), joints.factors, strict=True)}
+    whole = dict(zip(model.base.coordinate_names, model.base.state(start, parameters), strict=False))
+    return np.array([whole[name] for name in names]), ratios
+
+
 def _largest(given: Mapping[str, float] | float | None, names: tuple[str, ...], what: str) -> np.ndarray:
     if given is None:
         return np.full(len(names), np.inf)
@@ -240,11 +284,14 @@ class _ConditionSearch:
         self,
         made: RegressorModel,
         joints: _Joints,
+        centre: np.ndarray,
+        follow: np.ndarray,
         time: np.ndarray,
         harmonics: int,
         parameters: Mapping[str, object] | None,
     ) -> None:
         self.made, self.joints, self.time, self.harmonics = made, joints, time, harmonics
+        self._centre, self._follow = centre, follow
         self.parameters = parameters
         self._memory = initial_memory(made.equations, None, 0.0)
         self._own = made.reader.rows(None, made.equations.states, "states", "state")
@@ -271,7 +318,7 @@ class _ConditionSearch:
         q, u, udot = _motion(self.time, self.joints.period, self.joints.centre, amplitudes)
         count = len(self.time)
         own = np.broadcast_to(self._own, (count, len(self._own)))
-        states = np.hstack([q[:, self.joints.order], u, own])
+        states = np.hstack([self._centre + (q - self.joints.centre) @ self._follow.T, u, own])
         places = Places(
             self.time, states, udot, np.broadcast_to(self._memory, (count, len(self._memory))), (count,)
         )

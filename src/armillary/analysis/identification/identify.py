@@ -157,17 +157,12 @@ def _places(
     model: CompiledModel, made: RegressorModel, motion: Given, udot: object
 ) -> tuple[Places, Run | None]:
     if isinstance(motion, ExcitingTrajectory):
-        motion = (*_in_order(made, motion), motion.udot)
+        motion = (motion.model_coordinates(motion.time), motion.u, motion.udot)
     if isinstance(motion, tuple | list) and len(motion) == 3:
         q, u, rates = motion
         return made.reader.read(model.base, q, u, rates, 0.0, None, None), None
     run = motion if isinstance(motion, Run) else load_run(motion)
     return run_places(made.equations, run, SPLINE if udot is None else udot, lambda at: at.rates), run
-
-
-def _in_order(made: RegressorModel, motion: ExcitingTrajectory) -> tuple[np.ndarray, np.ndarray]:
-    order = [motion.coordinates.index(name) for name in made.equations.coordinates]
-    return motion.q[:, order], motion.u
 
 
 def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int) -> np.ndarray:

@@ -6,20 +6,27 @@ the armatures of its joint: what regrouping leaves of them, κ. Efforts are line
     e = Y(q, u, u̇) κ + e₀(q, u, t)
 
 with e₀ the efforts against all loads but gravity.
+
+Joints of several axes have links without bodies, to which regrouping brings numbers of one body: κ = G π, in
+the numbers π of the bodies, with fewer π than κ. Of those κ that depend on each other one is kept,
+
+    κ_d = W κ_k,     Y κ = (Y_k + Y_d W) κ_k
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from armillary.algebra.derivatives.calculus import directional_derivatives
-from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+import numpy as np
+
+from armillary.algebra.derivatives.calculus import directional_derivatives, evaluate_all
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, scale, symbol, total
 from armillary.algebra.units.dimension import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_sum, matrix_vector
 from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.triples import ZEROS, add, joined, scaled
-from armillary.algebra.walk import substitute
+from armillary.algebra.walk import Undimensioned, substitute
 from armillary.analysis.inverse.equations import (
     InverseEquations,
     described_equations,
@@ -33,10 +40,12 @@ from armillary.mechanics.tree.structure.regroup import regroup
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
 from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads
+from armillary.model.units.unit_system import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.untyped import DataTable
 
+DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others
 ENTRIES = ("m", "hx", "hy", "hz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
@@ -88,8 +97,72 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
         columns = [directional_derivatives(whole, {p.symbol: UNIT}) for p in parameters]
         none = dict.fromkeys((p.symbol for p in parameters), ZERO)
         rest = tuple(substitute(e, none) for e in whole)
+        kept, W = _independent(system, reduction.plain, parameters, bodies)
+        columns = [
+            [
+                total([(1, column[i]), *((1, scale(columns[d][i], w)) for d, w in shares)])
+                for i in range(len(whole))
+            ]
+            for column, shares in ((columns[k], W[k]) for k in kept)
+        ]
     rows = tuple(tuple(column[i] for column in columns) for i in range(len(whole)))
-    return LinearEfforts(found, parameters, rows, rest, bodies)
+    return LinearEfforts(found, tuple(parameters[k] for k in kept), rows, rest, bodies)
+
+
+def _independent(
+    system: Description,
+    plain: Undimensioned,
+    parameters: Sequence[LinkParameter],
+    bodies: Mapping[str, tuple[Expr, ...]],
+) -> tuple[list[int], dict[int, list[tuple[int, float]]]]:
+    """Places of parameters that are independent functions of the bodies' numbers, the first of those that
+    depend on each other; and the others with their shares of each of them.
+    """
+    own = [s for ten in bodies.values() for s in ten]
+    wanted = [p.of_bodies for p in parameters]
+    slopes = [directional_derivatives(wanted, {s: UNIT}) for s in own]
+    slopes.append([substitute(e, dict.fromkeys(own, ZERO)) for e in wanted])  # armatures, flexible bodies
+    rng = np.random.default_rng(0)
+    known = {plain(p): default_value(p) for p in system.parameters.values()}
+    values = {p: rng.uniform(0.5, 1.5) if value is None else value for p, value in known.items()}
+    flat = evaluate_all([e for column in slopes for e in column], values)
+    G = np.array(flat, dtype=float).reshape(len(slopes), len(parameters))
+    own_number = [k for k in range(len(parameters)) if not np.any(G[:-1, k])]
+    G = np.vstack([G, np.eye(len(parameters))[own_number]]) if own_number else G
+    G[len(slopes) - 1, own_number] = 0.0
+    kept, rest, shares = independent_columns(G)
+    found: dict[int, list[tuple[int, float]]] = {k: [] for k in kept}
+    for row, k in enumerate(kept):
+        found[k] = [(d, float(w)) for d, w in zip(rest, shares[row], strict=True) if w]
+    return list(kept), found
+
+
+def independent_columns(
+    columns: np.ndarray, left_out: Collection[int] = ()
+) -> tuple[tuple[int, ...], tuple[int, ...], np.ndarray]:
+    """Places of independent columns of a matrix, the first of those that depend on each other; of the others;
+    and the shares (independent, others) that make these of those.
+    """
+    sizes = np.linalg.norm(columns, axis=0)
+    basis: list[np.ndarray] = []
+    chosen, rest = [], []
+    for k in range(columns.shape[1]):
+        if k in left_out:
+            continue
+        left = columns[:, k] / (sizes[k] or 1.0)
+        for _ in range(2):  # twice is enough: Kahan's rule for Gram and Schmidt
+            for direction in basis:
+                left = left - direction * (direction @ left)
+        length = float(np.linalg.norm(left))
+        if length > DEPENDENT:
+            basis.append(left / length)
+            chosen.append(k)
+        else:
+            rest.append(k)
+    shares = np.linalg.lstsq(columns[:, chosen], columns[:, rest], rcond=None)[0]
+    whole = np.round(shares)
+    shares = np.where(np.abs(shares - whole) < DEPENDENT * 10, whole, shares)
+    return tuple(chosen), tuple(rest), shares
 
 
 def _body_symbols(system: Description, tree: Tree) -> dict[str, tuple[Expr, ...]]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from armillary.algebra.arguments import index, place
 from armillary.analysis.kinematics.landmarks import Landmark, summary
+from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, require
 from armillary.results import Run
@@ -273,30 +274,33 @@ def load_sweep(path: str | os.PathLike[str]) -> Sweep:
     m = record.metadata
     if m.get("armillary_sweep") != _VERSION:
         raise ArmillaryError(f"'{path}' is not a sweep that this Armillary wrote; load_run reads runs")
-    names = (record.over, *record.names)
-    found = np.ones(len(record.time), dtype=bool)
-    found[m["lost"]] = False
-    marks = (
-        Landmark(**{**mark, "constraints": tuple(mark["constraints"]), "speeds": tuple(mark["speeds"])})
-        for mark in m["landmarks"]
-    )
-    kind = Solutions if m.get("kind") == "Solutions" else Sweep
-    return kind(
-        m["system"],
-        tuple(m["driven"]),
-        tuple(m["outputs"]),
-        names,
-        np.column_stack([record.time, record.values]),
-        found,
-        units={n: m["units"].get(n, "") for n in {*names, *m["units"]}},
-        descriptions={n: m["descriptions"].get(n, "") for n in names},
-        landmarks=tuple(marks),
-        held=dict(m["held"]),
-        coordinates=tuple(m["coordinates"]),
-        shape=tuple(m["shape"]),
-        parameters=m["parameters"],
-        parameter_units={n: m["parameter_units"].get(n, "") for n in m["parameters"]},
-    )
+    with refuse_damage(path, "a sweep"):
+        names = (record.over, *record.names)
+        found = np.ones(len(record.time), dtype=bool)
+        found[m["lost"]] = False
+        marks = (
+            Landmark(**{**mark, "constraints": tuple(mark["constraints"]), "speeds": tuple(mark["speeds"])})
+            for mark in m["landmarks"]
+        )
+        kind = Solutions if m.get("kind") == "Solutions" else Sweep
+        sweep = kind(
+            m["system"],
+            tuple(m["driven"]),
+            tuple(m["outputs"]),
+            names,
+            np.column_stack([record.time, record.values]),
+            found,
+            units={n: m["units"].get(n, "") for n in {*names, *m["units"]}},
+            descriptions={n: m["descriptions"].get(n, "") for n in names},
+            landmarks=tuple(marks),
+            held=dict(m["held"]),
+            coordinates=tuple(m["coordinates"]),
+            shape=tuple(m["shape"]),
+            parameters=m["parameters"],
+            parameter_units={n: m["parameter_units"].get(n, "") for n in m["parameters"]},
+        )
+        str(sweep), repr(sweep)
+    return sweep
 
 
 def _span(values: np.ndarray) -> str:

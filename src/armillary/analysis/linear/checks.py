@@ -1,4 +1,4 @@
-"""Operating points and inputs for which a linear model is of no use, and the errors that state why."""
+"""Operating points for which a linear model is of no use, the errors that state why, and notes on others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices
 from armillary.analysis.linear.points import OperatingPoints
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.columns import listed
+from armillary.errors import ArmillaryError
 from armillary.kept_results import kept_per_object
 from armillary.program.derivatives.linearization.form import LinearForm
 from armillary.program.derivatives.sensitivities.jumps import switches
@@ -28,16 +29,14 @@ _JUMP = 1e-9  # of the size of what jumps
 _BENT = 1e-3  # by which two slopes differ at a kink, as a part of the larger
 
 
-def check_inputs(form: LinearForm) -> None:
-    """An error for an input that acts on no state and on no output."""
+def idle_inputs(form: LinearForm) -> str:
+    """A note on inputs that act on no state and on no output: their columns are zero."""
     acting = {j for _, j in (*form.B, *form.D)}
-    for j, v in enumerate(form.inputs):
-        if j not in acting:
-            outputs = " and no output that is requested" if form.outputs else "; no outputs are requested"
-            raise ParameterError(
-                f"input '{v.name}' acts on no state{outputs}; leave it out of inputs=, or use it in a load "
-                "or a rate of the model"
-            )
+    idle = [f"'{v.name}'" for j, v in enumerate(form.inputs) if j not in acting]
+    if not idle:
+        return ""
+    what = f"input {idle[0]} acts" if len(idle) == 1 else f"inputs {listed(idle)} act"
+    return f"{what} on no state{' and no output that is requested' if form.outputs else ''}"
 
 
 def check_matrices(compiled: Linearization, found: Matrices, system: str) -> None:

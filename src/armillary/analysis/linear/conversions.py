@@ -10,11 +10,12 @@ import numpy as np
 from armillary.algebra.arguments import one_of
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
-from armillary.analysis.linear.structure import minimal_matrices, transmission_zeros
+from armillary.analysis.linear.structure import linked_matrices, minimal_matrices, single_zeros
 from armillary.errors import ArmillaryError, require
 from armillary.model.units.values import seconds
 from armillary.untyped import LibraryObject
 
+_ROTATED = 1e-13  # of its largest: the elements of a matrix in other axes
 METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 
 
@@ -127,12 +128,15 @@ def transfer_function(lin: LinearMatrices, output: str | None, name: str | None)
     i = port(output or lin.outputs[0], lin.outputs, "output")
     j = port(name or lin.inputs[0], lin.inputs, "input")
     D = lin.D[i : i + 1, j : j + 1]
-    A, B, C = minimal_matrices(lin.A, lin.B[:, j : j + 1], lin.C[i : i + 1])
+    whole = lin.A, lin.B[:, j : j + 1], lin.C[i : i + 1]
+    A, B, C = minimal_matrices(*whole)
     poles = np.linalg.eigvals(A).astype(complex)
     if not len(A) or not np.any(B):
         zeros, gain = np.empty(0, dtype=complex), float(D[0, 0])
     else:
-        zeros = transmission_zeros(A, B, C, D)
+        rotated = len(A) < len(linked_matrices(*whole)[0])
+        found = single_zeros(A, B[:, 0], C[0], D[0, 0], _ROTATED if rotated else 0.0)
+        zeros = np.empty(0, dtype=complex) if found is None else found
         gain = _gain(A, B, C, D, poles, zeros)
     return TransferFunction(lin.inputs[j], lin.outputs[i], zeros, poles, gain, lin.step)
 
@@ -140,7 +144,17 @@ def transfer_function(lin: LinearMatrices, output: str | None, name: str | None)
 def _gain(
     A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, poles: np.ndarray, zeros: np.ndarray
 ) -> float:
-    """From the value of the transfer function at a number away from all poles and zeros."""
-    s = 1.37 * (1.0 + float(np.max(np.abs(np.concatenate([poles, zeros])), initial=0.0)))
+    """From the value of the transfer function at a number among the poles, away from each pole and zero.
+
+    Not at one beyond all of them: zeros may lie orders of magnitude beyond the poles, and there the value is
+    what is left of far larger terms.
+    """
+    sizes = np.abs(poles)
+    typical = float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if np.any(sizes > 0) else 1.0
+    angles = np.linspace(0.0, np.pi, 25)  # roots come in conjugate pairs
+    places = typical * np.exp(1j * angles)
+    roots = np.concatenate([poles, zeros])
+    apart = np.abs(places[:, None] - roots) / (typical + np.abs(roots))
+    s = places[int(np.argmax(np.min(apart, axis=1)))]
     value = (C @ np.linalg.solve(s * np.eye(len(A)) - A, B) + D)[0, 0]
     return float(np.real(value * np.exp(np.sum(np.log(s - poles)) - np.sum(np.log(s - zeros)))))

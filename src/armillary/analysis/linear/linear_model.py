@@ -279,5 +279,9 @@ class LinearModel(LinearMatrices):
 def load_linear(path: str | os.PathLike[str]) -> LinearModel:
     """The linear model in a file that `LinearModel.save` wrote."""
     from armillary.analysis.linear.files import read_linear
+    from armillary.analysis.result_files import refuse_damage
 
-    return LinearModel(**read_linear(path))
+    with refuse_damage(path, "a linear model"):
+        found = LinearModel(**read_linear(path))
+        str(found), found.report()
+    return found

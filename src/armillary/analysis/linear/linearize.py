@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from armillary.algebra.arguments import read_only, several
-from armillary.analysis.linear.checks import check_inputs, check_matrices, check_points
+from armillary.analysis.linear.checks import check_matrices, check_points, idle_inputs
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices, linearization
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.points import OperatingPoints, operating_points
@@ -32,10 +32,9 @@ def linearize(
         tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))
     ]
     compiled = linearization(model, *names)
-    check_inputs(compiled.form)
     points = operating_points(model, at, parameters)
-    notes = [note for note in (points.note, check_points(model, compiled, points)) if note]
-    return replace(at_points(model, compiled, points), note="; ".join(notes))
+    notes = (points.note, check_points(model, compiled, points), idle_inputs(compiled.form))
+    return replace(at_points(model, compiled, points), note="; ".join(note for note in notes if note))
 
 
 def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> LinearModel:

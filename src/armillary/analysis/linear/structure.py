@@ -16,6 +16,7 @@ from armillary.errors import ArmillaryError
 
 Array = np.ndarray
 _RANK = 1e-10  # of the largest singular value, below which others count as none
+_CANCELLED = 1e-13  # of the terms of a sum: what is below is rounding
 
 
 # ---------------------------------------------------------------------------------------- zeros
@@ -29,14 +30,46 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
     has D invertible, and its zeros are the eigenvalues of A − B D⁻¹ C.
 
     Source: Emami-Naeini and Van Dooren (1982), Computation of zeros of linear multivariable systems,
-    Automatica 18, 415–430.
+    Automatica 18, 415–430. For one input and one output see ``single_zeros``.
     """
+    if B.shape[1] == 1 and len(C) == 1 and (found := single_zeros(A, B[:, 0], C[0], D[0, 0])) is not None:
+        return found
     A, B, C, D = _row_compressed(A, B, C, D)
     A, C, B, D = (m.T for m in _row_compressed(A.T, C.T, B.T, D.T))
     if not A.size:
         return np.empty(0, dtype=complex)
     closed: np.ndarray = A - B @ np.linalg.solve(D, C) if D.size else A
     return np.linalg.eigvals(closed).astype(complex)
+
+
+def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) -> Array | None:
+    """Zeros from one input to one output; None where the output does not depend on the input at all.
+
+    As above, c x = 0 takes a state x_p out and c ẋ = 0 is the next condition, until the input occurs in one,
+    but by Gaussian elimination: rotations mix large elements into those that are zero or small. Zeros at
+    k/c = 1e4 poles, as of light dampers along a chain of masses, are lost by that: d is a product of
+    dampings there, 1e-4 of the stiffnesses for each mass. What remains of a difference of terms that are
+    larger by 1e13 is zero, and so is a product below ``rounding`` of its factors' sizes, where elements are
+    not better than that.
+    """
+    scale = _balance_with_ports(A, b[:, None], c[None, :])
+    A, b, c = A * scale / scale[:, None], b / scale, c * scale
+    terms, term = np.abs(c), abs(d)  # sums of the sizes of what c and d are sums of
+    least = 0.0
+    while not abs(d) > max(_CANCELLED * term, least):
+        c = np.where(np.abs(c) > _CANCELLED * terms, c, 0.0)
+        if not c.any():
+            return None
+        p = int(np.argmax(np.abs(c)))
+        kept = np.delete(np.arange(len(c)), p)
+        follow = c[kept] / c[p]  # x_p = −follow · x
+        d, term = float(c @ b), float(terms @ np.abs(b))
+        least = rounding * float(np.linalg.norm(c) * np.linalg.norm(b))
+        rates, sizes = c @ A, terms @ np.abs(A)
+        c, terms = rates[kept] - rates[p] * follow, sizes[kept] + sizes[p] * np.abs(follow)
+        own, added = A[np.ix_(kept, kept)], np.outer(A[kept, p], follow)
+        A, b = np.where(np.abs(own - added) > _CANCELLED * np.abs(own), own - added, 0.0), b[kept]
+    return np.linalg.eigvals(A - np.outer(b, c) / d).astype(complex) if len(A) else np.empty(0, dtype=complex)
 
 
 def _row_compressed(A: Array, B: Array, C: Array, D: Array) -> tuple[Array, Array, Array, Array]:
@@ -163,6 +196,17 @@ def _balance(A: Array) -> Array:
     return np.asarray(scale)
 
 
+def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
+    """Scales of the states from A and from how strongly inputs act and outputs show, all inputs and outputs
+    as one: elements of A that are rounding do not scale a state that is coupled by nothing else.
+    """
+    ports = [np.abs(B) / np.maximum(np.max(np.abs(B), axis=0, initial=0.0), 1e-300)]
+    ports += [np.abs(C.T) / np.maximum(np.max(np.abs(C.T), axis=0, initial=0.0), 1e-300)]
+    b, c = (np.max(m, axis=1, initial=0.0) for m in ports)
+    size = max(float(np.max(np.abs(A), initial=0.0)), 1e-300)
+    return _balance(np.block([[A / size, b[:, None]], [c[None, :], np.zeros((1, 1))]]))[:-1]
+
+
 def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
     """An orthonormal basis of what B reaches through A, and of the rest (the staircase algorithm)."""
     n = len(A)
@@ -174,6 +218,7 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
         new = new - reached @ (reached.T @ new)
         U, values, _ = np.linalg.svd(new, full_matrices=False)
         U = U[:, values > floor]
+        U = np.linalg.qr(U - reached @ (reached.T @ U))[0]  # what is left of large vectors is not orthogonal
         if not U.size:
             break
         reached = np.hstack([reached, U])
@@ -183,13 +228,34 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
 
 
 def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
-    """A, B, C without what inputs do not move or outputs do not show."""
-    scale = _balance(A)
-    A, B, C = A * scale / scale[:, None], B / scale[:, None], C * scale
-    T, _ = controllable_part(A, B)
-    A, B, C = T.T @ A @ T, T.T @ B, C @ T
-    T, _ = controllable_part(A.T, C.T)
-    return T.T @ A @ T, T.T @ B, C @ T
+    """A, B, C without what inputs do not move or outputs do not show.
+
+    Axes are changed only where more states go than `linked_matrices` leaves out: zero elements stay zero.
+    """
+    A, B, C = linked_matrices(A, B, C)
+    T, rest = controllable_part(A, B)
+    if rest.size:
+        A, B, C = T.T @ A @ T, T.T @ B, C @ T
+    T, rest = controllable_part(A.T, C.T)
+    return (T.T @ A @ T, T.T @ B, C @ T) if rest.size else (A, B, C)
+
+
+def linked_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
+    """A, B, C, balanced, of the states to which elements lead from an input, and from which to an output."""
+    linked = A != 0
+    moved, shown = np.any(B != 0, axis=1), np.any(C != 0, axis=0)
+    kept = _reached(linked, np.asarray(moved)) & _reached(linked.T, np.asarray(shown))
+    A, B, C = A[np.ix_(kept, kept)], B[kept], C[:, kept]
+    scale = _balance_with_ports(A, B, C)
+    return A * scale / scale[:, None], B / scale[:, None], C * scale
+
+
+def _reached(linked: Array, first: Array) -> Array:
+    """Those that links [to, from] lead to from the first ones, and these."""
+    found = first
+    while (more := found | (linked @ found)).sum() > found.sum():
+        found = more
+    return np.asarray(found)
 
 
 # ---------------------------------------------------------------------------------------- norms, reduction

@@ -5,8 +5,10 @@ Free motion has the eigenvalue zero, and a body that drifts has it twice with on
     A c₁ = 0,  A c₂ = c₁,  …          a chain, of length 2 for a displacement and the drift along it
 
 Rounding spreads such an eigenvalue over a circle of radius ε^(1/2) ‖A‖, where it looks like a slow mode. So
-the null space is found by singular values of the balanced matrix and taken out, again and again until the
-rest has none; the other eigenvalues are those of the rest.
+the null space is found by singular values of the balanced matrix, its rows and columns in their own sizes
+(a lag of 1e-8 s makes one row 1e8 times the others), and taken out, again and again until the rest has none;
+the other eigenvalues are those of the rest. A pair of them whose imaginary part is rounding is a double real
+eigenvalue.
 
 Source: Golub & Wilkinson (1976), "Ill-conditioned eigensystems and the computation of the Jordan canonical
 form", SIAM Review 18, section 9, for the eigenvalue zero.
@@ -19,8 +21,9 @@ from itertools import pairwise
 
 import numpy as np
 
-ZERO = 1e-9  # singular values of the balanced matrix below this part of the largest count as zero
+ZERO = 1e-9  # singular values of the scaled matrix below this part of the largest count as zero
 _ROUNDING = 2.0**-52  # of the largest element
+_BACKWARD = 16.0  # errors of LAPACK's eigenvalues, times the order, in roundings of the matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +47,12 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
 
     null, rest, null_rows, rest_rows = _split(A, tolerance)
     T, X, R = null_rows @ A @ null, null_rows @ A @ rest, rest_rows @ A @ rest
+    chains = _chains(T, tolerance)
+    if sum(c.shape[1] for c in chains) != len(T):  # T has other eigenvalues than zero: take less for zero
+        return eigensystem(A, 1e-3 * tolerance if tolerance > _ROUNDING else 0.0)
     if rest.shape[1]:
         values, left, right = eig(R, left=True)
+        _separate_double_ones(R, values, left, right)
         keep = np.flatnonzero(values.imag >= 0)
         keep = keep[by_size(values[keep])]
         values, left, right = values[keep], left[:, keep], right[:, keep]
@@ -55,7 +62,6 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
     for i, value in enumerate(values):
         if len(T):
             lifted[:, i] += null @ np.linalg.solve(value * np.eye(len(T)) - T, X @ right[:, i])
-    chains = _chains(T, tolerance)
     duals: list[np.ndarray] = []
     if chains:
         Y = solve_sylvester(T, -R, X) if rest.shape[1] else X
@@ -65,6 +71,41 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
     return Eigensystem(
         values, lifted, rest_rows.T.conj() @ left, tuple(null @ c for c in chains), tuple(duals)
     )
+
+
+def eigenvalue_errors(A: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """How far rounding may shift the eigenvalues of A with these vectors: ε ‖A‖ times the condition of each,
+
+        κ = ‖l‖ ‖r‖ / |lᴴ r|
+
+    with A balanced, as LAPACK does. Source: Golub & Van Loan (2013), Matrix Computations, section 7.2.2.
+    """
+    from scipy.linalg import matrix_balance
+
+    balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)
+    r, l = right / scale[:, None], left * scale[:, None]  # noqa: E741
+    lengths = np.linalg.norm(l, axis=0) * np.linalg.norm(r, axis=0)
+    aligned = np.abs(np.sum(l.conj() * r, axis=0))
+    size = _BACKWARD * len(A) * _ROUNDING * float(np.linalg.norm(balanced, 2))
+    return np.asarray(size * lengths / np.maximum(aligned, 1e-300))
+
+
+def _separate_double_ones(A: np.ndarray, values: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+    """Change pairs whose imaginary part is rounding to two real eigenvalues, with real vectors."""
+    small = np.flatnonzero(values.imag > 0)
+    if not small.size:
+        return
+    small = small[values.imag[small] <= eigenvalue_errors(A, left[:, small], right[:, small])]
+    for i in small.tolist():
+        j = int(np.argmin(np.abs(values - values[i].conj())))
+        values[[i, j]] = values[i].real
+        right[:, i], right[:, j] = right[:, i].real.copy(), right[:, i].imag.copy()
+        both = np.column_stack([left[:, i].real, left[:, i].imag])
+        products = both.T @ right[:, [i, j]].real
+        with np.errstate(all="ignore"):
+            dual = both @ np.linalg.pinv(products, rcond=1e-14)
+        for k, column in zip((i, j), dual.T, strict=True):
+            left[:, k] = column
 
 
 def by_size(values: np.ndarray) -> np.ndarray:
@@ -96,14 +137,16 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
     large = np.abs(R) > _ROUNDING * np.max(np.abs(R))
     _, (scale, _) = matrix_balance(np.where(large, R, 0.0), permute=False, separate=True)
     R = R * scale / scale[:, None]
-    basis, taken, largest = np.eye(len(R)), [], None
+    least = _ROUNDING * np.max(np.abs(R))
+    basis, taken = np.eye(len(R)), []
     while len(R):
-        _, s, V = np.linalg.svd(R)
-        largest = s[0] if largest is None else largest
-        kept = int(np.sum(s > tolerance * largest))
+        columns = _equilibrated(R, least)
+        _, s, V = np.linalg.svd(columns[0])
+        kept = int(np.sum(s > tolerance * s[0])) if s[0] > 0 else 0
         if kept == len(s):
             break
-        lost, V = V[kept:], V[:kept]
+        axes = np.linalg.qr((V[kept:] * columns[1]).T, mode="complete")[0]
+        lost, V = axes[:, : len(s) - kept].T, axes[:, len(s) - kept :].T
         taken.append(basis @ lost.T)
         basis, R = basis @ V.T, V @ R @ V.T
     if not taken:
@@ -121,6 +164,18 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
         np.hstack([null, columns[:, :count]]), columns[:, count:],
         np.vstack([null_rows, inverse[:count]]), inverse[count:],
     )  # fmt: skip
+
+
+def _equilibrated(R: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """R with rows and columns of length one, except for those that are rounding, and the columns' factors."""
+    scale = np.ones(len(R))
+    for _ in range(3):
+        for axis in (1, 0):
+            lengths = np.linalg.norm(R, axis=axis)
+            factors = 1.0 / np.where(lengths > least, lengths, 1.0)
+            R = R * (factors[:, None] if axis == 1 else factors)
+            scale = scale * (factors if axis == 0 else 1.0)
+    return R, scale
 
 
 def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:

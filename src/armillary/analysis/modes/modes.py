@@ -25,6 +25,7 @@ from armillary.analysis.modes.shapes.participation import (
     state_participation,
 )
 from armillary.analysis.modes.wording import eigenvalue_text
+from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.derivatives.linearization.form import Variable
@@ -251,10 +252,13 @@ class Modes(PickledValue):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The modes in a file that ``save`` has written."""
-        data = read(path, "modes")
-        bodies = data.pop("bodies")
-        data |= {name: tuple(data[name]) for name in ("states", "coordinates", "chains", "names")}
-        return cls(**data, known_bodies=None if bodies is None else BodyShapes.from_dict(bodies))
+        with refuse_damage(path, "a file of modes"):
+            data = read(path, "modes")
+            bodies = data.pop("bodies")
+            data |= {name: tuple(data[name]) for name in ("states", "coordinates", "chains", "names")}
+            found = cls(**data, known_bodies=None if bodies is None else BodyShapes.from_dict(bodies))
+            str(found), str(found.known_bodies)
+        return found
 
 
 _HEADER = ["", "eigenvalue (1/s)", "frequency (Hz)", "damped (Hz)", "damping", "time constant (s)", "mode"]

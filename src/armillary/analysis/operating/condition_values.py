@@ -137,13 +137,19 @@ class ConditionValues:
         """
         if self.of.by_columns:
             return self._changes_by_chance(xs, sizes, first)
+        slopes = _magnitudes(self.slopes(xs))
+        by_unknowns = slopes[:, :, :first] * sizes[:first]
+        return np.sum(by_unknowns, axis=2), slopes[:, :, first:]
+
+    def slopes(self, xs: np.ndarray) -> np.ndarray:
+        """C at the rows of xs, where it is written out."""
         n, given = len(self.of.states), self._given
         if xs.shape[1] > n:
             given["inputs"] = xs[:, n:]
-        found = self.code.functions.rows(SLOPES, self.t, xs[:, :n], **given)
-        slopes = _magnitudes(np.array([self._dense(row) for row in found]))
-        by_unknowns = slopes[:, :, :first] * sizes[:first]
-        return np.sum(by_unknowns, axis=2), slopes[:, :, first:]
+        entries = self.code.functions.rows(SLOPES, self.t, xs[:, :n], **given)
+        found = np.zeros((len(xs), *self.code.pattern.shape))
+        found.reshape(len(xs), -1)[:, self.code.flat] = entries
+        return found
 
     def _changes_by_chance(
         self, xs: np.ndarray, sizes: np.ndarray, first: int

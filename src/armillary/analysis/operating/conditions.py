@@ -136,16 +136,26 @@ class Conditions:
         return self._cyclic[key]
 
     @cached_property
+    def held(self) -> frozenset[int]:
+        """Places of coordinates that only locked and prescribed speeds move, and no load."""
+        reduction, system = self.equations.reduction, self.equations.system
+        names = {q.data.name for q in reduction.held_coordinates(system)}
+        return frozenset(i for i, name in enumerate(self.states[: self.coordinates]) if name in names)
+
+    @cached_property
     def noncyclic(self) -> np.ndarray:
-        """Places of the states that are not cyclic."""
-        left_out = self.cyclic()
+        """Places of the states that are not cyclic, without locked coordinates, as in linear models."""
+        rates = self.equations.targets.rates
+        left_out = self.cyclic() | {i for i in self.held if rates[i] is ZERO}
         return np.array([i for i in range(len(self.states)) if i not in left_out], dtype=int)
 
     @cached_property
-    def unit_sizes(self) -> np.ndarray:
-        """A unit of the SI for each column, in the model's units."""
+    def kind_sizes(self) -> np.ndarray:
+        """The size of each column by its kind, in the model's units: where loops have lengths, the motion
+        that moves them as far as a radian does, else a unit of the SI.
+        """
         system = self.equations.system
-        kinds = unit_sizes(system)
+        kinds = {**unit_sizes(system), **self.equations.reduction.usual_sizes}
         own = {s.data.name: s for s in system.moving()}
         found = []
         for name in self.names:

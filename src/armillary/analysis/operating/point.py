@@ -12,6 +12,7 @@ import numpy as np
 from armillary.algebra.arguments import place
 from armillary.analysis.operating.json_files import point_content, read_point, write_json
 from armillary.analysis.operating.stability import Stability
+from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, html_table, html_text, listed
 from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
@@ -175,16 +176,18 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
     """The operating point in a file that `OperatingPoint.save` wrote; `Model.trace` needs it found again."""
     content = read_point(path)
-    roots = content.get("eigenvalues")
-    stability = None
-    if roots is not None:
-        values = np.array(roots["real"]) + 1j * np.array(roots["imaginary"])
-        stability = Stability(values, content["growing"], content["neutral"], content["limit"])
-    known = {f.name for f in fields(OperatingPoint)}
-    own = {name: value for name, value in content.items() if name in known}
-    return OperatingPoint(
-        **own | {"state": np.array(own["state"]), "notes": tuple(own["notes"]), "stability": stability}
-    )
+    with refuse_damage(path, "an operating point"):
+        roots = content.get("eigenvalues")
+        stability = None
+        if roots is not None:
+            values = np.array(roots["real"], dtype=float) + 1j * np.array(roots["imaginary"], dtype=float)
+            stability = Stability(values, content["growing"], content["neutral"], content["limit"])
+        known = {f.name for f in fields(OperatingPoint)}
+        own = {name: value for name, value in content.items() if name in known}
+        state, notes = np.array(own["state"], dtype=float), tuple(map(str, own["notes"]))
+        found = OperatingPoint(**own | {"state": state, "notes": notes, "stability": stability})
+        found._repr_html_(), found.table
+    return found
 
 
 def _number(value: float) -> str:

@@ -1,6 +1,7 @@
 """The equations of one operating point: which states and inputs are unknown, and which conditions hold.
 
-Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for. Conditions are
+Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for; locked and
+prescribed coordinates stay where runs start them, unless ``free=`` names them. Conditions are
 the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
 lengths of Euler parameters and the prescribed outputs, less those that no unknown changes.
 """
@@ -20,6 +21,9 @@ from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError
 
 _NO_CHANGE = 1e-9  # of what an input changes a condition by: what is below is rounding
+_NEARER = np.geomspace(1e-13, 1.0, 14)  # distances, in sizes, over which slopes are compared
+_BENDS = 10.0  # distances over which slopes stay alike, in a size
+_NO_PART = 1e-3  # of the largest slope of a condition: others do not count
 _SAMPLES, _NEAR = 6, 0.3  # places near a start, and how far they lie, in sizes, to find sizes of conditions
 
 
@@ -81,14 +85,18 @@ class Problem:
     def sizes(self, x: np.ndarray, *, idle: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of all columns, and one over those of all rows.
 
-        The size of an angle is a radian, that of another coordinate or speed a unit of the SI, or its start
-        if that is larger; that of a condition is what these change it by, the median of a few places near
-        the start; that of a state of the user's own or an input, what changes a condition by its size. An
-        input without effect is an error, unless ``idle``.
+        The size of an angle is a radian, that of another coordinate or speed that of its kind
+        (``Conditions.kind_sizes``), or its start if that is larger, or less in models so small that their
+        equations are others within it (``_bend``); that of a condition is what these change it by, the median
+        of a few places near the start; that of a state of the user's own or an input, what changes a
+        condition by its size. An input without effect is an error, unless ``idle``.
         """
         n = self.conditions.speeds.stop
-        sizes = np.where(self.conditions.angles, 1.0, np.maximum(self.conditions.unit_sizes, np.abs(x)))
+        sizes = np.where(self.conditions.angles, 1.0, np.maximum(self.conditions.kind_sizes, np.abs(x)))
         moved = np.sort(self.unknown)
+        lengths = moved[(moved < n) & ~self.conditions.angles[moved]]
+        if len(lengths) and not self.conditions.by_columns:
+            sizes[lengths] *= self._bend(x, sizes, lengths)
         places = np.tile(x, (_SAMPLES + 1, 1))
         places[1:, moved] += sizes[moved] * scatter(_NEAR, _SAMPLES, len(moved))
         changes, slopes = self.values.changes(places, sizes, n)
@@ -106,6 +114,27 @@ class Problem:
             sizes[j] = max(abs(x[j]), least if np.isfinite(least) else 1.0)
             rows = np.maximum(rows, np.where(rows > 0, 0.0, effect * sizes[j]))
         return sizes, 1.0 / np.where(rows > 0, rows, 1.0)
+
+    def _bend(self, x: np.ndarray, sizes: np.ndarray, moved: np.ndarray) -> float:
+        """The part of the sizes of coordinates over which the slopes of the conditions stay alike, 1 at most.
+
+        Slopes are compared at places nearer and nearer to x, on both sides of it: one side may be beyond a
+        kink, such as a stop that is just not touched.
+        """
+        chance = scatter(0.5, 1, len(moved))[0]
+        aside = chance + np.copysign(0.5, chance)  # a half to one
+        places = np.tile(x, (2 * len(_NEARER) + 1, 1))
+        for side, first in ((1.0, 1), (-1.0, 1 + len(_NEARER))):
+            places[first : first + len(_NEARER), moved] += side * np.outer(_NEARER, aside * sizes[moved])
+        slopes = self.values.slopes(places)[:, self.rows][:, :, moved] * sizes[moved]
+        here, there = slopes[0], slopes[1:]
+        with np.errstate(invalid="ignore"):
+            larger = np.maximum(np.abs(here), np.abs(there))
+            most = np.max(larger, axis=2, keepdims=True)
+            alike = (np.abs(there - here) <= 0.5 * larger) | (larger <= _NO_PART * most)
+        within = np.all(alike, axis=(1, 2)).reshape(2, -1)
+        reach = [_NEARER[np.logical_and.accumulate(side)] for side in within]
+        return min(1.0, _BENDS * max(float(np.max(side, initial=0.0)) for side in reach) or 1.0)
 
 
 def problem(request: Request, start: np.ndarray) -> Problem:
@@ -158,7 +187,7 @@ def _unknown(request: Request, found: Conditions, held: frozenset[int], still: b
         for i, name in enumerate(found.states)
         if i not in held
         and name not in request.fixed
-        and (request.free is None or name in request.free)
+        and (i not in found.held if request.free is None else name in request.free)
         and not (still and i in speeds)
     ]
     return [*chosen, *range(n, len(found.names))]
@@ -204,7 +233,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
 def _counted(made: Problem) -> Problem:
     """The problem, if there are enough conditions for its unknowns."""
     request, n = made.request, len(made.conditions.states)
-    states = {*range(n)} - made.cyclic - {j for j in made.unknown.tolist() if j < n}
+    states = {*range(n)} - made.cyclic - made.conditions.held - {j for j in made.unknown.tolist() if j < n}
     decided = [j for j in states if made.conditions.names[j] not in made.undecided]
     if request.at_rest and made.conditions.at_rest:
         speeds = range(made.conditions.speeds.start, made.conditions.speeds.stop)

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armillary.analysis.modes.eigensystem import eigenvalue_errors
 from armillary.analysis.operating.condition_values import ConditionValues
 from armillary.columns import counted
 
-_ON_AXIS = 1e-7  # real part, as a part of the largest eigenvalue, that rounding may give
-_EPSILON = float(np.finfo(float).eps)
+_ON_AXIS = 1e-7  # real part, as a part of its eigenvalue, that is taken for none
+_ILL = 1e-6  # of the largest eigenvalue: rounding may shift eigenvalues by so much where vectors are parallel
+_SMALLEST = 1e-14  # of the largest eigenvalue: the least error of any
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class Stability:
     eigenvalues: np.ndarray  # largest real part first
     growing: int
     neutral: int
-    limit: float = 0.0  # of real parts that count as zero
+    limit: float = 0.0  # of real parts that count as zero, the largest
 
     @property
     def stable(self) -> bool:
@@ -76,16 +78,17 @@ def stability_of(values: ConditionValues, c: np.ndarray, C: np.ndarray) -> Stabi
         F = T.T @ F @ T
     if not F.size:
         return Stability(np.zeros(0, dtype=complex), 0, 0)
-    roots = _eigenvalues(F)
-    roots = roots[np.lexsort((-roots.imag, -roots.real))]
-    size = float(np.max(np.abs(roots)))
-    limit = max(_ON_AXIS * size, 3.0 * float(np.sqrt(_EPSILON * np.max(np.abs(F)))))
-    growing = int(np.sum(roots.real > limit))
-    return Stability(roots, growing, int(np.sum(np.abs(roots.real) <= limit)), limit)
+    roots, limits = _eigenvalues(F)
+    order = np.lexsort((-roots.imag, -roots.real))
+    roots, limits = roots[order], limits[order]
+    neutral = np.abs(roots.real) <= limits
+    growing = int(np.sum(roots.real > limits))
+    return Stability(roots, growing, int(np.sum(neutral)), float(np.max(limits[neutral], initial=0.0)))
 
 
-def _eigenvalues(F: np.ndarray) -> np.ndarray:
-    """Of a matrix; of positions and speeds at rest without damping they are ± the roots of those of S N,
+def _eigenvalues(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Those of a matrix, and of each the real part that counts as none. Of positions and speeds at rest
+    without damping they are ± the roots of those of S N,
 
         q̇ = N u,  u̇ = S q,
 
@@ -93,8 +96,28 @@ def _eigenvalues(F: np.ndarray) -> np.ndarray:
     """
     n = len(F) // 2
     if 2 * n < len(F) or F[:n, :n].any() or F[n:, n:].any():
-        return np.linalg.eigvals(F).astype(complex)
+        values = np.linalg.eigvals(F).astype(complex)
+        return values, np.maximum(_ON_AXIS * np.abs(values), _errors(F, values, np.abs(values.real)))
     lower, upper = F[n:, :n], F[:n, n:]
     squared = lower @ upper
-    roots = np.sqrt(np.linalg.eigvals(squared).astype(complex))
-    return np.concatenate([roots, -roots])
+    values = np.linalg.eigvals(squared).astype(complex)
+    roots = np.sqrt(values)
+    off = _errors(squared, values, np.abs(values))
+    limits = np.maximum(_ON_AXIS * np.abs(roots), off / np.sqrt(np.maximum(np.abs(values), off) + 1e-300))
+    return np.concatenate([roots, -roots]), np.concatenate([limits, limits])
+
+
+def _errors(A: np.ndarray, values: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """How far rounding may shift eigenvalues, where that might matter: of those with a small part that is
+    looked at. Vectors, which these take, are several times the work of eigenvalues.
+    """
+    size = float(np.max(np.abs(values), initial=0.0))
+    least = _SMALLEST * size
+    if not np.any((parts > 0) & (parts < _ILL * size) & (parts > _ON_AXIS * np.abs(values))):
+        return np.full(len(values), least)
+    from scipy.linalg import eig
+
+    own, left, right = eig(A, left=True)
+    errors = eigenvalue_errors(A, left, right)
+    places = np.argmin(np.abs(values[:, None] - own), axis=1)
+    return np.asarray(np.maximum(errors[places], least))

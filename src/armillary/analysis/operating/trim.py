@@ -86,7 +86,7 @@ def _distinct(roots: list[Root]) -> list[Root]:
     """Solutions that differ, in the order in which they were found."""
     kept: list[Root] = []
     for root in roots:
-        size = np.maximum(np.abs(root.unknowns), 1.0)
+        size = np.maximum(np.abs(root.unknowns), root.of.sizes)
         if all(np.max(np.abs(root.unknowns - o.unknowns) / size, initial=0.0) > _SAME for o in kept):
             kept.append(root)
     return kept

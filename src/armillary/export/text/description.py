@@ -11,7 +11,7 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.walk import symbols
-from armillary.export.text.printing.layout import one_line
+from armillary.export.text.printing.layout import column_name, one_line
 from armillary.model.quantities.parameter_descriptions import parameter_descriptions
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
@@ -162,7 +162,10 @@ def one_lined(value: object) -> Any:  # of the type of the value
             ExportDescription,
         ),
     ):
-        return replace(value, **{f.name: one_lined(getattr(value, f.name)) for f in fields(value)})
+        lines = {f.name: one_lined(getattr(value, f.name)) for f in fields(value)}
+        if isinstance(value, OutputDescription):  # columns of results are looked up by their names
+            lines["name"] = column_name(value.name)
+        return replace(value, **lines)
     return value
 
 

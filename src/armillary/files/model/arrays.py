@@ -32,7 +32,8 @@ def array_of(document: Document, value: object) -> Given:
     key = value.get("key")
     if path.suffix == ".csv":
         columns, heading = read_columns(path), str(key or 1)
-        return columns.values[:, columns.place(int(heading) if heading.isdigit() else heading)]
+        number = heading.isdecimal() and len(heading) < 10
+        return columns.values[:, columns.place(int(heading) if number else heading)]
     loaded = load_arrays(path)
     if key is None and len(loaded) == 1:
         return next(iter(loaded.values()))

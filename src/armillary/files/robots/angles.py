@@ -34,15 +34,23 @@ def multiple_spelled(word: str) -> int | None:
 
 
 def read_angles(element: Element, key: str, count: int, default: list[float] | None = None) -> list[float]:
-    """Angles in radians of an attribute; those that spell a multiple of π/12 are that multiple."""
+    """Angles in radians of an attribute; those that spell a multiple of π/12 are that multiple, unless
+    ``take_angles_as_written``.
+    """
     values = element.numbers(key, count, default)
-    if not element.has(key):
+    if not element.has(key) or element.literal:
         return values
     for i, word in enumerate(element.attributes[key].split()):
         if (k := multiple_spelled(word)) is not None and values[i] != k * _STEP:
             element.snapped.append((key, word, k))
             values[i] = k * _STEP
     return values
+
+
+def take_angles_as_written(root: Element) -> None:
+    """Have the angles of a file read to the digit, as other programs read them."""
+    for element in _elements(root):
+        element.literal = True
 
 
 def snapped_angles(root: Element) -> str:
@@ -55,7 +63,7 @@ def snapped_angles(root: Element) -> str:
     many = f"{len(found)} angles are" if len(found) > 1 else "an angle is"
     return (
         f"{many} read as the multiple of π/12 that the digits spell, by at most {shift:.1e} rad from what is "
-        f"written: {key} {word} as {_in_pi(k)} in {element.where}"
+        f"written: {key} {word} as {_in_pi(k)} in {element.where}; exact_angles=True takes them as written"
     )
 
 

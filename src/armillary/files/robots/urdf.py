@@ -16,7 +16,7 @@ import numpy as np
 from armillary.algebra.arguments import file_path, flag
 from armillary.columns import listed
 from armillary.errors import ModelError
-from armillary.files.robots.angles import read_angles, snapped_angles
+from armillary.files.robots.angles import read_angles, snapped_angles, take_angles_as_written
 from armillary.files.robots.building import SINGLE, Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints, load_joint, units_of
@@ -66,6 +66,7 @@ def load_urdf(
     torques: str = "auto",
     stops: Mapping[str, float] | None = None,
     strict: bool = False,
+    exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
     """A system from a URDF file. What may change the motion is a warning each; with ``strict`` an error.
@@ -73,8 +74,9 @@ def load_urdf(
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
     or three components. ``torques``: which joints get an input ``tau_joint``: "auto" those with a
     transmission, and all where the file has none; "all"; or "none". ``stops`` makes limits bump stops, e.g.
-    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. Visuals become shapes; ``root`` is the
-    folder that holds the meshes, and the packages of ``package://`` paths.
+    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. With ``exact_angles`` an rpy of 1.5708
+    is that number, as elsewhere, not π/2. Visuals become shapes; ``root`` is the folder that holds the
+    meshes, and the packages of ``package://`` paths.
     """
     if torques not in TORQUES:
         raise ModelError(f"load_urdf: torques={torques!r} is not one of {', '.join(TORQUES)}")
@@ -87,6 +89,8 @@ def load_urdf(
     if macros := [child for child in robot.children if child.tag.startswith("xacro:")]:
         macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
     robot.taken = True
+    if flag(exact_angles, "load_urdf: exact_angles=", ModelError):
+        take_angles_as_written(robot)
     system = make(robot.text("name", "") or "robot")
     builder = Builder(system, Imported(str(path), "URDF", notes=list(robot.remarks)))
     _add_gravity(builder, gravity)

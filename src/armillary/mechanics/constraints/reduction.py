@@ -12,7 +12,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.vectors.scalars import Scalar, plus, times
-from armillary.algebra.walk import Undimensioned
+from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.choice.dependent_speeds import choose_dependent_speeds, conditioning
 from armillary.mechanics.constraints.choice.motion_sample import MotionSample, geometry_expressions
@@ -105,6 +105,17 @@ class Reduction:
         """Coordinates that are not given as functions of time."""
         known = {p.coordinate for p in self.given.values()}
         return [q for q in system.coordinates if q not in known]
+
+    def held_coordinates(self, system: Description) -> list[Expr]:
+        """Coordinates among these that only given speeds change: they are where a run starts them, moved by
+        what is prescribed, whatever the loads are.
+        """
+
+        def speeds(q: Expr) -> list[Expr]:
+            return [s for s in symbols(system.rates[q]) if s.data.role == "speed"]
+
+        found = ((q, speeds(q)) for q in self.coordinates(system))
+        return [q for q, own in found if own and all(u in self.given for u in own)]
 
 
 def initial_configuration(system: Description) -> Configuration:

@@ -69,7 +69,9 @@ class CompiledModel(ConfiguredProgram):
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own."""
+        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
+        inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
+        """
         y = self._state_vector(state)
         return self._call("derivatives", len(y), t, y, parameters, memory)
 
@@ -121,9 +123,10 @@ class CompiledModel(ConfiguredProgram):
         return Instance(self, parameters).call(name, length, t, y, self._stored(memory, t))
 
     def _stored(self, memory: Given, t: float) -> np.ndarray:
-        """The memory of a single call: as given, else as at the start of a run."""
-        stored = initial_memory(self.equations, None, t)
-        return stored if memory is None else vector(memory, len(stored), "memory")
+        """The memory of a single call: by name or as a whole, what is left out as at the start of a run."""
+        if memory is None or isinstance(memory, Mapping):
+            return initial_memory(self.equations, memory, t)
+        return vector(memory, len(self.equations.system.memories), "memory")
 
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0

@@ -110,8 +110,9 @@ class CompiledSensitiveModel(CompiledModel):
         return Instance(self.base, instance.parameters, instance.inputs)
 
     def _stored(self, memory: Given, t: float) -> np.ndarray:
-        stored = self._extended(initial_memory(self.equations, None, t))
-        return stored if memory is None else vector(memory, len(stored), "memory")
+        by_name = memory if isinstance(memory, Mapping) else None
+        stored = self._extended(initial_memory(self.equations, by_name, t))
+        return stored if memory is by_name else vector(memory, len(stored), "memory")
 
     def _extended(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
         """Memory with its derivatives, zero where none are given."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 
 import numpy as np
@@ -74,3 +75,25 @@ def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.n
             return np.concatenate([read(int(row), int(row) + 1) for row in rows])
 
     return indexing.LazilyIndexedArray(Column())
+
+
+def lazy_array(array: LibraryObject, guard: Callable[[], AbstractContextManager[None]]) -> LibraryObject:
+    """An array of the store as xarray takes it, each part of which is read within ``guard()``."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class StoredArray(BackendArray):
+        shape = array.shape
+
+        def __init__(self) -> None:
+            self.dtype = np.dtype(array.dtype)
+
+        def __getitem__(self, key: LibraryObject) -> LibraryObject:
+            support = indexing.IndexingSupport.OUTER
+            return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
+
+        def _read(self, key: tuple[LibraryObject, ...]) -> LibraryObject:
+            with guard():
+                return array.oindex[key]
+
+    return indexing.LazilyIndexedArray(StoredArray())

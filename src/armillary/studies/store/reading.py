@@ -15,7 +15,7 @@ from armillary.studies.definition.definition import Definition
 from armillary.studies.store.consolidate import is_consolidated, whole_table, words
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, StoreLayout
-from armillary.studies.store.lazy_columns import RecordedNumbers, lazy_column
+from armillary.studies.store.lazy_columns import RecordedNumbers, lazy_array, lazy_column
 from armillary.untyped import DataTable, LibraryObject
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
@@ -33,7 +33,21 @@ def dataset(folder: Folder, definition: Definition, **options: object) -> xarray
     # Undecoded: an output in "hours" is a number, not a timedelta.
     plain: DataTable = {"chunks": None, "decode_cf": False, "consolidated": False}
     with _readable(folder):
-        return _labelled(xr.open_zarr(folder.store, **(plain | options)), folder, definition)
+        opened = xr.open_zarr(folder.store, **(plain | options))
+        if (plain | options)["chunks"] is None:
+            opened = _guarded(opened, folder)
+        return _labelled(opened, folder, definition)
+
+
+def _guarded(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
+    """The same, in which a chunk that cannot be read when it is used gives a sentence, too."""
+    zarr = require("zarr", extra="study", purpose="Studies")
+    group = zarr.open_group(folder.store, mode="r")
+    for name in opened.data_vars:
+        own = opened[name].variable
+        values = lazy_array(group[name], partial(_readable, folder))
+        opened[name] = (own.dims, values, own.attrs, own.encoding)
+    return opened
 
 
 def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:

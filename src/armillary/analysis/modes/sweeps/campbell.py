@@ -29,6 +29,7 @@ from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep, radians_per_value, sorted_values
 from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker, branch_order
 from armillary.analysis.modes.sweeps.whirl import whirl_directions
+from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
@@ -139,10 +140,13 @@ class Campbell:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The diagram in a file that ``save`` has written."""
-        data = read(path, "Campbell diagram")
-        data["orders"] = tuple(data["orders"])
-        data["critical_speeds"] = tuple(CriticalSpeed(*row) for row in data["critical_speeds"])
-        return cls(**data)
+        with refuse_damage(path, "a file of a Campbell diagram"):
+            data = read(path, "Campbell diagram")
+            data["orders"] = tuple(data["orders"])
+            data["critical_speeds"] = tuple(CriticalSpeed(*row) for row in data["critical_speeds"])
+            found = cls(**data)
+            str(found), repr(found)
+        return found
 
 
 def campbell(

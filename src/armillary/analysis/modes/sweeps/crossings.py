@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.analysis.modes.sweeps.tracking import STILL, Spectra, Tracker
+from armillary.analysis.modes.sweeps.tracking import NO_SIZE, STILL, Spectra, Tracker, still
 
-_ONSET = 1e-6  # growth, beside the largest eigenvalue, by which undamped modes have left the imaginary axis
+_ONSET = 1e-6  # growth, beside its eigenvalue, by which undamped modes have left the imaginary axis
 
 
 class AxisCrossing(NamedTuple):
@@ -26,27 +26,28 @@ def crossings_of(tracker: Tracker, found: Spectra) -> list[AxisCrossing]:
     """Changes of the sign of Re λ along the branches, of complex pairs once; and values at which two undamped
     modes meet and leave the imaginary axis together.
     """
-    size = np.max(np.abs(found.eigenvalues), axis=1, keepdims=True)
-    growth = np.where(np.abs(found.eigenvalues.real) <= STILL * size, 0.0, found.eigenvalues.real)
+    real = found.eigenvalues.real
+    growth = np.where(np.abs(real) <= still(found.eigenvalues), 0.0, real)
     crossings = []
     for branch in range(growth.shape[1]):
         signs = np.flatnonzero(growth[:, branch])
         for a, b in pairwise(signs.tolist()):
             if growth[a, branch] * growth[b, branch] < 0 and found.eigenvalues[b, branch].imag >= 0:
                 value, eigenvalue = tracker.root(found, branch, a, b, lambda w, _: w.real)
-                at = complex(0.0, eigenvalue.imag if abs(eigenvalue.imag) > STILL * size[a, 0] else 0.0)
+                turning = abs(eigenvalue.imag) > STILL * max(map(abs, found.eigenvalues[[a, b], branch]))
+                at = complex(0.0, eigenvalue.imag if turning else 0.0)
                 crossings.append(AxisCrossing(value, at, branch, bool(growth[b, branch] < 0)))
     stable = np.all(growth <= 0, axis=1)
     for a, b in pairwise(range(len(stable))):
-        still, grown = (a, b) if stable[a] else (b, a)
+        calm, grown = (a, b) if stable[a] else (b, a)
         branch = int(np.argmax(growth[grown]))
-        if stable[a] != stable[b] and growth[still, branch] == 0:
-            value, eigenvalue = _onset(tracker, found.values[still], found.values[grown])
-            crossings.append(AxisCrossing(value, complex(0.0, eigenvalue.imag), branch, still == b))
+        if stable[a] != stable[b] and growth[calm, branch] == 0:
+            value, eigenvalue = _onset(tracker, found.values[calm], found.values[grown])
+            crossings.append(AxisCrossing(value, complex(0.0, eigenvalue.imag), branch, calm == b))
     return sorted(crossings)
 
 
-def _onset(tracker: Tracker, still: float, grown: float) -> tuple[float, complex]:
+def _onset(tracker: Tracker, calm: float, grown: float) -> tuple[float, complex]:
     """The value between one without growth and one with growth, by bisection, and the mode that grows.
 
     Undamped modes that meet grow with the root of the distance to that value, so that a growth of 1e-6 is as
@@ -54,15 +55,15 @@ def _onset(tracker: Tracker, still: float, grown: float) -> tuple[float, complex
     """
     eigenvalue = 0j
     while True:
-        middle = 0.5 * (still + grown)
-        if middle in (still, grown):
+        middle = 0.5 * (calm + grown)
+        if middle in (calm, grown):
             return float(grown), eigenvalue
         w = tracker.at(middle, zeros=False).eigenvalues[0]
         fastest = w[np.argmax(w.real)]
-        if fastest.real > _ONSET * np.max(np.abs(w)):
+        if fastest.real > _ONSET * abs(fastest) + NO_SIZE * np.max(np.abs(w)):
             grown, eigenvalue = middle, complex(fastest.real, abs(fastest.imag))
         else:
-            still = middle
+            calm = middle
 
 
 def stable_ranges(tracker: Tracker, crossings: Sequence[AxisCrossing]) -> list[tuple[float, float]]:
@@ -73,7 +74,7 @@ def stable_ranges(tracker: Tracker, crossings: Sequence[AxisCrossing]) -> list[t
         if low == high:
             continue
         w = tracker.at(0.5 * (low + high)).eigenvalues[0]
-        if np.all(w.real <= STILL * np.max(np.abs(w), initial=0.0)):
+        if np.all(w.real <= still(w)):
             joined = found and found[-1][1] == low
             found[-1:] = [(found[-1][0], high)] if joined else [*found[-1:], (low, high)]
     return found

@@ -14,8 +14,9 @@ from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.shapes.participation import by_coordinate, speeds_of_positions
 from armillary.analysis.modes.sweeps.crossings import AxisCrossing, crossings_of, stable_ranges
 from armillary.analysis.modes.sweeps.operating_sweep import OperatingSweep, operating_sweep, sorted_values
-from armillary.analysis.modes.sweeps.tracking import STILL, Spectra, Tracker, branch_order, meetings
+from armillary.analysis.modes.sweeps.tracking import NO_SIZE, STILL, Spectra, Tracker, branch_order, meetings
 from armillary.analysis.modes.wording import eigenvalue_text, in_words
+from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import CompiledModel
@@ -144,17 +145,21 @@ class RootLocus:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The root locus in a file that ``save`` has written."""
-        data = read(path, "root locus")
-        found = data.pop("crossings")
-        columns = (
-            found["values"].tolist(),
-            found["eigenvalues"].tolist(),
-            found["branches"],
-            found["stabilises"],
-        )
-        data |= {name: tuple(data[name]) for name in ("coordinates", "names")}
-        data["stable_ranges"] = tuple((low, high) for low, high in data["stable_ranges"])
-        return cls(**data, crossings=tuple(AxisCrossing(*row) for row in zip(*columns, strict=True)))
+        with refuse_damage(path, "a file of a root locus"):
+            data = read(path, "root locus")
+            found = data.pop("crossings")
+            columns = (
+                found["values"].tolist(),
+                found["eigenvalues"].tolist(),
+                found["branches"],
+                found["stabilises"],
+            )
+            data |= {name: tuple(data[name]) for name in ("coordinates", "names")}
+            data["stable_ranges"] = tuple((low, high) for low, high in data["stable_ranges"])
+            crossings = tuple(AxisCrossing(*row) for row in zip(*columns, strict=True))
+            locus = cls(**data, crossings=crossings)
+            str(locus), repr(locus)
+        return locus
 
 
 _TITLE = "Crossings of the imaginary axis"
@@ -181,7 +186,7 @@ def root_locus(
     tracker = Tracker(asked.matrices, sorted_values(values))
     found = tracker.follow()
     size = np.max(np.abs(found.eigenvalues), axis=1, keepdims=True)
-    moving = np.flatnonzero(np.any(np.abs(found.eigenvalues) > STILL * size, axis=0))
+    moving = np.flatnonzero(np.any(np.abs(found.eigenvalues) > NO_SIZE * size, axis=0))
     moving = _once(found.eigenvalues, moving)
     moving = moving[branch_order(found.eigenvalues[:, moving])]
     branches = Spectra(found.values, found.eigenvalues[:, moving], found.vectors[:, :, moving])

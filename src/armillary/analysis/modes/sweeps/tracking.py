@@ -29,8 +29,9 @@ _ALIKE = 0.9  # MAC of a pair below which values between are looked at
 _DEPTH = 8  # of such bisections
 _PARTS = (0.5, 0.45, 0.55)  # of the step, one after the other where eigenvalues meet
 _TIE = 1e-6  # cost that decides between pairs that are equally alike
-_MEET = 1e-4  # distance of eigenvalues, beside the largest, at which rounding may decide their vectors
-STILL = 1e-9  # real parts below this part of the largest eigenvalue have no sign
+_MEET = 1e-4  # distance of eigenvalues, beside them, at which rounding may decide their vectors
+STILL = 1e-9  # real parts below this part of their eigenvalue have no sign
+NO_SIZE = 1e-12  # of the largest eigenvalue: what is below is rounding, times a moderate condition
 _SLOW = 1e-5  # eigenvalues below this part of the largest might be zero except for rounding
 
 
@@ -171,11 +172,20 @@ def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
     return w
 
 
+def still(eigenvalues: np.ndarray) -> np.ndarray:
+    """The real parts of eigenvalues, a row for each value, that count as none: of each in its own size, so
+    that a fast mode, such as a lag of 1e-8 s, does not hide the growth of a slow one.
+    """
+    sizes = np.abs(eigenvalues)
+    return np.asarray(STILL * sizes + NO_SIZE * np.max(sizes, axis=-1, keepdims=True, initial=0.0))
+
+
 def meetings(eigenvalues: np.ndarray) -> np.ndarray:
     """Points (a row of eigenvalues each) at which more eigenvalues coincide than at both points beside."""
-    size = np.max(np.abs(eigenvalues), axis=1)[:, None, None]
+    sizes = np.abs(eigenvalues)
     apart = eigenvalues[:, :, None] - eigenvalues[:, None, :]
-    near = np.abs(apart) <= _MEET * size
+    least = np.max(sizes, axis=1)[:, None, None] * STILL
+    near = np.abs(apart) <= _MEET * np.maximum(sizes[:, :, None], sizes[:, None, :]) + least
     count = np.sum(near, axis=(1, 2))
     if len(count) < 2:
         return np.zeros(len(count), dtype=bool)

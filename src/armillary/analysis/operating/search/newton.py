@@ -115,8 +115,10 @@ def _conditions(e: RootProblem) -> dict[str, int | np.ndarray]:
     }
 
 
-def rest(values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.ndarray) -> np.ndarray | None:
-    """Where coordinates come to rest that move with their accelerations; see ``starts.py``."""
+def rest(
+    values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.ndarray, sizes: np.ndarray
+) -> np.ndarray | None:
+    """Where coordinates of these sizes come to rest that move with their accelerations; see ``starts.py``."""
     found = values.of
     speeds = found.speeds
     columns = np.concatenate([moved, np.arange(speeds.start, speeds.stop)])
@@ -128,6 +130,7 @@ def rest(values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.n
         "speeds": speeds.stop - speeds.start,
         "moved_list": whole_array(moved),
         "closed_list": whole_array(closed),
+        "sizes": real_array(sizes),
         "settings": np.array([values.t, 0.0]),
     }
     _search(chosen())("rest", SEARCH.fields(work))

@@ -240,7 +240,7 @@ def _emit_rest(
     n, closed, width, speeds = f["moved"], f["closed"], f["columns"], f["speeds"]
     first, height = f["first_speed"], n + closed
     x, c, A, C = (f.vector(k) for k in ("x", "c", "A", "C"))
-    r, rates, step, G = (f.vector(k) for k in ("r", "kept", "p", "G"))
+    r, rates, step, G, sizes = (f.vector(k) for k in ("r", "kept", "p", "G", "sizes"))
 
     def moved(j: Value) -> Value:
         return f.index("moved_list", j)
@@ -265,7 +265,8 @@ def _emit_rest(
         with f.when((size <= 1e-9 * (1.0 + fastest)) | size.equals(0.0)):
             loop.leave()
         growth = f.least(f.most(last.get() / size, 1.0), 2.0)
-        delta.set(f.choose(delta.get() > 0.0, delta.get() * growth, 0.1 / size))
+        fast = f.largest(n, lambda i: rates[i] / sizes[i])
+        delta.set(f.choose(delta.get() > 0.0, delta.get() * growth, 0.1 / fast))
         last.set(size)
         with f.each(n) as i, f.each(n) as j:
             row, column = moved(i) * width + first, moved(j)
@@ -292,7 +293,7 @@ def _emit_rest(
             with f.when(forward | (tries.get() >= 20)):
                 shorter.leave()
             delta.set(0.25 * delta.get())
-        longest = f.largest(n, lambda i: step[i])
+        longest = f.largest(n, lambda i: step[i] / sizes[i])
         with f.when(~(longest < 1e300)):
             finite.set(f.real(0.0))
             loop.leave()

@@ -23,7 +23,9 @@ from armillary.analysis.operating.search.newton import rest
 from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
 
 _REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12
-_ASIDE = 1e-4  # by which the damped motion starts beside its start, which may be an unstable equilibrium
+_ASIDE = (
+    1e-4  # sizes by which the damped motion starts beside its start, which may be an unstable equilibrium
+)
 
 
 def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
@@ -64,6 +66,7 @@ def damped_rest(made: Problem, x: np.ndarray) -> np.ndarray | None:
     if made.request.outputs or not len(moved) or others:
         return None
     closed = np.array([i for i in made.rows if i >= n], dtype=int)
+    sizes = made.sizes(x)[0][moved]
     x = x.copy()
-    x[moved] += _ASIDE * ScatterNumbers().spread(1.0, len(moved))
-    return rest(made.values, x, moved, closed)
+    x[moved] += _ASIDE * sizes * ScatterNumbers().spread(1.0, len(moved))
+    return rest(made.values, x, moved, closed, sizes)

@@ -41,6 +41,11 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def column_name(text: str) -> str:
+    """A name with its tabs and blanks, which a string can hold; other control characters are blanks."""
+    return "".join(c if c.isprintable() or c == "\t" else " " for c in text)
+
+
 def bytes_of(text: str) -> int:
     """The length of a text in bytes, as compilers count it."""
     return len(text.encode())

@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.algebra.arguments import file_path, flag
 from armillary.errors import ModelError
-from armillary.files.robots.angles import snapped_angles
+from armillary.files.robots.angles import snapped_angles, take_angles_as_written
 from armillary.files.robots.building import Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints
@@ -49,13 +49,15 @@ def load_mjcf(
     stops: Mapping[str, float] | None = None,
     keyframe: str | None = None,
     strict: bool = False,
+    exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
     """A system from an MJCF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
-    Runs start at rest in the file's reference position, or in the state of ``keyframe``. Geoms of the groups
-    0 to 2 become shapes; ``root`` is the folder that holds their meshes.
+    Runs start at rest in the file's reference position, or in the state of ``keyframe``. With
+    ``exact_angles`` an angle of 1.5708 rad is that number, not π/2. Geoms of the groups 0 to 2 become shapes;
+    ``root`` is the folder that holds their meshes.
     """
     strict = flag(strict, "load_mjcf: strict=", ModelError)
     top = None if root is None else file_path(root, "root of load_mjcf", ModelError)
@@ -64,6 +66,8 @@ def load_mjcf(
         hint = "; this is URDF: load_urdf reads it" if file.tag == "robot" else f", not <{file.tag[:40]}>"
         file.fail(f"an MJCF file has the root <mujoco>{hint}")
     file = with_includes(file, Path(path))
+    if flag(exact_angles, "load_mjcf: exact_angles=", ModelError):
+        take_angles_as_written(file)
     settings, defaults = Settings(merged(file, "compiler")), Defaults(file)
     system = make(file.text("model", "") or "MuJoCo model")
     record = Imported(str(path), "MJCF", notes=list(file.remarks))

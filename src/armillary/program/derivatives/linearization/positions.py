@@ -50,20 +50,26 @@ class Position:
 
 
 def positions(equations: DerivedEquations) -> list[Position]:
-    """All positions that can change, in the order of the coordinates; locked ones cannot."""
+    """All positions that can change, in the order of the coordinates; locked ones cannot.
+
+    One whose rate is zero because of a constraint is a position, too: parameters of the constraint move it.
+    """
     t, system, plain = equations.targets, equations.system, equations.reduction.plain
     described = {plain(q): q for q in equations.reduction.coordinates(system)}
+    held = {plain(q) for q in equations.reduction.held_coordinates(system)}
     found: list[Position] = []
     place = 0
     while place < len(t.coordinates):
         q = t.coordinates[place]
+        locked = q in held and t.rates[place] is ZERO
         if place in t.quaternions:
-            found += _rotations(equations, place)
+            if not locked:
+                found += _rotations(equations, place)
             place += 4
             continue
         rate = system.rates[described[q]]
         speed = rate if rate.kind == "symbol" and rate.data.role == "speed" else None
-        if t.rates[place] is not ZERO:
+        if not locked:
             name, units, about = q.data.name, q.data.units or "", q.data.about
             moving = {q: UNIT}
             found.append(Position(name, units, state_factor(q), about, moving, t.rates[place], speed))
