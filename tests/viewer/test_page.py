@@ -416,3 +416,45 @@ def test_a_video_of_a_motion_that_rests_has_pictures(run, tmp_path: Path, open_p
     assert re.fullmatch(r"two_links\.(mp4|webm)", seen["name"])
     assert seen["size"] == [320, 240]  # codecs need even numbers; those of the screen
     assert seen["colours"] > 50
+
+
+PICTURE = """async () => {
+  const root = document.documentElement, wait = () => new Promise((go) => setTimeout(go, 20));
+  while (!root.dataset.ready || !performance.getEntriesByName("picture").length) await wait();
+  const { scene } = window.armillary, { canvas } = scene.plain;
+  scene.draw(1, null);
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let vivid = 0; // pixels of a body
+  for (let i = 0; i < pixels.length; i += 4)
+    if (Math.max(...pixels.slice(i, i + 3)) - Math.min(...pixels.slice(i, i + 3)) > 40) vivid++;
+  return { ready: root.dataset.ready, vivid, camera: scene.camera.position.toArray() };
+}"""
+SHOW = "(how) => { document.querySelector('div').style.display = how; }"
+DRAW = """() => {
+  const { scene } = window.armillary;
+  scene.draw(); scene.resize(); scene.changed = true; scene.refresh();
+}"""
+
+
+def test_pages_in_a_frame_that_is_hidden_at_first_are_framed_and_drawn_once_it_is_seen(
+    model, run, monkeypatch, open_page
+) -> None:
+    """A hidden frame has neither width nor height. The picture is that of a frame which was seen from the
+    start; hidden and shown once more, the page goes on.
+    """
+    monkeypatch.setattr(motion, "_in_notebook", lambda: True)
+    for view in (run.view(), model.view()):
+        cell = view._repr_html_()
+        body = f'<div style="display:none">{cell}</div><div>{cell}</div>'
+        tab = open_page(f'<!doctype html><html data-ready="yes"><body>{body}</body></html>')
+        hidden, shown = (frame for frame in tab.frames if frame.parent_frame)
+        seen = shown.evaluate(PICTURE)
+        assert seen["ready"] == "yes" and seen["vivid"] > 500
+        assert hidden.evaluate("[innerWidth, document.documentElement.dataset.ready || '']") == [0, ""]
+        tab.evaluate(SHOW, "block")
+        found = hidden.evaluate(PICTURE)
+        assert found["camera"] == pytest.approx(seen["camera"]) and found["vivid"] > 500
+        tab.evaluate(SHOW, "none")
+        hidden.evaluate(DRAW)
+        tab.evaluate(SHOW, "block")
+        assert hidden.evaluate(PICTURE)["camera"] == pytest.approx(seen["camera"])

@@ -50,6 +50,18 @@ function loadThree() {
   })).then(makePaint).then(readMeshes);
 }
 
+// Whether the page has a size: in a hidden frame, or before the page around it is laid out, it has none, and a
+// picture can be neither framed nor drawn.
+const hasSize = () => innerWidth > 0 && innerHeight > 0;
+
+function waitForSize() {
+  return new Promise((go) => {
+    const look = () => { if (hasSize()) go(); else setTimeout(look, 100); };
+    addEventListener("resize", () => { if (hasSize()) go(); }); // at once, where a hidden page's clock ticks seldom
+    look();
+  });
+}
+
 // What a page shows instead of a picture where it cannot make one.
 function report(error, whole = true) {
   if (whole) document.documentElement.dataset.ready = "no";

@@ -18,7 +18,7 @@ async function readFigures() {
 
 async function main() {
   byId("about").textContent = data.about;
-  await loadThree();
+  await Promise.all([loadThree(), waitForSize()]);
   const { figures, series } = await readFigures(), choosing = data.layout === "choose";
   const scene = new Scene(figures), labels = new Labels(scene), tools = new Tools(scene, labels);
   const longest = figures.map((f) => f.motion).reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));

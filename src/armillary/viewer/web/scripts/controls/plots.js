@@ -49,7 +49,7 @@ class Plots {
     for (const plot of this.shown) {
       const { canvas, value, curves, units, low, high } = plot;
       const w = Math.round(canvas.clientWidth * ratio), h = Math.round(canvas.clientHeight * ratio), g = canvas.getContext("2d");
-      if (!w) continue;
+      if (!(w && h)) continue;
       const X = (s) => 2 + ((s - start) / (end - start || 1)) * (w - 4), Y = (v) => h - 4 - ((v - low) / (high - low)) * (h - 8);
       const theme = document.documentElement.dataset.theme;
       if (!plot.drawn || plot.drawn.width !== w || plot.drawn.height !== h || plot.theme !== theme) {

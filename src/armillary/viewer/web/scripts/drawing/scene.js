@@ -191,6 +191,7 @@ class Scene {
   }
   // The picture's middle is that of what panels leave free.
   resize() {
+    if (!hasSize()) return;
     if (this.renderer) this.renderer.setSize(innerWidth, innerHeight, false);
     this.camera.aspect = innerWidth / innerHeight;
     const left = innerWidth < 1000 ? byId("side").offsetWidth : 0, shift = 0.5 * Math.max(0, this.covered() - left), raised = 0.5 * this.coveredBelow(); // narrow: between both panels
@@ -200,6 +201,7 @@ class Scene {
   }
   // One frame: whether anything was drawn. A motion has fewer pixels where pictures take long, one that rests the most.
   refresh() {
+    if (!hasSize()) return false; // hidden since: the picture stays due
     if (this.controls.update()) this.changed = true;
     const now = performance.now(), moving = this.changed, most = this.renderer ? 1 : Math.max(1, FINE / sharp());
     if (this.moving && now - this.drawn > SLOW.picture) this.late++; else this.late = 0;
@@ -279,6 +281,7 @@ class Scene {
   }
   // `detail`: pixels beside those of the screen, each way.
   draw(detail = 1, renderer = this.renderer) {
+    if (!hasSize()) return;
     const { camera, world, sun, stage } = this, ratio = sharp() * detail;
     this.detail = detail;
     world.updateMatrixWorld();

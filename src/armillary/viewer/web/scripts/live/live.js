@@ -118,7 +118,7 @@ function reshaped(base, variants, controls) {
 async function main() {
   byId("about").textContent = data.about;
   const spec = data.live;
-  const [code] = await Promise.all([inflate(spec.code), loadThree()]);
+  const [code] = await Promise.all([inflate(spec.code), loadThree(), waitForSize()]);
   const model = await ArmillaryModel.load(spec.about, code), live = new Live(model, spec), given = new URLSearchParams(location.hash.slice(1));
   const set = (control) => {
     try {
