@@ -60,6 +60,13 @@ def test_views_are_chosen_or_refused(model, tmp_path: Path) -> None:
         model.draw(view=3)
 
 
+def test_notebooks_show_a_sketch_as_its_picture(model) -> None:
+    """IPython takes ``_repr_svg_`` for image/svg+xml, and the repr for terminals."""
+    sketch = model.draw()
+    assert ElementTree.fromstring(sketch._repr_svg_()).tag.endswith("svg")
+    assert "<" not in repr(sketch) and str(sketch).startswith("<svg")
+
+
 def test_any_system_can_be_drawn() -> None:
     s = arm.System("loose")
     s.body("ball", joint=arm.Free(), mass=1, inertia=(1, 1, 1))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from armillary.program.formalisms.compare import Costs
     from armillary.results.plots.motion import MotionView
     from armillary.stages.equations import Equations
+    from armillary.viewer.sketch import Drawing
 
 
 class System(OtherStages, core.SystemCore):
@@ -160,8 +161,8 @@ class System(OtherStages, core.SystemCore):
         )
         return with_verbs(made)
 
-    def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> str:
-        """A sketch of the mechanism where runs start, as SVG text; see ``Model.draw``."""
+    def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> Drawing:
+        """A sketch of the mechanism where runs start, as SVG text, a picture in notebooks; see ``Model.draw``."""
         return self.derive().compile().draw(path, view=view)
 
     def view(self, path: str | os.PathLike[str] | None = None, *, view: str = "oblique") -> MotionView | Path:

@@ -28,7 +28,7 @@ VIEWS = ("auto", "oblique", "x", "y", "z")
 
 def draw(
     model: CompiledModel, path: object, *, view: str = "auto", initial: Given = None, parameters: Given = None
-) -> str:
+) -> Drawing:
     """The sketch of a model in the position where runs start, also written to a file where one is named;
     "svg" alone names the format.
     """
@@ -38,11 +38,21 @@ def draw(
         raise ArmillaryError(f"a sketch is written as .svg, not as '{place.name}'")
     state = model.state(initial, parameters)
     poses = PoseFunction(model.equations).at(0.0, state[None, :], dict(parameters or {}))
-    text = Sketch(Appearance(model.equations, dict(parameters or {})), poses, view).svg()
+    text = Drawing(Sketch(Appearance(model.equations, dict(parameters or {})), poses, view).svg())
     if place is not None:
         with replacing(place) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
+
+
+class Drawing(str):
+    """SVG text that a notebook shows as the picture; ``print`` shows the text."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"Drawing(SVG text of {len(self)} characters; a notebook shows the picture)"
 
 
 class Sketch:
