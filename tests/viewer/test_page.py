@@ -34,6 +34,7 @@ def _system(name: str = "two links") -> arm.System:
         "spring", "-200*(x - 0.8)", between=[lower.point((0, 0, -0.6), name="end"), s.ground.point(1, 0, 0)]
     )
     s.output("tip", arm.dot(arm.position(lower.end), s.ground.x), units="m", about=HOSTILE)
+    s.output("nothing", "1e-16*sin(40*upper.q1)", units="m")  # of the size of rounding errors
     s.event("across", "upper.q1")
     s.start({"upper.q1": 1.2})
     return s
@@ -416,6 +417,53 @@ def test_a_video_of_a_motion_that_rests_has_pictures(run, tmp_path: Path, open_p
     assert re.fullmatch(r"two_links\.(mp4|webm)", seen["name"])
     assert seen["size"] == [320, 240]  # codecs need even numbers; those of the screen
     assert seen["colours"] > 50
+
+
+PLOTS = """() => {
+  const { plots, player } = window.armillary, at = (name) => plots.shown.find((p) => p.name === name);
+  player.pause(); player.seek(0.5);
+  const seen = plots.shown.map((p) => {
+    const { name, low, high, value, canvas } = p, { at, step } = ticks(low, high, 4);
+    return { name, low, high, value: value.textContent, at, step, texts: at.map((v) => tickText(v, step)) };
+  });
+  const { canvas, X, drawn } = at("tip"), box = canvas.getBoundingClientRect(), ratio = sharp();
+  canvas.dispatchEvent(new PointerEvent("pointermove", { buttons: 1, clientX: box.left + X(1.5) / ratio }));
+  // Pixels with ink: left of the axis, where the numbers of values are, and below it, with those of times.
+  const ink = (x, y, w, h) => {
+    const pixels = drawn.getContext("2d").getImageData(x, y, w, h).data;
+    return pixels.filter((v, i) => i % 4 === 3 && v > 100).length;
+  };
+  const left = Math.floor(X(0)) - 2, foot = drawn.height - Math.round(9 * ratio);
+  return {
+    seen, sought: player.t, words: [ink(0, 0, left, foot), ink(left, foot, drawn.width - left, 9 * ratio)],
+    texts: [[-1e-17, 0.5], [0.30000000000000004, 0.1], [2e-7, 1e-7], [7000000.5, 0.5], [-9.090208, 2e-6]]
+      .map(([x, step]) => tickText(x, step)),
+    ranges: [range(9.81, 9.81 + 1e-14), range(-3e-17, 2e-17), range(1e-10, 3e-10), range(1e-9, 2e-9, 1e6)]
+      .map(({ low, high }) => [low, high]),
+  };
+}"""
+
+
+def test_plots_have_axes_and_rounding_is_no_curve(run, tmp_path: Path, open_page) -> None:
+    """Ticks are round numbers in the plot; values of 1e-16 are a line at zero."""
+    found = open_page(run.animate(tmp_path / "motion.html")).evaluate(PLOTS)
+    plots = {p["name"]: p for p in found["seen"]}
+    assert 0 < np.max(np.abs(run["nothing"])) < 1e-15
+    assert (plots["nothing"]["low"], plots["nothing"]["high"]) == (-1, 1)
+    assert plots["nothing"]["value"] == "0 m"
+    tip = plots["tip"]
+    low, high = np.min(run["tip"]), np.max(run["tip"])
+    assert tip["low"] < low < high < tip["high"] and tip["high"] - tip["low"] < 1.2 * (high - low)
+    assert 2 <= len(tip["at"]) <= 4 and all(tip["low"] <= v <= tip["high"] for v in tip["at"])
+    assert round(tip["step"] / 10 ** np.floor(np.log10(tip["step"])), 9) in (1, 2, 5)
+    assert [float(x) for x in tip["texts"]] == pytest.approx(tip["at"])
+    assert found["texts"] == ["0", "0.3", "2e-7", "7.0000005e6", "-9.090208"]
+    assert min(found["words"]) > 20
+    assert found["sought"] == pytest.approx(1.5, abs=0.01)  # a pixel
+    constant, rounding, small, nano = found["ranges"]
+    assert constant == pytest.approx([0.9 * 9.81, 1.1 * 9.81])
+    assert rounding == [-1, 1] and nano == [-1, 1]  # beside values of 1e6 in these units
+    assert small == pytest.approx([0.88e-10, 3.12e-10])  # a small model's curve
 
 
 PICTURE = """async () => {

@@ -194,7 +194,7 @@ class Scene {
     if (!hasSize()) return;
     if (this.renderer) this.renderer.setSize(innerWidth, innerHeight, false);
     this.camera.aspect = innerWidth / innerHeight;
-    const left = innerWidth < 1000 ? byId("side").offsetWidth : 0, shift = 0.5 * Math.max(0, this.covered() - left), raised = 0.5 * this.coveredBelow(); // narrow: between both panels
+    const shift = 0.5 * Math.max(0, this.covered() - byId("side").offsetWidth), raised = 0.5 * this.coveredBelow(); // between both panels
     if (shift || raised) this.camera.setViewOffset(innerWidth, innerHeight, shift, raised, innerWidth, innerHeight); else this.camera.clearViewOffset();
     this.camera.updateProjectionMatrix();
     this.changed = true;
