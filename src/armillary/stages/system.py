@@ -162,7 +162,9 @@ class System(OtherStages, core.SystemCore):
         return with_verbs(made)
 
     def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> Drawing:
-        """A sketch of the mechanism where runs start, as SVG text, a picture in notebooks; see ``Model.draw``."""
+        """A sketch of the mechanism where runs start, as SVG text or, in notebooks, a picture; see
+        ``Model.draw``.
+        """
         return self.derive().compile().draw(path, view=view)
 
     def view(self, path: str | os.PathLike[str] | None = None, *, view: str = "oblique") -> MotionView | Path:

@@ -173,10 +173,18 @@ class LinearModel(LinearMatrices):
         return time_response(self, times, input, "impulse")
 
     def bode(
-        self, omega: object = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
+        self,
+        omega: object = None,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        hz: bool = False,
+        decibels: bool = False,
+        show: bool = False,
     ) -> Figure:
-        """Magnitude and phase over frequency."""
-        return self.frequency_response(omega).bode(path, show=show)
+        """Magnitude and phase over frequency, in rad/s or in ``hz``; magnitudes also in ``decibels``.
+        ``omega`` is in rad/s always.
+        """
+        return self.frequency_response(omega).bode(path, hz=hz, decibels=decibels, show=show)
 
     def nyquist(
         self, omega: object = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
