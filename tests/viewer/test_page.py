@@ -334,10 +334,9 @@ def test_pictures_with_and_without_webgl_show_the_same(run, tmp_path: Path, open
 
 
 SEEN = """() => {
-  const { scene, player } = window.armillary, [figure] = scene.figures, { min, max } = scene.box;
+  const { scene, player } = window.armillary, [figure] = scene.figures;
   const line = document.getElementById("time");
-  const sides = [min, max].flatMap((a) => [min, max].flatMap((b) => [min, max].map((c) => [a.x, b.y, c.z])));
-  const heights = sides.map((p) => scene.project(figure.place(-1, p)).y);
+  const heights = scene.points.map((p) => scene.project(p).y);
   return {
     camera: scene.camera.position.toArray(), target: scene.controls.target.toArray(), time: player.t,
     body: Object.values(scene.project(figure.place(1, figure.bodies[1].com))), heights,
@@ -377,6 +376,32 @@ def test_fingers_turn_zoom_move_scrub_and_ask_for_values(run, tmp_path: Path, op
     x, y, width, height = moved["line"][:4]
     dragged(tab, ((x + 0.25 * width, y + height / 2), (x + 0.75 * width, y + height / 2)))
     assert now()["time"] == pytest.approx(0.75 * run.time[-1], abs=0.15)
+
+
+FRAMED = """() => {
+  const { scene } = window.armillary, seen = scene.points.map((p) => scene.project(p));
+  const span = (values) => [Math.min(...values), Math.max(...values)];
+  const box = (id) => document.getElementById(id).getBoundingClientRect();
+  return {
+    x: span(seen.map((p) => p.x)), y: span(seen.map((p) => p.y)), foot: scene.coveredBelow(),
+    panel: box("plots").left, side: box("side").right,
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [900, 1500])
+def test_the_motion_fills_the_picture_between_the_panels(run, tmp_path: Path, open_page, width: int) -> None:
+    """The corners of all bodies at all times are seen, their middle is that of the free part, and they reach
+    through most of its height or width.
+    """
+    viewport = {"width": width, "height": 700}
+    seen = open_page(run.animate(tmp_path / "motion.html"), viewport=viewport).evaluate(FRAMED)
+    (left, right), (top, bottom) = seen["x"], seen["y"]
+    height = 700 - seen["foot"]
+    assert seen["side"] <= left < right <= seen["panel"] and 0 <= top < bottom <= height
+    assert 0.5 * (top + bottom) == pytest.approx(0.5 * height, abs=0.02 * height)
+    assert 0.5 * (left + right) == pytest.approx(0.5 * (seen["side"] + seen["panel"]), abs=0.03 * width)
+    assert max((bottom - top) / height, (right - left) / (seen["panel"] - seen["side"])) > 0.8
 
 
 RECORD = """async () => {

@@ -45,9 +45,9 @@ class Cloud extends Figure {
     });
     this.parts.forEach(({ many }) => { many.instanceMatrix.needsUpdate = true; });
   }
-  reach() {
-    const box = super.reach();
-    for (const motion of this.motions) this.bodies.forEach((body, b) => motion.path(b, body.com, 40).forEach((p) => box.expandByPoint(p)));
+  reach(points = []) {
+    const box = super.reach(points);
+    for (const motion of this.motions) this.bodies.forEach((body, b) => motion.path(b, body.com, 40).forEach((p) => { box.expandByPoint(p); points.push(p); }));
     return box;
   }
   static async read(content) {
