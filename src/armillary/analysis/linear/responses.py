@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import flag, pair, place, reals
+from armillary.algebra.arguments import flag, pair, place, reals, table
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units.values import in_seconds
 from armillary.results import Run
+from armillary.results.spectra import PowerSpectrum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -157,6 +158,31 @@ def _values(matrices: Sequence[np.ndarray], w: np.ndarray, step: float | None) -
         x = np.linalg.solve(s[:, None, None] * np.eye(A.shape[-1]) - A, B.astype(complex))
         found: np.ndarray = C @ x + D
     return found
+
+
+def output_spectrum(
+    lin: LinearMatrices, densities: Mapping[str, object], frequency: object = None
+) -> PowerSpectrum:
+    """S_y = Σ |G_yv|² S_v over frequencies in Hz; see ``LinearModel.psd``."""
+    needs_ports(lin)
+    lin.single("psd")
+    given = table(densities, "densities")
+    f = default_frequencies(lin) / (2 * np.pi) if frequency is None else reals(frequency, "frequency")
+    gains = np.abs(frequency_response(lin, 2 * np.pi * np.atleast_1d(f)).values) ** 2
+    found = np.zeros(gains.shape[:2])
+    for name, density in given.items():
+        j = port(name, lin.inputs, "input")
+        values = reals(density(f) if callable(density) else density, f"the density of '{name}'")
+        if values.ndim and values.shape != np.shape(f):
+            raise ArmillaryError(
+                f"the density of '{name}' has {values.size} values for {np.size(f)} frequencies; give one "
+                "for each, a number, or a function of the frequency in Hz"
+            )
+        if np.any(values < 0):
+            raise ArmillaryError(f"the density of '{name}' is negative; densities are squares per Hz")
+        found += gains[:, :, j] * np.reshape(values, (-1, 1))
+    units = {o: lin.units[o] for o in lin.outputs}
+    return PowerSpectrum(lin.system, np.atleast_1d(f), found, lin.outputs, units)
 
 
 def default_frequencies(lin: LinearMatrices) -> np.ndarray:
