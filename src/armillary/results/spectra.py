@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import one_of, place, reals
+from armillary.algebra.arguments import one_of, place, real, reals
 from armillary.errors import ArmillaryError
 from armillary.results.units import label_units
 
@@ -43,6 +43,8 @@ def iso2631_weighting(frequency: object, kind: str = "Wk") -> np.ndarray:
     one_of(kind, tuple(_WEIGHTINGS), "there is no weighting ")
     f1, f2, f3, f4, q4, f5, q5, f6, q6 = _WEIGHTINGS[kind]
     f = np.abs(reals(frequency, "frequency"))
+    if not np.all(np.isfinite(f)):
+        raise ArmillaryError("the frequencies of a weighting must be finite numbers in Hz")
     square = f**4 / (f**4 + f1**4) * f2**4 / (f**4 + f2**4)
     if np.isfinite(f4):
         rise = 1.0 + (f / f3) ** 2 if np.isfinite(f3) else 1.0
@@ -105,12 +107,12 @@ def run_spectrum(run: Run, names: tuple[str, ...], segment: float | None) -> Pow
             f"a spectrum of '{run.system}' needs at least 8 rows at equal steps of time; run with sample=…"
         )
     step = float((time[-1] - time[0]) / (len(time) - 1))
-    count = len(time) if segment is None else round(float(segment) / step)
-    if not 8 <= count <= len(time):
+    count = len(time) if segment is None else real(segment, "segment=") / step
+    if not (np.isfinite(count) and 8 <= round(count) <= len(time)):
         raise ArmillaryError(
             f"segments of {segment} s are not in a run of {time[-1] - time[0]:g} s, rows every {step:g} s; "
             "a segment has at least 8 rows and at most all"
         )
     values = np.column_stack([run[name] for name in chosen])
-    f, density = welch(values, fs=1.0 / step, nperseg=count, axis=0)
+    f, density = welch(values, fs=1.0 / step, nperseg=round(count), axis=0)
     return PowerSpectrum(run.system, f, density, tuple(chosen), {n: run.units[n] for n in chosen})

@@ -173,8 +173,8 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         where they start: those of ``held``, else those that the driven quantities move least. With
         ``static`` they find the equilibrium of all loads at rest instead, and the efforts that hold what is
         driven are further outputs; ``reactions`` of bodies (force and moment of their joint on them, in their
-        axes) and constraints are columns then, too. ``start`` has initial values, as for ``simulate``; they decide in what
-        way loops are closed.
+        axes) and constraints are columns then, too. ``start`` has initial values, as for ``simulate``; they
+        decide in what way loops are closed.
         """
         from armillary.analysis.kinematics.sweep import sweep
 

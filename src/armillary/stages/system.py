@@ -10,7 +10,7 @@ from armillary.files.fmu import element
 from armillary.files.ssp import element as ssp_element
 from armillary.model import core, judgement
 from armillary.model.constraints import equations, given_motion, loops
-from armillary.model.loads import armature, contact, forces, rigid
+from armillary.model.loads import armature, contact, efforts, forces, rigid
 from armillary.model.quantities import energy, mass_properties, reactions
 from armillary.model.signals import events, memory, outputs, states
 from armillary.model.signals.control import feedback, lags, linear, pid
@@ -60,6 +60,9 @@ class System(OtherStages, core.SystemCore):
     force = forces.force
     moment = forces.moment
     strut = forces.strut
+    force_vector = efforts.force_vector
+    moment_vector = efforts.moment_vector
+    effort_on = efforts.effort_on
     stop = contact.stop
     brake = contact.brake
     contact = contact.contact

@@ -73,7 +73,7 @@ def test_a_loop_carries_its_load_by_virtual_work() -> None:
 
 
 def test_reactions_along_a_sweep_are_those_of_statics() -> None:
-    """A rod without mass between two pins carries F/cos β along itself; the crank's bearing takes that force."""
+    """A rod without mass between two pins carries F/cos β along itself; the bearing of the crank takes it."""
     s = arm.System("slider-crank")
     crank = s.body("crank", joint=arm.Revolute("z"), mass=0, inertia=0)
     rod = s.body("rod", crank, arm.Revolute("z"), at=(CRANK, 0, 0), mass=0, inertia=0)

@@ -1,7 +1,7 @@
 """Reactions along a static sweep: forces and moments of joints, and forces of constraints, at its positions.
 
-The efforts that hold the positions act along the speeds of what is driven and held; reactions follow by inverse
-dynamics at rest.
+The efforts that hold the positions act along the speeds of what is driven and held; reactions follow by
+inverse dynamics at rest.
 """
 
 from __future__ import annotations

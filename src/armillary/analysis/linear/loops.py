@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armillary.algebra.arguments import text
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import port
 from armillary.columns import aligned
@@ -28,6 +29,7 @@ def open_loop(lin: LinearMatrices, at: str, added: str | None) -> DataTable:
     f = C x, so that A₀ = A − B C.
     """
     lin.single("break_loop")
+    at = text(at, "the signal of break_loop")
     if added is None:
         if at not in lin.states and at in lin.outputs:
             raise ArmillaryError(

@@ -168,6 +168,8 @@ def output_spectrum(
     lin.single("psd")
     given = table(densities, "densities")
     f = default_frequencies(lin) / (2 * np.pi) if frequency is None else reals(frequency, "frequency")
+    if not np.all(np.isfinite(f)):
+        raise ArmillaryError("the frequencies of psd must be finite numbers in Hz")
     gains = np.abs(frequency_response(lin, 2 * np.pi * np.atleast_1d(f)).values) ** 2
     found = np.zeros(gains.shape[:2])
     for name, density in given.items():
@@ -178,8 +180,8 @@ def output_spectrum(
                 f"the density of '{name}' has {values.size} values for {np.size(f)} frequencies; give one "
                 "for each, a number, or a function of the frequency in Hz"
             )
-        if np.any(values < 0):
-            raise ArmillaryError(f"the density of '{name}' is negative; densities are squares per Hz")
+        if not np.all(values >= 0):
+            raise ArmillaryError(f"the density of '{name}' is negative, or not a number, somewhere")
         found += gains[:, :, j] * np.reshape(values, (-1, 1))
     units = {o: lin.units[o] for o in lin.outputs}
     return PowerSpectrum(lin.system, np.atleast_1d(f), found, lin.outputs, units)
