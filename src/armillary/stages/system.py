@@ -184,9 +184,20 @@ class System(OtherStages, core.SystemCore):
 def load(path: str | os.PathLike[str], **options: object) -> System:
     """The system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
-    A file is data; nothing in it is executed. ``options`` are those of the importers, such as
-    ``floating=True`` for a robot whose base is free; ``trust=True`` lets a text model load the FMUs that it
-    names, which are machine code.
+    A file is data; nothing in it is executed. ``options`` are those of the importers.
+
+    trust       text models and packages: load the FMUs that they name, which are machine code (False)
+    floating    URDF: the root link is free instead of fixed to the ground (False)
+    gravity     URDF: downwards along −z in m/s², or three components (9.81)
+    torques     URDF: joints with an input tau_joint, "auto" those with a transmission, and all where the file
+                has none; "all"; "none"
+    stops       URDF and MJCF: limits of joints as bump stops, {"stiffness": 1e4, "damping": 0.1}; without it
+                they are left out
+    keyframe    MJCF: the keyframe in whose state runs start; without it the reference position
+    strict      URDF and MJCF: what may change the motion is an error instead of a warning (False)
+    root        URDF and MJCF: the folder of meshes, and of the packages of package:// paths
+    every       packages: seconds between the steps of the FMUs
+    extrapolate packages: inputs of the FMUs are extrapolated between steps (False)
     """
     from armillary.files.model.load import read
 
