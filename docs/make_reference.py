@@ -18,6 +18,9 @@ from typing import Any
 
 import armillary
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.analysis.linear.conversions import TransferFunction
+from armillary.analysis.linear.loops import Margins
+from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.mode import Mode
 from armillary.analysis.modes.shapes.body_shapes import BodyShapes
 from armillary.mechanics.formalisms.contribution import Contribution
@@ -102,6 +105,13 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Sweep, "Made by `Model.sweep`.", ()),
     (armillary.Solutions, "Made by `Model.solve`; all that `Sweep` has.", ()),
     (armillary.Workspace, "Made by `Model.workspace`.", ()),
+    (armillary.LinearModel, "Made by `Model.linearize`; `load_linear` reads it from a file.", ()),
+    (FrequencyResponse, "Made by `LinearModel.frequency_response`.", ()),
+    (TransferFunction, "Made by `LinearModel.transfer_function`.", ()),
+    (Margins, "Made by `LinearModel.margins`.", ()),
+    (armillary.PowerSpectrum, "Made by `Run.psd` and `LinearModel.psd`.", ()),
+    (armillary.Signal, "", ()),
+    (armillary.Experiment, "", ()),
     (armillary.Fit, "Made by `fit`.", ()),
     (armillary.Efforts, "Made by `Model.inverse`.", ()),
     (armillary.Modes, "Made by `LinearModel.modes`; `UndampedModes` by `Model.undamped_modes`.", ()),
@@ -150,7 +160,8 @@ def reference() -> str:
         if attributes:
             parts.append("Attributes: " + ", ".join(f"`{name}`" for name in attributes) + ".\n")
         rows = [f"| {shown} | {_first_paragraph(member)} |" for shown, member in members(cls)]
-        parts.append("\n".join(["| | |", "| --- | --- |", *rows]) + "\n")
+        if rows:
+            parts.append("\n".join(["| | |", "| --- | --- |", *rows]) + "\n")
     return "\n".join(parts)
 
 

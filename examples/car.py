@@ -62,6 +62,12 @@ def system() -> arm.System:
         orient=("y", "-THETAR"), com=("CE", 0, "-H"), mass="RBW/GEES",
         inertia=("IXX", "IYY", "IZZR", 0, "IXZ", 0), check_inertia=False,
     )  # fmt: skip
+    for end, x in (("front", "L"), ("rear", 0)):  # what it looks like; the motion does not depend on it
+        for side, y in (("left", -28), ("right", 28)):
+            NRB.shape(arm.Wheel(12, 7), at=(x, y, -12), name=f"{end}_{side}_wheel")
+    level = ("y", "THETAR")
+    RB.shape(arm.Box(185, 48, 18), at=("CE", 0, -8), orient=level, name="hull")
+    RB.shape(arm.Box(90, 46, 18), at=("CE - 8", 0, -26), orient=level, name="cabin")
     s.gravity("GEES", N.z)
     s.prescribe(NRB.u1, "SPEED")
 

@@ -24,6 +24,8 @@ def system() -> arm.System:
     """The top: its axis is z, its mass centre LENGTH from the pivot, its inertia about that centre."""
     s = arm.System("spinning top")
     top = s.body("top", joint=arm.Spherical(), com=(0, 0, LENGTH), mass=MASS, inertia=(ACROSS, ACROSS, ALONG))
+    top.shape(arm.Cone(0.05, 0.08, "-z"), at=(0, 0, 0.04), name="cone")  # its tip on the pivot
+    top.shape(arm.Cylinder(0.007, 0.05), at=(0, 0, 0.105), colour="#d55e00", name="stem")
     s.gravity(GRAVITY, -s.ground.z)
     for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.output(letter, arm.dot(top.z, axis), about="of a unit vector along the axis")

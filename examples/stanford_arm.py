@@ -65,9 +65,31 @@ def system(controller: bool = True, offset: bool = True) -> arm.System:
         "tip height", arm.dot(arm.position(F.com), N.y), units="m", about="of F's mass centre above the base"
     )
     s.output("energy", s.total_energy(), units="J")
+    _give_shapes(N, A, B, C, D, E, F)
     if controller:
         _control(s, N, A, B, C, D, E, F)
     return s
+
+
+def _give_shapes(
+    N: arm.Body, A: arm.Body, B: arm.Body, C: arm.Body, D: arm.Body, E: arm.Body, F: arm.Body
+) -> None:
+    """What the arm looks like; its motion does not depend on it."""
+    N.shape(arm.Cylinder(0.11, 0.24, "y"), at=(0, -0.19, 0), colour="#9aa5ae", name="pedestal")
+    N.shape(arm.Cylinder(0.17, 0.03, "y"), at=(0, -0.325, 0), colour="#7d8790", name="foot")
+    A.shape(arm.Cylinder(0.08, 0.13, "y"), at=(0, -0.005, 0), name="turret")
+    A.shape(arm.Cylinder(0.055, 0.11, "x"), at=(0, "L4", 0), name="shoulder")
+    B.shape(arm.Cylinder(0.035, "L1", "x"), at=("L1/2", 0, 0), name="shaft")
+    B.shape(arm.Box(0.1, 0.24, 0.1), at=("L1", 0, 0), name="sleeve")
+    C.shape(arm.Cylinder(0.03, 1.1, "y"), name="boom")  # of a rod with the inertia of C
+    D.shape(arm.Cylinder(0.04, 0.07, "y"), at=(0, "L2 - 0.06", 0), name="wrist")
+    E.shape(arm.Cylinder(0.034, 0.09, "x"), name="knuckle")
+    E.shape(arm.Cylinder(0.022, "L6", "y"), at=(0, "L6/2", 0), name="stem")
+    F.shape(arm.Cylinder(0.03, 0.05, "y"), at=(0, "L6 + 0.025", 0), name="flange")
+    F.shape(arm.Box(0.13, 0.03, 0.05), at=(0, "L6 + 0.06", 0), name="palm")
+    for side in (-1, 1):
+        name = "left" if side < 0 else "right"
+        F.shape(arm.Box(0.018, 0.1, 0.04), at=(0.05 * side, "L3 - 0.015", 0), name=f"{name}_finger")
 
 
 def _control(

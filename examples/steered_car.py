@@ -45,6 +45,7 @@ def system(curvature: str = "tightest*sin(pace*t)") -> arm.System:
         mass="m",
         inertia=("Iz", "Iz", "Iz"),
     )
+    car.shape(arm.Box("L + 0.9", "T - 0.3", 0.3), at=("L/2", 0, 0.1))
     wheels = []
     for side, sign in (("left", ""), ("right", "-")):
         kingpin = s.body(
@@ -56,6 +57,7 @@ def system(curvature: str = "tightest*sin(pace*t)") -> arm.System:
                 f"{name}_{side}", carrier, arm.Revolute("y"), at=place, mass="mw", inertia=("It", "Ia", "It")
             )
             wheels.append(wheel)
+            wheel.shape(arm.Wheel("R", "R/2"))
             if name == "rear":
                 s.moment(f"drive_{side}", "drive", car.y, on=wheel, reaction=car)
 

@@ -41,7 +41,15 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     if "from fmpy import" in text and not host.FMPY_SIMULATES:
         monkeypatch.setattr("fmpy.simulate_fmu", host.simulate_fmu)
     monkeypatch.chdir(tmp_path)
-    run_page(text, str(page))
+    monkeypatch.syspath_prepend(str(tmp_path))  # where a reader's script and its modules are
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", str(ROOT))])  # not a checkout
+    before = set(sys.modules)
+    try:
+        run_page(text, str(page))
+    finally:
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+                del sys.modules[name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -49,6 +57,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
     assert not [target for target in local if not (page.parent / target).exists()]
+
+
+def test_chapters_of_the_theory_are_numbered_as_the_site_numbers_them() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^(\d+)\. \[[^\]]*\]\(theory/([\w-]+)\.md\)", index, re.M)
+    assert [int(number) for number, _ in listed] == list(range(1, len(listed) + 1))
+    assert [page for _, page in listed] == re.findall(r"^theory/([\w-]+)$", index, re.M)
 
 
 def test_every_page_is_reached_from_the_index() -> None:

@@ -372,6 +372,26 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "small": lambda a, v: standing().small(v),
     "large": lambda a, v: standing().large(v),
     "moment": lambda a, v: standing().moment("f", v, "b.x", on="b"),
+    "coordinate of an effort": lambda a, v: standing().effort_on(v, 1),
+    "effort on a coordinate": lambda a, v: standing().effort_on("b.q1", v, name="f"),
+    "name of an effort": lambda a, v: standing().effort_on("b.q1", 1, name=v),
+    "force_vector": lambda a, v: standing().force_vector("f", v, at="b"),
+    "place of a force_vector": lambda a, v: standing().force_vector("f", "b.x", at=v),
+    "moment_vector": lambda a, v: standing().moment_vector("f", v, on="b"),
+    "body of a moment_vector": lambda a, v: standing().moment_vector("f", "b.x", on=v),
+    "iso2631_weighting": lambda a, v: arm.iso2631_weighting(1.0, v),
+    "frequencies of a weighting": lambda a, v: arm.iso2631_weighting(v),
+    "names of psd": lambda a, v: a.run.psd(v),
+    "segment of psd": lambda a, v: a.run.psd(segment=v),
+    "sweep reactions": lambda a, v: a.model.sweep({"b.q1": [0.1]}, static=True, reactions=v),
+    "break_loop": lambda a, v: a.model.linearize().break_loop(v),
+    "input of break_loop": lambda a, v: a.model.linearize(inputs=["k"], outputs=["tau"]).break_loop(
+        "tau", input=v
+    ),
+    "margins": lambda a, v: a.model.linearize(inputs=["k"], outputs=["tau"]).margins(v),
+    "densities of psd": lambda a, v: a.model.linearize(inputs=["k"], outputs=["tau"]).psd(v),
+    "a density of psd": lambda a, v: a.model.linearize(inputs=["k"], outputs=["tau"]).psd({"k": v}),
+    "frequency of psd": lambda a, v: a.model.linearize(inputs=["k"], outputs=["tau"]).psd({}, v),
     "body of a moment": lambda a, v: standing().moment("f", 1, "b.x", on=v),
     "point": lambda a, v: standing().bodies["b"].point(v),
     "point by name": lambda a, v: standing().bodies["b"].point("p", v),
@@ -526,6 +546,11 @@ ALLOWED |= dict.fromkeys(
 )
 ALLOWED |= dict.fromkeys([f"solve {x}" for x in ("limits", "held", "shown", "parameters")], "None")
 ALLOWED |= {"value of a table": "a list, a fraction, NaN, minus one, an array"}
+ALLOWED |= {"effort on a coordinate": "text, a fraction, minus one"}
+ALLOWED |= {"name of an effort": "None, text", "segment of psd": "None", "margins": "None"}
+ALLOWED |= {"frequencies of a weighting": "a list, a fraction, minus one, an array"}
+ALLOWED |= {"densities of psd": "None", "a density of psd": "a fraction, a function"}
+ALLOWED |= {"frequency of psd": "None, a list, a fraction, minus one, an array"}
 ALLOWED |= {"units of a design": "None, a table"}
 ALLOWED |= {"solve values": "a list, minus one, an array", "workspace ends": "an array"}
 
@@ -536,7 +561,7 @@ EXCEPTIONS = {
     *("Batch", "Fit", "Fmu", "Gyro", "Run", "Sensitivities"),  # given back by other calls
     *("Branch", "Efforts", "OperatingPoint", "Solutions", "Sweep", "Workspace"),  # given back by analyses
     *("BaseParameters", "Campbell", "ExcitingTrajectory", "Identification", "LinearModel", "Modes"),
-    *("Regressor", "RootLocus"),
+    *("PowerSpectrum", "Regressor", "RootLocus"),
     *("Body", "Dyadic", "Expr", "Point", "Vector"),  # made by a system
     "schema",  # without arguments
 }

@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from armillary.model.quantities.jacobian import jacobian
     from armillary.model.space.panels import panels
     from armillary.results import Run, load_run, plot
+    from armillary.results.spectra import PowerSpectrum, iso2631_weighting
     from armillary.run_files.execute import run
     from armillary.runtime.inputs.signal import Signal
     from armillary.runtime.inputs.spectra import random_road, random_signal, random_turbulence
@@ -189,6 +190,7 @@ _LATER = {
     "armillary.model.quantities.jacobian": "jacobian",
     "armillary.model.space.panels": "panels",
     "armillary.results": "Run load_run plot",
+    "armillary.results.spectra": "PowerSpectrum iso2631_weighting",
     "armillary.run_files.execute": "run",
     "armillary.runtime.inputs.signal": "Signal",
     "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
@@ -261,6 +263,7 @@ __all__ = [
     "Point",
     "Polyhedron",
     "Polyline",
+    "PowerSpectrum",
     "Prismatic",
     "Regressor",
     "Revolute",
@@ -319,6 +322,7 @@ __all__ = [
     "friction_force",
     "hypot",
     "identify",
+    "iso2631_weighting",
     "jacobian",
     "latex",
     "load",

@@ -55,8 +55,12 @@ def test_a_bode_plot_is_drawn_and_its_numbers_are_printed(command) -> None:
     data = json.loads(succeeded(command(*asked, "--from", "0.1", "--to", "10", "--json")))
     assert data["omega"][0] == pytest.approx(0.1) and data["omega"][-1] == pytest.approx(10)
     assert np.shape(data["magnitude"]) == (400, 1, 1)
+    in_hz = succeeded(command(*asked, "--from", "0.1", "--to", "10", "--hz", "--decibels"))
+    assert "Hz" in in_hz and "dB" in in_hz
+    data = json.loads(succeeded(command(*asked, "--from", "0.1", "--to", "10", "--hz", "--json")))
+    assert data["omega"][0] == pytest.approx(0.2 * np.pi)
     pytest.importorskip("matplotlib")
-    for more in ((), ("--nyquist",)):
+    for more in ((), ("--nyquist",), ("--hz", "--decibels")):
         assert "wrote b.svg" in succeeded(command(*asked, *more, "-o", "b.svg"))
 
 

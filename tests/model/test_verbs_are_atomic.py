@@ -71,6 +71,8 @@ GOOD: dict[str, Callable[[arm.System], Any]] = {
     "gravity": lambda s: s.gravity("fresh", s.ground.x),
     "force": lambda s: s.force("push", "fresh*A.q1", "A.x", at="boom.tip", reaction="B"),
     "moment": lambda s: s.moment("turn", "fresh*A.q1", "A.x", on="A", reaction="B"),
+    "force_vector": lambda s: s.force_vector("wind", "fresh*A.x", at="boom.tip"),
+    "moment_vector": lambda s: s.moment_vector("twist", "fresh*A.x", on="A", reaction="B"),
     "shape": lambda s: s.shape("case", body="A", shape=arm.Box("fresh", 1, 1), at=("fresh2", 0, 0)),
     "strut": lambda s: s.strut("rod", "-fresh*(x - x0)", between=("A.com", "boom.tip")),
     "flexible": lambda s: s.bodies["bare"].flexible(arm.Beam(1.0, EI=1.0, mass_per_length=1.0), modes=1),

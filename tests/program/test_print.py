@@ -55,27 +55,68 @@ def test_the_two_link_arm_reads_like_a_textbook() -> None:
     """Spong, Hutchinson and Vidyasagar (2006), section 7.4: M(q), Coriolis terms and gravity, and c₁₂."""
     assert two_links().latex(speeds="q'").splitlines() == [
         r"\[ \mathbf{M}\,\begin{bmatrix} \ddot{q}_{1} \\ \ddot{q}_{2} \end{bmatrix} = \mathbf{f} \]",
-        r"\[ M_{11} = I_{1} + I_{2} + 2\,l_{1}\,m_{2}\,r_{2}\,c_{2} + l_{1}^{2}\,m_{2} + m_{1}\,r_{1}^{2}"
+        r"\[ M_{11} = I_{1} + I_{2} + 2\,m_{2}\,l_{1}\,r_{2}\,c_{2} + m_{2}\,l_{1}^{2} + m_{1}\,r_{1}^{2}"
         r" + m_{2}\,r_{2}^{2} \]",
-        r"\[ M_{12} = I_{2} + l_{1}\,m_{2}\,r_{2}\,c_{2} + m_{2}\,r_{2}^{2} \]",
+        r"\[ M_{12} = I_{2} + m_{2}\,l_{1}\,r_{2}\,c_{2} + m_{2}\,r_{2}^{2} \]",
         r"\[ M_{22} = I_{2} + m_{2}\,r_{2}^{2} \]",
-        r"\[ f_{1} = \underbrace{l_{1}\,m_{2}\,r_{2}\,\dot{q}_{2}\,s_{2}\,\left(2\,\dot{q}_{1} + "
-        r"\dot{q}_{2}\right)}_{\text{velocity}} - \underbrace{g\,\left(m_{2}\,r_{2}\,c_{12} + "
-        r"\left(l_{1}\,m_{2} + m_{1}\,r_{1}\right)\,c_{1}\right)}_{\text{gravity}} \]",
-        r"\[ f_{2} = -\underbrace{l_{1}\,m_{2}\,r_{2}\,\dot{q}_{1}^{2}\,s_{2}}_{\text{velocity}}"
-        r" - \underbrace{g\,m_{2}\,r_{2}\,c_{12}}_{\text{gravity}} + \underbrace{\tau}_{\text{motor}} \]",
+        r"\[ f_{1} = \underbrace{m_{2}\,l_{1}\,r_{2}\,\left(2\,\dot{q}_{1} + \dot{q}_{2}\right)\,"
+        r"\dot{q}_{2}\,s_{2}}_{\text{velocity}} - \underbrace{g\,\left(m_{2}\,r_{2}\,c_{12} + "
+        r"\left(m_{2}\,l_{1} + m_{1}\,r_{1}\right)\,c_{1}\right)}_{\text{gravity}} \]",
+        r"\[ f_{2} = -\underbrace{m_{2}\,l_{1}\,r_{2}\,\dot{q}_{1}^{2}\,s_{2}}_{\text{velocity}}"
+        r" - \underbrace{m_{2}\,g\,r_{2}\,c_{12}}_{\text{gravity}} + \underbrace{\tau}_{\text{motor}} \]",
     ]
 
 
 def test_velocity_terms_may_stand_on_the_left() -> None:
     lines = two_links().latex("M u' + h = Q").splitlines()
     assert lines[0].endswith(r"\end{bmatrix} + \mathbf{h} = \mathbf{Q} \]")
-    assert r"\[ h_{2} = l_{1}\,m_{2}\,r_{2}\,s_{2}\,u_{1}^{2} \]" in lines
+    assert r"\[ h_{2} = m_{2}\,l_{1}\,r_{2}\,u_{1}^{2}\,s_{2} \]" in lines
     gravity, motor = (
-        r"\underbrace{g\,m_{2}\,r_{2}\,c_{12}}_{\text{gravity}}",
+        r"\underbrace{m_{2}\,g\,r_{2}\,c_{12}}_{\text{gravity}}",
         r"\underbrace{\tau}_{\text{motor}}",
     )
     assert lines[-1] == rf"\[ Q_{{2}} = -{gravity} + {motor} \]"
+
+
+def _cart_and_pole() -> arm.stages.Equations:
+    s = arm.System("cart and pole")
+    s.gravity("g", "-ground.z")
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass="M", inertia=0)
+    s.body("pole", cart, arm.Revolute("y"), com=(0, 0, "l"), mass="1.25*m", inertia=0)
+    return s.derive()
+
+
+def test_own_symbols_fractions_and_the_order_of_textbooks() -> None:
+    """(M + m) ẍ + m l θ̈ cos θ = m l θ̇² sin θ with 5/4 m for m, as in any textbook of control."""
+    first, second = _cart_and_pole().latex("rows", symbols={"cart.q1": "x", "pole.q1": "θ"}).splitlines()
+    assert first == (
+        r"\[ \frac{5}{4}\,m\,l\,\ddot{\theta}\,\cos\left(\theta\right) + \left(M + \frac{5}{4}\,m\right)\,"
+        r"\ddot{x} = \underbrace{\frac{5}{4}\,m\,l\,\dot{\theta}^{2}\,\sin\left(\theta\right)}"
+        r"_{\text{velocity}} \]"
+    )
+    assert r"\underbrace{\frac{5}{4}\,m\,g\,l\,\sin\left(\theta\right)}_{\text{gravity}}" in second
+    partly = _cart_and_pole().latex(symbols={"cart.q1": "x"})
+    assert r"\dot{x}" in partly or r"\ddot{x}" in partly
+    assert r"c_{2}" in partly  # the other coordinate is numbered
+    named = _cart_and_pole().latex(symbols={"pole.q1": "theta", "pole.u1": "omega"})
+    assert r"\omega^{2}" in named and r"\dot{\theta}" not in named
+    page = _cart_and_pole().html(symbols={"pole.q1": "θ"})
+    assert "θ" in page and "<mfrac>" in page
+
+
+@pytest.mark.parametrize(
+    ("symbols", "message"),
+    [
+        ({"pole.q2": "x"}, "did you mean 'pole.q1'"),
+        ({"pole.q1": "m"}, "is the symbol of something else"),
+        ({"pole.q1": "a b"}, "is no symbol"),
+        ({"pole.q1": "x", "cart.q1": "x"}, "the same symbol"),
+        (["x"], "symbols= must hold"),
+    ],
+)
+def test_wrong_symbols_are_refused(symbols, message: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=message):
+        _cart_and_pole().latex(symbols=symbols)
 
 
 def test_rows_are_one_equation_per_speed() -> None:
@@ -98,7 +139,7 @@ def test_parameters_that_look_like_abbreviations_keep_the_long_form() -> None:
     s = arm.System("clash")
     s.body("A", joint=arm.Revolute("z"), com=("c1", 0, 0), mass="q2", inertia=0)
     s.gravity("g", -s.ground.y)
-    assert r"c_{1}\,g\,q_{2}\,\cos\left(q_{1}^{A}\right)" in s.derive().latex()
+    assert r"g\,c_{1}\,q_{2}\,\cos\left(q_{1}^{A}\right)" in s.derive().latex()
 
 
 def test_long_right_sides_have_a_line_per_cause() -> None:

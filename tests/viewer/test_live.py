@@ -227,7 +227,9 @@ def test_a_finger_pulls_a_body_and_another_turns_the_view(page: str, open_page) 
                angle: armillary.value("bob.q1"), free: scene.controls.enabled, playing: live.playing };
     }"""  # noqa: E501
     first = tab.evaluate(where)
-    dragged(tab, ((first["x"], first["y"]), (195, 150)), held=True)
+    higher = "() => armillary.scene.project(new THREE.Vector3(0.5 * Math.sin(1.5), -0.5 * Math.cos(1.5), 0))"
+    up = tab.evaluate(higher)  # where it would be at 1.5 rad
+    dragged(tab, ((first["x"], first["y"]), (up["x"], up["y"])), held=True)
     for _ in range(1000):
         wait_for_pictures(tab)
         pulled = tab.evaluate(where)

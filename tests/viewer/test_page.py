@@ -34,6 +34,7 @@ def _system(name: str = "two links") -> arm.System:
         "spring", "-200*(x - 0.8)", between=[lower.point((0, 0, -0.6), name="end"), s.ground.point(1, 0, 0)]
     )
     s.output("tip", arm.dot(arm.position(lower.end), s.ground.x), units="m", about=HOSTILE)
+    s.output("nothing", "1e-16*sin(40*upper.q1)", units="m")  # of the size of rounding errors
     s.event("across", "upper.q1")
     s.start({"upper.q1": 1.2})
     return s
@@ -333,10 +334,9 @@ def test_pictures_with_and_without_webgl_show_the_same(run, tmp_path: Path, open
 
 
 SEEN = """() => {
-  const { scene, player } = window.armillary, [figure] = scene.figures, { min, max } = scene.box;
+  const { scene, player } = window.armillary, [figure] = scene.figures;
   const line = document.getElementById("time");
-  const sides = [min, max].flatMap((a) => [min, max].flatMap((b) => [min, max].map((c) => [a.x, b.y, c.z])));
-  const heights = sides.map((p) => scene.project(figure.place(-1, p)).y);
+  const heights = scene.points.map((p) => scene.project(p).y);
   return {
     camera: scene.camera.position.toArray(), target: scene.controls.target.toArray(), time: player.t,
     body: Object.values(scene.project(figure.place(1, figure.bodies[1].com))), heights,
@@ -378,6 +378,32 @@ def test_fingers_turn_zoom_move_scrub_and_ask_for_values(run, tmp_path: Path, op
     assert now()["time"] == pytest.approx(0.75 * run.time[-1], abs=0.15)
 
 
+FRAMED = """() => {
+  const { scene } = window.armillary, seen = scene.points.map((p) => scene.project(p));
+  const span = (values) => [Math.min(...values), Math.max(...values)];
+  const box = (id) => document.getElementById(id).getBoundingClientRect();
+  return {
+    x: span(seen.map((p) => p.x)), y: span(seen.map((p) => p.y)), foot: scene.coveredBelow(),
+    panel: box("plots").left, side: box("side").right,
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [900, 1500])
+def test_the_motion_fills_the_picture_between_the_panels(run, tmp_path: Path, open_page, width: int) -> None:
+    """The corners of all bodies at all times are seen, their middle is that of the free part, and they reach
+    through most of its height or width.
+    """
+    viewport = {"width": width, "height": 700}
+    seen = open_page(run.animate(tmp_path / "motion.html"), viewport=viewport).evaluate(FRAMED)
+    (left, right), (top, bottom) = seen["x"], seen["y"]
+    height = 700 - seen["foot"]
+    assert seen["side"] <= left < right <= seen["panel"] and 0 <= top < bottom <= height
+    assert 0.5 * (top + bottom) == pytest.approx(0.5 * height, abs=0.02 * height)
+    assert 0.5 * (left + right) == pytest.approx(0.5 * (seen["side"] + seen["panel"]), abs=0.03 * width)
+    assert max((bottom - top) / height, (right - left) / (seen["panel"] - seen["side"])) > 0.8
+
+
 RECORD = """async () => {
   const { player, scene } = window.armillary, videos = [];
   const wait = (ms) => new Promise((go) => setTimeout(go, ms));
@@ -416,3 +442,92 @@ def test_a_video_of_a_motion_that_rests_has_pictures(run, tmp_path: Path, open_p
     assert re.fullmatch(r"two_links\.(mp4|webm)", seen["name"])
     assert seen["size"] == [320, 240]  # codecs need even numbers; those of the screen
     assert seen["colours"] > 50
+
+
+PLOTS = """() => {
+  const { plots, player } = window.armillary, at = (name) => plots.shown.find((p) => p.name === name);
+  player.pause(); player.seek(0.5);
+  const seen = plots.shown.map((p) => {
+    const { name, low, high, value, canvas } = p, { at, step } = ticks(low, high, 4);
+    return { name, low, high, value: value.textContent, at, step, texts: at.map((v) => tickText(v, step)) };
+  });
+  const { canvas, X, drawn } = at("tip"), box = canvas.getBoundingClientRect(), ratio = sharp();
+  canvas.dispatchEvent(new PointerEvent("pointermove", { buttons: 1, clientX: box.left + X(1.5) / ratio }));
+  // Pixels with ink: left of the axis, where the numbers of values are, and below it, with those of times.
+  const ink = (x, y, w, h) => {
+    const pixels = drawn.getContext("2d").getImageData(x, y, w, h).data;
+    return pixels.filter((v, i) => i % 4 === 3 && v > 100).length;
+  };
+  const left = Math.floor(X(0)) - 2, foot = drawn.height - Math.round(9 * ratio);
+  return {
+    seen, sought: player.t, words: [ink(0, 0, left, foot), ink(left, foot, drawn.width - left, 9 * ratio)],
+    texts: [[-1e-17, 0.5], [0.30000000000000004, 0.1], [2e-7, 1e-7], [7000000.5, 0.5], [-9.090208, 2e-6]]
+      .map(([x, step]) => tickText(x, step)),
+    ranges: [range(9.81, 9.81 + 1e-14), range(-3e-17, 2e-17), range(1e-10, 3e-10), range(1e-9, 2e-9, 1e6)]
+      .map(({ low, high }) => [low, high]),
+  };
+}"""
+
+
+def test_plots_have_axes_and_rounding_is_no_curve(run, tmp_path: Path, open_page) -> None:
+    """Ticks are round numbers in the plot; values of 1e-16 are a line at zero."""
+    found = open_page(run.animate(tmp_path / "motion.html")).evaluate(PLOTS)
+    plots = {p["name"]: p for p in found["seen"]}
+    assert 0 < np.max(np.abs(run["nothing"])) < 1e-15
+    assert (plots["nothing"]["low"], plots["nothing"]["high"]) == (-1, 1)
+    assert plots["nothing"]["value"] == "0 m"
+    tip = plots["tip"]
+    low, high = np.min(run["tip"]), np.max(run["tip"])
+    assert tip["low"] < low < high < tip["high"] and tip["high"] - tip["low"] < 1.2 * (high - low)
+    assert 2 <= len(tip["at"]) <= 4 and all(tip["low"] <= v <= tip["high"] for v in tip["at"])
+    assert round(tip["step"] / 10 ** np.floor(np.log10(tip["step"])), 9) in (1, 2, 5)
+    assert [float(x) for x in tip["texts"]] == pytest.approx(tip["at"])
+    assert found["texts"] == ["0", "0.3", "2e-7", "7.0000005e6", "-9.090208"]
+    assert min(found["words"]) > 20
+    assert found["sought"] == pytest.approx(1.5, abs=0.01)  # a pixel
+    constant, rounding, small, nano = found["ranges"]
+    assert constant == pytest.approx([0.9 * 9.81, 1.1 * 9.81])
+    assert rounding == [-1, 1] and nano == [-1, 1]  # beside values of 1e6 in these units
+    assert small == pytest.approx([0.88e-10, 3.12e-10])  # a small model's curve
+
+
+PICTURE = """async () => {
+  const root = document.documentElement, wait = () => new Promise((go) => setTimeout(go, 20));
+  while (!root.dataset.ready || !performance.getEntriesByName("picture").length) await wait();
+  const { scene } = window.armillary, { canvas } = scene.plain;
+  scene.draw(1, null);
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let vivid = 0; // pixels of a body
+  for (let i = 0; i < pixels.length; i += 4)
+    if (Math.max(...pixels.slice(i, i + 3)) - Math.min(...pixels.slice(i, i + 3)) > 40) vivid++;
+  return { ready: root.dataset.ready, vivid, camera: scene.camera.position.toArray() };
+}"""
+SHOW = "(how) => { document.querySelector('div').style.display = how; }"
+DRAW = """() => {
+  const { scene } = window.armillary;
+  scene.draw(); scene.resize(); scene.changed = true; scene.refresh();
+}"""
+
+
+def test_pages_in_a_frame_that_is_hidden_at_first_are_framed_and_drawn_once_it_is_seen(
+    model, run, monkeypatch, open_page
+) -> None:
+    """A hidden frame has neither width nor height. The picture is that of a frame which was seen from the
+    start; hidden and shown once more, the page goes on.
+    """
+    monkeypatch.setattr(motion, "_in_notebook", lambda: True)
+    for view in (run.view(), model.view()):
+        cell = view._repr_html_()
+        body = f'<div style="display:none">{cell}</div><div>{cell}</div>'
+        tab = open_page(f'<!doctype html><html data-ready="yes"><body>{body}</body></html>')
+        hidden, shown = (frame for frame in tab.frames if frame.parent_frame)
+        seen = shown.evaluate(PICTURE)
+        assert seen["ready"] == "yes" and seen["vivid"] > 500
+        assert hidden.evaluate("[innerWidth, document.documentElement.dataset.ready || '']") == [0, ""]
+        tab.evaluate(SHOW, "block")
+        found = hidden.evaluate(PICTURE)
+        assert found["camera"] == pytest.approx(seen["camera"]) and found["vivid"] > 500
+        tab.evaluate(SHOW, "none")
+        hidden.evaluate(DRAW)
+        tab.evaluate(SHOW, "block")
+        assert hidden.evaluate(PICTURE)["camera"] == pytest.approx(seen["camera"])

@@ -60,6 +60,35 @@ def test_views_are_chosen_or_refused(model, tmp_path: Path) -> None:
         model.draw(view=3)
 
 
+def test_notebooks_show_a_sketch_as_its_picture(model) -> None:
+    """IPython takes ``_repr_svg_`` for image/svg+xml, and the repr for terminals."""
+    sketch = model.draw()
+    assert ElementTree.fromstring(sketch._repr_svg_()).tag.endswith("svg")
+    assert "<" not in repr(sketch) and str(sketch).startswith("<svg")
+
+
+def test_given_shapes_are_drawn_with_their_outlines_to_scale() -> None:
+    """A box of 0.4 × 0.12 m on a cart and a pole of 1 m: their hulls have these sizes on one scale."""
+    s = arm.System("cart and pole")
+    s.gravity(9.81, "-ground.z")
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    pole = s.body("pole", cart, arm.Revolute("y"), com=(0, 0, 0.5), mass=1, inertia=0)
+    cart.shape(arm.Box(0.4, 0.2, 0.12))
+    pole.shape(arm.Cylinder(0.02, 1.0), at=(0, 0, 0.5), colour="#123456")
+    s.ground.shape(arm.Plane(5, 5), at=(0, 0, -0.1))  # surroundings, which would hide the mechanism
+    root = ElementTree.fromstring(s.draw(view="y"))
+    outlines = {}
+    for p in root.findall(".//{*}polygon"):
+        if p.attrib.get("fill-opacity") == "0.22":
+            points = np.array([float(x) for x in re.split("[ ,]", p.attrib["points"])]).reshape(-1, 2)
+            outlines[p.attrib["fill"]] = np.ptp(points, axis=0)
+    assert len(outlines) == 2 and outlines["#123456"][1] > 0
+    box = next(size for colour, size in outlines.items() if colour != "#123456")
+    assert box[0] / box[1] == pytest.approx(0.4 / 0.12, rel=1e-3)
+    assert outlines["#123456"][1] / box[1] == pytest.approx(1.0 / 0.12, rel=1e-3)
+    assert outlines["#123456"][0] / box[1] == pytest.approx(0.04 / 0.12, rel=0.01)  # of a round prism
+
+
 def test_any_system_can_be_drawn() -> None:
     s = arm.System("loose")
     s.body("ball", joint=arm.Free(), mass=1, inertia=(1, 1, 1))

@@ -96,6 +96,7 @@ def test_modes_are_shown_one_at_a_time_with_their_periods(model, tmp_path: Path)
     assert data["layout"] == "choose" and len(data["figures"]) == len(modes) == 1
     time = data["figures"][0]["time"]
     assert time["step"] * (time["rows"] - 1) == pytest.approx(2 * np.pi / np.sqrt(9.81))
+    assert data["figures"][0]["label"] == "0: 0.4985 Hz, damping ratio 0; 100 % bob.q1"  # √9.81/2π
     film = Image.open(modes.animate(tmp_path / "mode.gif", 0, size=(60, 40), rate=5))
     assert film.n_frames > 3
     with pytest.raises(arm.ArmillaryError, match="a film shows one of the 1 modes"):

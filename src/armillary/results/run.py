@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from armillary.results.plots.motion import MotionView
     from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.results.spectra import PowerSpectrum
 
 Info: TypeAlias = str | int | float
 
@@ -260,6 +261,17 @@ class Run:
         order = slice(None, None, -1) if len(self) > 1 and self.time[-1] < self.time[0] else slice(None)
         scaled = factors or {}
         return ComparedColumns(self.time[order], {n: self[n][order] * scaled.get(n, 1.0) for n in names})
+
+    def psd(self, *names: str, segment: float | None = None) -> PowerSpectrum:
+        """Power spectral densities of outputs by Welch's method (Hann windows, half overlapped): one-sided,
+        over frequencies in Hz.
+
+        Without a name those of the model are taken, or all where it has none. ``segment`` is the length of a
+        window in s, the whole run where it is left out; rows must have equal steps of time (``sample=``).
+        """
+        from armillary.results.spectra import run_spectrum
+
+        return run_spectrum(self, names, segment)
 
     def plot(
         self,

@@ -156,6 +156,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         accelerations: Mapping[str, object] | None = None,
         derivatives: bool = False,
         static: bool = False,
+        reactions: Sequence[str] = (),
         grid: bool = False,
         held: Sequence[str] | None = None,
         start: Initial = None,
@@ -171,14 +172,16 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         d²(y)/dt²; ``derivatives`` gives those by what is driven. Coordinates that nothing drives are held
         where they start: those of ``held``, else those that the driven quantities move least. With
         ``static`` they find the equilibrium of all loads at rest instead, and the efforts that hold what is
-        driven are further outputs. ``start`` has initial values, as for ``simulate``; they decide in what
-        way loops are closed.
+        driven are further outputs; ``reactions`` of bodies (force and moment of their joint on them, in their
+        axes) and constraints are columns then, too. ``start`` has initial values, as for ``simulate``; they
+        decide in what way loops are closed.
         """
         from armillary.analysis.kinematics.sweep import sweep
 
         return sweep(
             self, driven, outputs, speeds=speeds, accelerations=accelerations, derivatives=derivatives,
-            static=static, grid=grid, held=held, start=start, parameters=parameters, time=time,
+            static=static, reactions=reactions, grid=grid, held=held, start=start, parameters=parameters,
+            time=time,
         )  # fmt: skip
 
     def linearize(

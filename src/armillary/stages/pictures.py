@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion import MotionView
     from armillary.results.plots.picture_options import PictureOptions
     from armillary.runtime.models.compiled import CompiledModel
+    from armillary.viewer.sketch import Drawing
 
 
 class MotionPictures:
@@ -73,8 +74,9 @@ class ModelPictures(MotionPictures):
         view: str = "auto",
         initial: Mapping[str, object] | Sequence[float] | None = None,
         parameters: Mapping[str, object] | None = None,
-    ) -> str:
-        """A sketch of the mechanism where runs start, as SVG text; ``path`` is a file for it.
+    ) -> Drawing:
+        """A sketch of the mechanism where runs start, as SVG text, which notebooks show as the picture;
+        ``path`` is a file for it.
 
         ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
         parallel, else "oblique".

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -77,30 +78,51 @@ class EquationPieces:
         """
         return self._pieces.jacobian(of, axes)
 
-    def latex(self, form: str = "M u' = f", *, speeds: str = "u", names: str = "short") -> str:
+    def latex(
+        self,
+        form: str = "M u' = f",
+        *,
+        speeds: str = "u",
+        names: str = "short",
+        symbols: Mapping[str, str] | None = None,
+    ) -> str:
         """M u̇ = f as displayed equations of LaTeX (amsmath), with each cause of f below its terms.
 
         Forms: "M u' = f"; "M u' + h = Q", with velocity terms h on the left; "rows", one equation per speed.
         ``speeds="q'"`` writes q̇ for speeds that are rates of coordinates. ``names="short"`` numbers
         coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
+        ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` declares own ones, whose rates are ẋ and θ̇.
         """
         from armillary.program.print.handout import latex_equations
 
-        return latex_equations(self._pieces, form, speeds, names)
+        return latex_equations(self._pieces, form, speeds, names, symbols)
 
-    def html(self, form: str = "M u' = f", *, speeds: str = "u", names: str = "short") -> str:
+    def html(
+        self,
+        form: str = "M u' = f",
+        *,
+        speeds: str = "u",
+        names: str = "short",
+        symbols: Mapping[str, str] | None = None,
+    ) -> str:
         """The same as HTML with MathML, which browsers show without a script or network."""
         from armillary.program.print.handout import html_equations
 
-        return html_equations(self._pieces, form, speeds, names)
+        return html_equations(self._pieces, form, speeds, names, symbols)
 
     def handout(
-        self, path: str | os.PathLike[str], form: str = "M u' = f", *, speeds: str = "u", names: str = "short"
+        self,
+        path: str | os.PathLike[str],
+        form: str = "M u' = f",
+        *,
+        speeds: str = "u",
+        names: str = "short",
+        symbols: Mapping[str, str] | None = None,
     ) -> Path:
         """A document with tree, symbols, parameters and equations, in a file .html or .tex; see ``latex``."""
         from armillary.program.print.handout import write_handout
 
-        return write_handout(cast("DerivedEquations", self), self._pieces, path, form, speeds, names)
+        return write_handout(cast("DerivedEquations", self), self._pieces, path, form, speeds, names, symbols)
 
     def _repr_html_(self) -> str:
         from armillary.program.print.notebook import equations_html

@@ -10,7 +10,7 @@ from armillary.files.fmu import element
 from armillary.files.ssp import element as ssp_element
 from armillary.model import core, judgement
 from armillary.model.constraints import equations, given_motion, loops
-from armillary.model.loads import armature, contact, forces, rigid
+from armillary.model.loads import armature, contact, efforts, forces, rigid
 from armillary.model.quantities import energy, mass_properties, reactions
 from armillary.model.signals import events, memory, outputs, states
 from armillary.model.signals.control import feedback, lags, linear, pid
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from armillary.program.formalisms.compare import Costs
     from armillary.results.plots.motion import MotionView
     from armillary.stages.equations import Equations
+    from armillary.viewer.sketch import Drawing
 
 
 class System(OtherStages, core.SystemCore):
@@ -59,6 +60,9 @@ class System(OtherStages, core.SystemCore):
     force = forces.force
     moment = forces.moment
     strut = forces.strut
+    force_vector = efforts.force_vector
+    moment_vector = efforts.moment_vector
+    effort_on = efforts.effort_on
     stop = contact.stop
     brake = contact.brake
     contact = contact.contact
@@ -160,8 +164,10 @@ class System(OtherStages, core.SystemCore):
         )
         return with_verbs(made)
 
-    def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> str:
-        """A sketch of the mechanism where runs start, as SVG text; see ``Model.draw``."""
+    def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> Drawing:
+        """A sketch of the mechanism where runs start, as SVG text or, in notebooks, a picture; see
+        ``Model.draw``.
+        """
         return self.derive().compile().draw(path, view=view)
 
     def view(self, path: str | os.PathLike[str] | None = None, *, view: str = "oblique") -> MotionView | Path:
@@ -178,9 +184,20 @@ class System(OtherStages, core.SystemCore):
 def load(path: str | os.PathLike[str], **options: object) -> System:
     """The system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
-    A file is data; nothing in it is executed. ``options`` are those of the importers, such as
-    ``floating=True`` for a robot whose base is free; ``trust=True`` lets a text model load the FMUs that it
-    names, which are machine code.
+    A file is data; nothing in it is executed. ``options`` are those of the importers.
+
+    trust       text models and packages: load the FMUs that they name, which are machine code (False)
+    floating    URDF: the root link is free instead of fixed to the ground (False)
+    gravity     URDF: downwards along −z in m/s², or three components (9.81)
+    torques     URDF: joints with an input tau_joint, "auto" those with a transmission, and all where the file
+                has none; "all"; "none"
+    stops       URDF and MJCF: limits of joints as bump stops, {"stiffness": 1e4, "damping": 0.1}; without it
+                they are left out
+    keyframe    MJCF: the keyframe in whose state runs start; without it the reference position
+    strict      URDF and MJCF: what may change the motion is an error instead of a warning (False)
+    root        URDF and MJCF: the folder of meshes, and of the packages of package:// paths
+    every       packages: seconds between the steps of the FMUs
+    extrapolate packages: inputs of the FMUs are extrapolated between steps (False)
     """
     from armillary.files.model.load import read
 

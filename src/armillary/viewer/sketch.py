@@ -19,16 +19,19 @@ from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataTable, Given
 from armillary.viewer.parts.appearance import COLOURS, Appearance
+from armillary.viewer.parts.given_shapes import SURROUNDINGS
+from armillary.viewer.parts.part_surfaces import surfaces_of
 from armillary.viewer.poses import PoseFunction, Poses
 
 _WIDTH, _TALLEST, _MARGIN, _SYMBOL = 720.0, 620.0, 60.0, 9.0
+_GROUND = "#8a949d"
 _PARALLEL = 1e-6  # 1 − |cosine| of hinges that count as parallel
 VIEWS = ("auto", "oblique", "x", "y", "z")
 
 
 def draw(
     model: CompiledModel, path: object, *, view: str = "auto", initial: Given = None, parameters: Given = None
-) -> str:
+) -> Drawing:
     """The sketch of a model in the position where runs start, also written to a file where one is named;
     "svg" alone names the format.
     """
@@ -38,11 +41,21 @@ def draw(
         raise ArmillaryError(f"a sketch is written as .svg, not as '{place.name}'")
     state = model.state(initial, parameters)
     poses = PoseFunction(model.equations).at(0.0, state[None, :], dict(parameters or {}))
-    text = Sketch(Appearance(model.equations, dict(parameters or {})), poses, view).svg()
+    text = Drawing(Sketch(Appearance(model.equations, dict(parameters or {})), poses, view).svg())
     if place is not None:
         with replacing(place) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
+
+
+class Drawing(str):
+    """SVG text that a notebook shows as the picture; ``print`` shows the text."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"Drawing(SVG text of {len(self)} characters; a notebook shows the picture)"
 
 
 class Sketch:
@@ -58,7 +71,9 @@ class Sketch:
             for spring in look.springs()
         ]
         ends = [self._ends(body) for body in look.bodies]
-        self._scale(np.array([np.zeros(3), *(p for places in [*ends, *self.springs] for p in places)]))
+        self.shapes = self._shapes()
+        drawn: list[Iterable[np.ndarray]] = [*ends, *self.springs, *(corners for corners, _ in self.shapes)]
+        self._scale(np.array([np.zeros(3), *(p for places in drawn for p in places)]))
         self.lines: list[str] = []
 
     # ------------------------------------------------------------ where things are
@@ -83,6 +98,25 @@ class Sketch:
         found = [self.placed(body, (0, 0, 0)), *(self.placed(body, p) for p in self.look.attached(body))]
         centre = self.placed(body, self.look.numbers(body.com_coordinates))
         return found if len(found) > 1 else [*found, centre]
+
+    def _shaped(self, body: Body) -> bool:
+        return self.look.has_shape(body)
+
+    def _shapes(self) -> list[tuple[np.ndarray, str]]:
+        """Corners of the given shapes in the ground's axes, each with its colour; the ground's first."""
+        found = []
+        coloured = zip(self.look.bodies, (COLOURS[i % len(COLOURS)] for i in range(len(self.look.bodies))),
+                       strict=True)  # fmt: skip
+        for body, colour in [(self.look.ground, _GROUND), *coloured]:
+            if not self._shaped(body):
+                continue
+            for part in self.look.parts(body):
+                if part["kind"] in SURROUNDINGS:
+                    continue
+                for surface, own in surfaces_of(part, self.look.meshes.found):
+                    places = np.array([self.placed(body, p) for p in surface.vertices])
+                    found.append((places, own or colour))
+        return found
 
     def _hinges(self) -> list[np.ndarray]:
         found = []
@@ -131,8 +165,11 @@ class Sketch:
     def svg(self) -> str:
         """The whole drawing."""
         ground = self.look.ground
+        for surface, colour in self.shapes:
+            self._outline(surface, colour)
         for i, body in enumerate(self.look.bodies):
-            self._link(body, COLOURS[i % len(COLOURS)])
+            if not self._shaped(body):
+                self._link(body, COLOURS[i % len(COLOURS)])
         for one, other in self.springs:
             self._spring(one, other)
         for body, place in self.look.closures():
@@ -158,6 +195,13 @@ class Sketch:
     def _path(self, points: Iterable[tuple[float, float]], closed: bool = False, **style: Given) -> None:
         text = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
         self._add("polygon" if closed else "polyline", points=text, **({"fill": "none"} | style))
+
+    def _outline(self, corners: np.ndarray, colour: str) -> None:
+        """The outline of a shape: the hull of its corners."""
+        flat = np.array([self.paper(p) for p in corners])
+        around = flat[_hull(flat)]
+        self._path(map(tuple, around), closed=True, fill=colour, fill_opacity=0.22, stroke=colour,
+                   stroke_width=1.6)  # fmt: skip
 
     def _link(self, body: Body, colour: str) -> None:
         corners = np.array([self.paper(p) for p in self._ends(body)])

@@ -70,3 +70,40 @@ def test_a_loop_carries_its_load_by_virtual_work() -> None:
     held = model.sweep({"angle": np.degrees(q)}, static=True)
     assert held["effort of angle"] == pytest.approx(-100.0 * slope, rel=1e-11)
     assert held.units["effort of angle"] == "N*m"
+
+
+def test_reactions_along_a_sweep_are_those_of_statics() -> None:
+    """A rod without mass between two pins carries F/cos β along itself; the bearing of the crank takes it."""
+    s = arm.System("slider-crank")
+    crank = s.body("crank", joint=arm.Revolute("z"), mass=0, inertia=0)
+    rod = s.body("rod", crank, arm.Revolute("z"), at=(CRANK, 0, 0), mass=0, inertia=0)
+    slider = s.body("slider", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.close_loop(rod.point((ROD, 0, 0)), slider.origin, [s.ground.x, s.ground.y])
+    s.force("F", 100.0, s.ground.x, at=slider.origin)
+    s.start({"crank.q1": 0.5, "rod.q1": -0.7, "slider.q1": 1.1})
+    model = s.derive().compile()
+    q = np.linspace(0.3, 2.8, 6)
+    held = model.sweep({"crank.q1": q}, static=True, reactions=["rod", "crank"])
+    sine = CRANK * np.sin(q) / ROD  # of the rod's slope
+    tension = 100.0 / np.sqrt(1 - sine**2)
+    assert held["force(rod).x"] == pytest.approx(-tension, rel=1e-10)
+    assert held["force(rod).y"] == pytest.approx(0, abs=1e-9)
+    along = np.arcsin(sine) + q  # of the rod's pull in the crank's axes, from x clockwise
+    assert held["force(crank).x"] == pytest.approx(-tension * np.cos(along), rel=1e-10)
+    assert held["force(crank).y"] == pytest.approx(tension * np.sin(along), rel=1e-10)
+    assert held["moment(crank).z"] == pytest.approx(
+        held["effort of crank.q1"], rel=1e-10
+    )  # through the joint
+    assert held.units["force(rod).x"] == "N"
+    same = model.inverse(held.initial(2), actuators=["crank.u1"], reactions=["rod"])
+    assert held["force(rod).x"][2] == pytest.approx(same.reactions["rod"][0], rel=1e-9)
+
+
+def test_reactions_need_static_loads_and_a_place_of_the_effort() -> None:
+    model = double_pendulum()
+    with pytest.raises(arm.ArmillaryError, match="static=True"):
+        model.sweep({"upper.q1": [0.5]}, reactions=["lower"])
+    with pytest.raises(arm.ArmillaryError, match="no constraint 'lowr'; did you mean 'lower'"):
+        model.sweep({"upper.q1": [0.5]}, static=True, reactions=["lowr"])
+    held = model.sweep({"upper.q1": [0.5]}, static=True, reactions=["lower"])  # hangs straight down
+    assert np.hypot(held["force(lower).x"], held["force(lower).y"]) == pytest.approx([3 * G])

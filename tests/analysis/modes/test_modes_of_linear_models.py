@@ -252,6 +252,22 @@ def test_modes_are_kept_in_files(tmp_path: Path) -> None:
         modes.save(tmp_path / "chain.nc")
 
 
+def test_names_with_special_characters_are_escaped_once_in_notebooks() -> None:
+    """The words of a table in a browser, which unescapes once, are those of the text."""
+    s = arm.System("a <b> & c")
+    s.parameter("k", 10.0)
+    A = s.body("A", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", "-k*x", s.ground.x, at=A)
+    model = s.derive().compile()
+    lin = model.linearize()
+    modes, locus = lin.modes(), arm.root_locus(model, "k", [5.0, 10.0])
+    for shown in (modes, lin, modes.bodies, locus, model, s, model.equilibrium()):
+        page = shown._repr_html_()
+        assert "&amp;lt;" not in page and "&amp;amp;" not in page
+        assert "<b>" not in page.replace("<p><b>", "")  # its own headings
+    assert "a &lt;b&gt; &amp; c" in modes._repr_html_()
+
+
 def test_a_state_may_have_the_name_of_a_key_of_files(tmp_path: Path) -> None:
     s = arm.System("keys")
     s.body("b", mass=1.0, joint=arm.Prismatic("x"))

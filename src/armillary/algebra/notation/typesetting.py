@@ -21,6 +21,17 @@ GREEK = {
     "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
     "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
 }  # fmt: skip
+_ABBREVIATED = re.compile(r"[sc]_\d[\d_]*")  # s_1 for sin q₁, of textbook.py
+_BELOW = (1, 2, 3, 4, 6, 8, 12)  # denominators of printed fractions
+_MOST_ABOVE = 99
+_EXACT = 1e-11  # numbers of collected terms have twelve digits
+# Places of parameters in a product, by the letters that textbooks have for them: those of a derived program
+# have no units any more.
+_RANKS = {
+    **dict.fromkeys(("m", "M", "I", "J"), 0),
+    "g": 1,
+    **dict.fromkeys(("l", "L", "r", "R", "d", "h"), 3),
+}
 _RAISED = ("sin", "cos", "tan")  # written sin²(x), not sin(x)²
 
 
@@ -43,6 +54,29 @@ def name_parts(name: str) -> NameParts:
         head, first = found.groups()
         subscripts.insert(0, first)
     return NameParts(head, subscripts, owners, len(name) - len(bare))
+
+
+def fraction_of(value: float) -> tuple[int, int] | None:
+    """A number as a fraction that people write, 5/4 for 1.25 and 1/3 for 0.333333333333; None for others,
+    whole numbers among them.
+    """
+    for below in _BELOW:
+        above = round(value * below)
+        if 0 < abs(above) <= _MOST_ABOVE and abs(value * below - above) < _EXACT * abs(above):
+            return None if below == 1 else (above, below)
+    return None
+
+
+def _rank(factor: Node) -> int:
+    """The place of a factor in a product as textbooks write it: m g l θ̇ cos θ. Masses and inertias, gravity,
+    other constants, lengths, variables, sums in parentheses, rates, functions.
+    """
+    if factor.kind == "symbol":
+        name = factor.data.name
+        if factor.data.role == "parameter":
+            return _RANKS.get(name_parts(name).head, 2)
+        return 6 if name.endswith("'") else 7 if _ABBREVIATED.fullmatch(name) else 4
+    return 7 if factor.kind == "call" else 5
 
 
 class Notation(ABC):
@@ -162,6 +196,11 @@ class Notation(ABC):
         return self.bracketed(pieces) if needed else self.grouped(pieces)
 
     def _number(self, value: float) -> str:
+        if (parts := fraction_of(value)) is not None:
+            above, below = parts
+            sign = [self.negative] if above < 0 else []
+            made = self.fraction([self.plain(str(abs(above)))], [self.plain(str(below))])
+            return "".join([*sign, *made])
         shown = number_text(value)
         if "e" not in shown:
             return self.plain(shown)
@@ -187,13 +226,18 @@ class Notation(ABC):
         coefficient, exponents = node.data
         factors = list(zip(node.args, exponents, strict=True))
         above, below = ([(b, abs(n)) for b, n in factors if (n < 0) == under] for under in (False, True))
-        numbers = [[self._number(abs(coefficient))]] if abs(coefficient) != 1 or not above else []
+        above.sort(key=lambda factor: _rank(factor[0]))
+        parts = fraction_of(abs(coefficient)) if below else None  # 5 m/(4 k), not 5/4 m/k
+        size = abs(coefficient) if parts is None else parts[0]
+        numbers = [[self._number(size)]] if size != 1 or not above else []
         # A sum that stands alone above or below a fraction's line needs no parentheses.
         inner = SUM if below and len(above) == 1 and not numbers else UNARY
         pieces = self._joined([*numbers, *(self._power(base, n, inner) for base, n in above)])
         if below:
-            inner = SUM if len(below) == 1 else UNARY
-            pieces = self.fraction(pieces, self._joined([self._power(base, n, inner) for base, n in below]))
+            inner = SUM if len(below) == 1 and parts is None else UNARY
+            under = [self._power(base, n, inner) for base, n in below]
+            under = under if parts is None else [[self._number(parts[1])], *under]
+            pieces = self.fraction(pieces, self._joined(under))
         if coefficient < 0:
             pieces = [self.negative, *pieces]
         return self._wrapped(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, flag, table
+from armillary.algebra.arguments import checked_names, flag, several, table
 from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
 from armillary.analysis.kinematics.follower.follower import Followed
 from armillary.analysis.kinematics.held_coordinates import held_quantities
@@ -42,6 +42,7 @@ def sweep(
     accelerations: Mapping[str, object] | None = None,
     derivatives: bool = False,
     static: bool = False,
+    reactions: Sequence[str] = (),
     grid: bool = False,
     held: Sequence[str] | None = None,
     start: Mapping[str, float] | Sequence[float] | None = None,
@@ -50,6 +51,12 @@ def sweep(
 ) -> Sweep:
     """See ``Model.sweep``."""
     derivatives = flag(derivatives, "derivatives=")
+    wanted = several(reactions, "reactions=")
+    if wanted and not flag(static, "static="):
+        raise ArmillaryError(
+            "reactions along a sweep are those of static loads: give static=True, or take "
+            "model.inverse(q, u, udot, reactions=…) of a motion"
+        )
     found = swept(
         model, driven, outputs, static=static, grid=grid, held=held, start=start, parameters=parameters,
         time=time,
@@ -60,6 +67,8 @@ def sweep(
         columns.add_rates(*(_rates(drive, given, what) for given, what in rates))
     else:
         columns.add_outputs()
+    if wanted:
+        columns.add_reactions(found.model, wanted, parameters)
     slopes = columns.derivatives(motion)
     if derivatives:
         columns.add_derivatives(slopes)

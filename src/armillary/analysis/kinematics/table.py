@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.landmarks import Landmark
 from armillary.analysis.kinematics.mechanism.mechanism import Mechanism
 from armillary.analysis.kinematics.mechanism.motion import PathMotion
+from armillary.analysis.kinematics.reactions import reactions_at_rest
 from armillary.analysis.kinematics.result import Sweep
 from armillary.program.derivatives.sensitivities.directions import quotient
 from armillary.program.derivatives.sensitivities.equations import derivative_name
@@ -43,6 +44,20 @@ class SweepColumns:
         values = self.motion.shown() if values is None else values
         for i, o in enumerate(self.mechanism.outputs):
             self._add(o.name, values[:, i], o.units, o.about)
+
+    def add_reactions(
+        self, model: CompiledModel, names: Sequence[str], parameters: Mapping[str, object] | None
+    ) -> None:
+        """Reactions of bodies and constraints, where the positions were found."""
+        m = self.mechanism
+        q = self.motion.positions[self.found, : len(m.kinematics.equations.targets.coordinates)]
+        run = reactions_at_rest(model, m, q, self.drive.times[self.found], names, parameters)
+        for name in run.names:
+            if name.startswith("effort("):  # a column of its own
+                continue
+            values = np.full(len(self.found), np.nan)
+            values[self.found] = run[name]
+            self._add(name, values, run.units[name], run.descriptions[name])
 
     def add_rates(self, speeds: np.ndarray, accelerations: np.ndarray) -> None:
         """Outputs at speeds and accelerations of what is driven, with their first and second rates."""

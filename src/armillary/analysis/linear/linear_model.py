@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
     from armillary.analysis.linear.conversions import TransferFunction
     from armillary.analysis.linear.derivatives.symbolic import SymbolicLinearModel
     from armillary.analysis.linear.descriptor import DescriptorModel
+    from armillary.analysis.linear.loops import Margins
     from armillary.analysis.linear.responses import FrequencyResponse
     from armillary.analysis.linear.structure import Reach
     from armillary.analysis.modes.modes import Modes
     from armillary.results import Run
+    from armillary.results.spectra import PowerSpectrum
 
 SHOWN = 12  # states up to which a matrix is printed whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel(LinearMatrices):
-    """A linear model of small changes about an operating point,
+    """A linear model of small changes about an operating point.
 
         δẋ = A δx + B δv          δy = C δx + D δv
 
@@ -173,10 +175,18 @@ class LinearModel(LinearMatrices):
         return time_response(self, times, input, "impulse")
 
     def bode(
-        self, omega: object = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
+        self,
+        omega: object = None,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        hz: bool = False,
+        decibels: bool = False,
+        show: bool = False,
     ) -> Figure:
-        """Magnitude and phase over frequency."""
-        return self.frequency_response(omega).bode(path, show=show)
+        """Magnitude and phase over frequency, in rad/s or in ``hz``; magnitudes also in ``decibels``.
+        ``omega`` is in rad/s always.
+        """
+        return self.frequency_response(omega).bode(path, hz=hz, decibels=decibels, show=show)
 
     def nyquist(
         self, omega: object = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
@@ -189,6 +199,36 @@ class LinearModel(LinearMatrices):
         from armillary.analysis.linear.plots import pole_zero_plot
 
         return pole_zero_plot(self, path, show)
+
+    def psd(self, densities: Mapping[str, object], frequency: object = None) -> PowerSpectrum:
+        """Power spectral densities of the outputs, from those of inputs: S_y = Σ |G|² S.
+
+        ``densities`` has for each input, as noise that does not depend on the others, a number (white), an
+        array or a function of the frequency in Hz: one-sided, in its units squared per Hz. ``frequency`` is
+        in Hz and covers the poles where it is left out.
+        """
+        from armillary.analysis.linear.responses import output_spectrum
+
+        return output_spectrum(self, densities, frequency)
+
+    # ------------------------------------------------------------ loops
+
+    def break_loop(self, at: str, *, input: str | None = None) -> LinearModel:
+        """The loop transfer L of negative feedback, with the loop opened at a signal: one input, one output.
+
+        ``at`` is a state, such as that of an actuator's lag: all that used it takes the input instead. Or it
+        is an output or load to which ``input`` is added, in the same units: the model without that sum.
+        Closed again, 1 + L = 0 at this model's poles.
+        """
+        from armillary.analysis.linear.loops import open_loop
+
+        return replace(self, **open_loop(self, at, input))
+
+    def margins(self, output: str | None = None, input: str | None = None) -> Margins:
+        """Gain, phase, delay and modulus margins of this loop transfer under negative feedback."""
+        from armillary.analysis.linear.loops import stability_margins
+
+        return stability_margins(self, output, input)
 
     # ------------------------------------------------------------ other forms
 

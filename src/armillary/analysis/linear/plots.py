@@ -21,22 +21,29 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str] | None
 
 
-def bode_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
+def bode_plot(
+    r: FrequencyResponse, path: Path, show: bool, *, hz: bool = False, decibels: bool = False
+) -> Figure:
     """Magnitude and phase over frequency, a column for each input and a colour for each output."""
     _one(r)
+    frequency, size = (r.frequency if hz else r.omega), (r.decibels if decibels else r.magnitude)
     with drawn((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
+        from matplotlib.ticker import MaxNLocator
+
         axes = figure.subplots(2, len(r.inputs), sharex=True, squeeze=False)
         for j, name in enumerate(r.inputs):
             top, bottom = axes[:, j]
             for i, output in enumerate(r.outputs):
                 colour = COLOURS[i % len(COLOURS)]
                 label = literal(_quotient(r, output, name))
-                top.loglog(r.omega, r.magnitude[:, i, j], color=colour, label=label)
-                bottom.semilogx(r.omega, r.phase[:, i, j], color=colour)
+                draw = top.semilogx if decibels else top.loglog
+                draw(frequency, size[:, i, j], color=colour, label=label)
+                bottom.semilogx(frequency, r.phase[:, i, j], color=colour)
             top.set_title(literal(name))
             top.legend(loc="best")
-            bottom.set_xlabel("frequency (rad/s)")
-        axes[0, 0].set_ylabel("magnitude")
+            bottom.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 1.5, 3, 4.5, 9, 10]))
+            bottom.set_xlabel("frequency (Hz)" if hz else "frequency (rad/s)")
+        axes[0, 0].set_ylabel("magnitude (dB)" if decibels else "magnitude")
         axes[1, 0].set_ylabel("phase (deg)")
         figure.align_ylabels(axes[:, 0])
     return figure

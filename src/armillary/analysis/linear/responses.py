@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import pair, place, reals
+from armillary.algebra.arguments import flag, pair, place, reals, table
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units.values import in_seconds
 from armillary.results import Run
+from armillary.results.spectra import PowerSpectrum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +32,7 @@ class FrequencyResponse:
 
         r["travel", "road"]       complex values at r.omega
         r.magnitude, r.phase      in units of the output per unit of the input, and in degrees, unwrapped
+        r.frequency               r.omega in Hz
         r.bode(), r.nyquist()
 
     ``values`` has the axes [points,] frequencies, outputs, inputs.
@@ -41,10 +44,17 @@ class FrequencyResponse:
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
     units: dict[str, str]
+    model: LinearMatrices | None = None  # from which values between the frequencies come
 
     def __getitem__(self, key: tuple[str, str]) -> np.ndarray:
         output, name = pair(key, "frequency responses")
         return self.values[..., port(output, self.outputs, "output"), port(name, self.inputs, "input")]
+
+    @property
+    def frequency(self) -> np.ndarray:
+        """ω/2π in Hz."""
+        found: np.ndarray = self.omega / (2 * np.pi)
+        return found
 
     @property
     def magnitude(self) -> np.ndarray:
@@ -59,17 +69,43 @@ class FrequencyResponse:
             found: np.ndarray = 20 * np.log10(self.magnitude)
             return found
 
-    @property
+    @cached_property
     def phase(self) -> np.ndarray:
-        """The angle of G in degrees, without jumps over frequency."""
-        found: np.ndarray = np.degrees(np.unwrap(np.angle(self.values), axis=-3))
-        return found
+        """The angle of G in degrees, without jumps over frequency.
 
-    def bode(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
-        """Magnitude and phase over frequency."""
+        Where |G| is proportional to ωⁿ below all poles, it starts nearest to n·90°: a position at 0°, its
+        acceleration at 180°, and at −180° where the static gain is negative. It is followed from there, also
+        between the frequencies, so that it does not depend on their choice.
+        """
+        from armillary.analysis.linear.phase import continuous_phase
+
+        points = self.values.reshape(-1, *self.values.shape[-3:])
+        lowest = 1.0 if self.model is None else float(default_frequencies(self.model)[0])
+        found = [
+            continuous_phase(self._between(k), self.omega, values, lowest) for k, values in enumerate(points)
+        ]
+        return np.degrees(np.reshape(found, self.values.shape))
+
+    def _between(self, point: int) -> Callable[[np.ndarray], np.ndarray]:
+        """G at frequencies that are not in ``omega``, at one operating point."""
+        lin = self.model
+        if lin is None:
+            raise ArmillaryError("this frequency response has no linear model, from which its phase follows")
+        matrices = [m[point] if lin.many else m for m in (lin.A, lin.B, lin.C, lin.D)]
+        return lambda w: _values(matrices, w, lin.step)
+
+    def bode(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        hz: bool = False,
+        decibels: bool = False,
+        show: bool = False,
+    ) -> Figure:
+        """Magnitude and phase over frequency, in rad/s or in ``hz``; magnitudes also in ``decibels``."""
         from armillary.analysis.linear.plots import bode_plot
 
-        return bode_plot(self, path, show)
+        return bode_plot(self, path, show, hz=flag(hz, "hz="), decibels=flag(decibels, "decibels="))
 
     plot = bode
 
@@ -100,23 +136,55 @@ def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyRe
     w = default_frequencies(lin) if omega is None else np.atleast_1d(reals(omega, "omega"))
     if w.ndim != 1:
         raise ArmillaryError(f"omega must be a row of frequencies in rad/s, not an array of shape {w.shape}")
-    s = 1j * w if lin.step is None else np.exp(1j * w * lin.step)
-    n = lin.A.shape[-1]
-    A, B, C, D = (m[..., None, :, :] for m in (lin.A, lin.B, lin.C, lin.D))
-    with np.errstate(all="ignore"):
-        try:
-            x = np.linalg.solve(s[:, None, None] * np.eye(n) - A, B.astype(complex))
-        except np.linalg.LinAlgError:
-            poles = np.linalg.eigvals(lin.A).reshape(-1, 1)
-            apart = np.abs(poles - 1j * w)
-            bad = w[np.argmin(np.min(apart, axis=0))]
-            raise ArmillaryError(
-                f"{bad:.6g} rad/s is an undamped pole of '{lin.system}', where the response is infinite; "
-                "leave that frequency out, or add damping"
-            ) from None
-    values = C @ x + D
+    try:
+        values = _values([lin.A, lin.B, lin.C, lin.D], w, lin.step)
+    except np.linalg.LinAlgError:
+        poles = np.linalg.eigvals(lin.A).reshape(-1, 1)
+        apart = np.abs(poles - 1j * w)
+        bad = w[np.argmin(np.min(apart, axis=0))]
+        raise ArmillaryError(
+            f"{bad:.6g} rad/s is an undamped pole of '{lin.system}', where the response is infinite; "
+            "leave that frequency out, or add damping"
+        ) from None
     values.setflags(write=False)
-    return FrequencyResponse(lin.system, w, values, lin.outputs, lin.inputs, lin.units)
+    return FrequencyResponse(lin.system, w, values, lin.outputs, lin.inputs, lin.units, lin)
+
+
+def _values(matrices: Sequence[np.ndarray], w: np.ndarray, step: float | None) -> np.ndarray:
+    """C (s − A)⁻¹ B + D at s = iω, or e^{iωT}."""
+    s = 1j * w if step is None else np.exp(1j * w * step)
+    A, B, C, D = (m[..., None, :, :] for m in matrices)
+    with np.errstate(all="ignore"):
+        x = np.linalg.solve(s[:, None, None] * np.eye(A.shape[-1]) - A, B.astype(complex))
+        found: np.ndarray = C @ x + D
+    return found
+
+
+def output_spectrum(
+    lin: LinearMatrices, densities: Mapping[str, object], frequency: object = None
+) -> PowerSpectrum:
+    """S_y = Σ |G_yv|² S_v over frequencies in Hz; see ``LinearModel.psd``."""
+    needs_ports(lin)
+    lin.single("psd")
+    given = table(densities, "densities")
+    f = default_frequencies(lin) / (2 * np.pi) if frequency is None else reals(frequency, "frequency")
+    if not np.all(np.isfinite(f)):
+        raise ArmillaryError("the frequencies of psd must be finite numbers in Hz")
+    gains = np.abs(frequency_response(lin, 2 * np.pi * np.atleast_1d(f)).values) ** 2
+    found = np.zeros(gains.shape[:2])
+    for name, density in given.items():
+        j = port(name, lin.inputs, "input")
+        values = reals(density(f) if callable(density) else density, f"the density of '{name}'")
+        if values.ndim and values.shape != np.shape(f):
+            raise ArmillaryError(
+                f"the density of '{name}' has {values.size} values for {np.size(f)} frequencies; give one "
+                "for each, a number, or a function of the frequency in Hz"
+            )
+        if not np.all(values >= 0):
+            raise ArmillaryError(f"the density of '{name}' is negative, or not a number, somewhere")
+        found += gains[:, :, j] * np.reshape(values, (-1, 1))
+    units = {o: lin.units[o] for o in lin.outputs}
+    return PowerSpectrum(lin.system, np.atleast_1d(f), found, lin.outputs, units)
 
 
 def default_frequencies(lin: LinearMatrices) -> np.ndarray:

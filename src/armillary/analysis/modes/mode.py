@@ -78,5 +78,15 @@ class Mode:
         words = in_words(np.array([*self.participation.values()]), [*self.participation])
         return f"{self.name}: {words}" if self.name else words
 
+    @property
+    def summary(self) -> str:
+        """Its natural frequency and damping ratio, or its time constant, in words."""
+        if self.chain:
+            return "free to move and to drift" if self.chain > 1 else "free to move"
+        if self.kind == "oscillation":
+            grows = "" if self.stable else ", grows"
+            return f"{self.frequency:.4g} Hz, damping ratio {self.damping:.3g}{grows}"
+        return f"{'decays' if self.stable else 'grows'}, time constant {self.time_constant:.4g} s"
+
     def __repr__(self) -> str:
         return f"Mode({self.kind}, {eigenvalue_text(self.eigenvalue, pair=True)} 1/s, {self.label})"

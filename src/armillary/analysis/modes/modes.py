@@ -26,7 +26,7 @@ from armillary.analysis.modes.shapes.participation import (
 )
 from armillary.analysis.modes.wording import eigenvalue_text
 from armillary.analysis.result_files import refuse_damage
-from armillary.columns import aligned, counted, html_table, html_text
+from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.derivatives.linearization.form import Variable
 from armillary.results import Run
@@ -209,7 +209,7 @@ class Modes(PickledValue):
         return "\n".join([head, *(f"  {line}" for line in aligned([_HEADER, *self._rows()], _SIDES))])
 
     def _repr_html_(self) -> str:
-        return html_table(_HEADER, self._rows(), _SIDES, caption=str(html_text(repr(self))))
+        return html_table(_HEADER, self._rows(), _SIDES, caption=repr(self))
 
     def _rows(self) -> list[list[str]]:
         rows = []

@@ -72,6 +72,6 @@ def _page(
     if not chosen:
         raise ArmillaryError(f"'{modes.system}' has no modes to show")
     runs = [modes.motion(i, amplitude=amplitude) for i in chosen]
-    labels = [f"{i}: {modes.labels[i]}" for i in chosen]
+    labels = [f"{i}: {modes[i].summary}; {modes[i].label}" for i in chosen]
     picture = picture_of(runs[0].picture, model, f"the modes of '{modes.system}'")
     return picture.choice(runs, labels, f"Modes of {modes.system}", options)

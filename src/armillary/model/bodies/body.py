@@ -94,7 +94,9 @@ class Body(_Part):
 
     @property
     def flex(self) -> Flexible | None:
-        """The flexible part with its modes, None for a rigid body."""
+        """The record of a flexible body, its part with the coordinates and speeds of its modes; None for a
+        rigid body, and the part alone is ``body.flex.part``.
+        """
         return self.system.flexibles.get(self.name)
 
     @property

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
 from armillary.algebra.vectors import vectors as vec
-from armillary.errors import ModelError
+from armillary.errors import ModelError, outside
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
 from armillary.model.description import Description
@@ -25,6 +27,7 @@ from armillary.model.reading.text_functions import argument_range
 from armillary.model.recording.records import Gravity, Load
 from armillary.model.recording.verbs import EntryForm, TableForm, verb
 
+_UNIT = 0.01  # by which the square of a unit vector's length may differ from one: 0.577 is written for 1/√3
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 
 
@@ -32,10 +35,10 @@ LAW = Written("an expression", x=LENGTH, v=SPEED)
 def gravity(system: Description, magnitude: ExpressionLike, direction: VectorLike) -> None:
     """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
 
-    Several fields add up.
+    The length of the direction does not count. Several fields add up.
     """
     value = read_expression(system, magnitude, "gravity", ACCELERATION)
-    axis = unit_direction(system, direction, "gravity")
+    axis = load_direction(system, direction, "gravity")
     if any(frame is not system.ground.frame for frame, _ in axis.terms):
         raise ModelError(f"gravity: its direction {axis} must be fixed in the ground, e.g. -system.ground.y")
     system.gravities.append(Gravity(value, axis))
@@ -53,7 +56,7 @@ def force(
 ) -> Expr:
     """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
     reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
-    means at its origin.
+    means at its origin. The length of the direction does not count; ``force_vector`` takes whole vectors.
 
     A text may use ``x``, the distance of ``at`` along the direction from the reaction (a body's origin
     where it is one, the ground's without one), ``x0``, its value with all coordinates zero, and ``v``,
@@ -61,7 +64,7 @@ def force(
     """
     check_new_name(system, name, "force")
     point = find_point(system, at, f"force '{name}'")
-    axis = unit_direction(system, direction, f"force '{name}'")
+    axis = load_direction(system, direction, f"force '{name}'")
     other_point: Point | None = None
     other: Body | None = None
     found = (
@@ -70,7 +73,7 @@ def force(
         else reaction
     )
     if isinstance(found, Body):
-        other = _find_reaction(system, found, point.body, f"force '{name}'")
+        other = find_reaction(system, found, point.body, f"force '{name}'")
     elif found is not None:
         other_point = find_point(system, found, f"reaction of force '{name}'")
         other = other_point.body
@@ -105,14 +108,16 @@ def moment(
     on: BodyLike | None = None,
     reaction: BodyLike | None = None,
 ) -> Expr:
-    """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given."""
+    """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given. The
+    length of the direction does not count; ``moment_vector`` takes whole vectors.
+    """
     check_new_name(system, name, "moment")
     if on is None:
         raise ModelError(f"moment '{name}' acts on no body; give one with on=body")
     body = find_body(system, on, f"moment '{name}'")
     value = read_expression(system, magnitude, f"moment '{name}'", MOMENT)
-    axis = unit_direction(system, direction, f"moment '{name}'")
-    other = None if reaction is None else _find_reaction(system, reaction, body, f"moment '{name}'")
+    axis = load_direction(system, direction, f"moment '{name}'")
+    other = None if reaction is None else find_reaction(system, reaction, body, f"moment '{name}'")
     vector = axis * load_value(value, name)
     return add_load(system, Load(name, "moment", value, vector, body, None, other, axis=axis))
 
@@ -156,7 +161,26 @@ def strut(
     return add_load(system, load)
 
 
-def _find_reaction(system: Description, body: object, first: Body, where: str) -> Body:
+def load_direction(system: Description, direction: object, where: str) -> vec.Vector:
+    """The unit vector of a load's direction, with a warning where its length is another number than one:
+    it does not count, and ``3*ground.x + 4*ground.y`` may have been meant as the load itself.
+    """
+    given = parse_text(system, direction, where, {}) if isinstance(direction, str) else direction
+    axis = unit_direction(system, given, where)
+    squared = as_expr(vec.dot(given, given))
+    if squared.kind == "number" and abs(squared.data - 1.0) > _UNIT:
+        length = math.sqrt(squared.data)
+        other = "force_vector or moment_vector" if where != "gravity" else "the magnitude"
+        warnings.warn(
+            f"{where}: its direction {given} has the length {length:.6g}, which does not count: the "
+            f"magnitude alone is the size; give arm.direction(…), or the whole in {other}",
+            stacklevel=outside(),
+        )
+    return axis
+
+
+def find_reaction(system: Description, body: object, first: Body, where: str) -> Body:
+    """The other body of a load."""
     other = find_body(system, body, f"reaction of {where}")
     if other is first:
         raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from armillary.algebra.arguments import file_path
 from armillary.algebra.notation.typesetting import Notation
@@ -29,6 +31,7 @@ from armillary.program.print.forms import FORMS
 from armillary.program.print.listings import summary
 from armillary.program.print.textbook import Textbook, textbook
 
+Symbols: TypeAlias = Mapping[str, str] | None
 _MARKUPS = {".html": "html", ".htm": "html", ".tex": "latex"}
 
 _ABBREVIATIONS = (
@@ -36,18 +39,22 @@ _ABBREVIATIONS = (
 )
 
 
-def latex_equations(pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short") -> str:
+def latex_equations(
+    pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short", symbols: Symbols = None
+) -> str:
     """M u̇ = f in LaTeX: displayed equations for a document with amsmath."""
     notation = notation_of("latex")
-    book = textbook(pieces, speeds=speeds, names=names)
+    book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
     lines = [*definitions(book, notation), *equations(book, notation, form)]
     return "\n".join(rf"\[ {line} \]" for line in lines) + "\n"
 
 
-def html_equations(pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short") -> str:
+def html_equations(
+    pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short", symbols: Symbols = None
+) -> str:
     """M u̇ = f in MathML, as a part of a page."""
     notation = notation_of("html")
-    book = textbook(pieces, speeds=speeds, names=names)
+    book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
     lines = [*definitions(book, notation), *equations(book, notation, form)]
     return html_blocks([Displayed(line) for line in lines])
 
@@ -65,12 +72,13 @@ def write_handout(
     form: str = FORMS[0],
     speeds: str = "u",
     names: str = "short",
+    symbols: Symbols = None,
 ) -> Path:
     """A handout in a file, by the file's suffix .html or .tex; written whole or not at all."""
     markup = _MARKUPS.get(file_path(path, "handout", ModelError).suffix.lower())
     if markup is None:
         raise ModelError(f"handout '{path}': its name must end in {' or '.join(_MARKUPS)}")
-    text = handout_text(derived, pieces, markup, form, speeds, names)
+    text = handout_text(derived, pieces, markup, form, speeds, names, symbols)
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
@@ -83,10 +91,11 @@ def handout_text(
     form: str = FORMS[0],
     speeds: str = "u",
     names: str = "short",
+    symbols: Symbols = None,
 ) -> str:
     """The text of a handout in "latex" or "html"."""
     system, notation = derived.system, notation_of(markup)
-    book = textbook(pieces, speeds=speeds, names=names)
+    book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
     given = tables.parameters(system, derived.parameter_units)
     rows = [[Formula(notation.name(row[0])), *row] for row in given.rows]
     blocks: list[Block] = [
@@ -99,11 +108,16 @@ def handout_text(
         "Intermediate values": definitions(book, notation),
         "Equations of motion": equations(book, notation, form),
     }
-    remarks = {"Equations of motion": _ABBREVIATIONS if names == "short" else ""}
+    remarks = {"Equations of motion": _ABBREVIATIONS if _numbered(book) else ""}
     for title, lines in parts.items():
         if lines:
             blocks += [Heading(title, remarks.get(title, "")), *map(Displayed, lines)]
     return document(markup, f"{system.name}: equations of motion", summary(derived), blocks)
+
+
+def _numbered(book: Textbook) -> bool:
+    """Whether coordinates are numbered, so that their sines are abbreviated."""
+    return any(entry.symbol.data.name.startswith("q_") for entry in book.coordinates)
 
 
 def _symbols(book: Textbook, system: Description, notation: Notation) -> DocumentTable:

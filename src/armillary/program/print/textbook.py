@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html.entities import name2codepoint
 from typing import NamedTuple
 
-from armillary.algebra.arguments import one_of
+from armillary.algebra.arguments import checked_names, one_of, table, text
 from armillary.algebra.expression import ZERO, Expr, scale, symbol
 from armillary.algebra.notation.textbook_form import collected
-from armillary.algebra.notation.typesetting import name_parts
+from armillary.algebra.notation.typesetting import GREEK, name_parts
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
 from armillary.program.form.program import section
 from armillary.program.pieces.pieces import Pieces
 from armillary.program.print.forms import NAMES, SPEEDS
 from armillary.program.print.listing import assigned_names, in_steps
+
+_GREEK_NAMES = {chr(name2codepoint[word]): word for word in GREEK}
 
 
 class SymbolEntry(NamedTuple):
@@ -50,9 +53,13 @@ class Textbook:
         return {name: row for name, row in every.items() if any(x is not ZERO for x in row)}
 
 
-def textbook(pieces: Pieces, *, speeds: str = "u", names: str = "short") -> Textbook:
+def textbook(
+    pieces: Pieces, *, speeds: str = "u", names: str = "short", symbols: Mapping[str, str] | None = None
+) -> Textbook:
     """The print of pieces.
 
+    ``symbols`` are own ones of coordinates and speeds by name, {"pole.q1": "theta"}: their sines are written
+    out, and the speed that is the rate of such a coordinate is its symbol with a dot.
     ``speeds="q'"`` writes q̇ for a speed that is the rate of a coordinate. ``names="full"`` keeps the model's
     names, A.q1 as q₁ with A above it, and writes sin and cos out; "short" numbers coordinates and speeds.
     """
@@ -67,7 +74,8 @@ def textbook(pieces: Pieces, *, speeds: str = "u", names: str = "short") -> Text
     if found is None:
         found, intermediate = _in_steps(roots)
     values = [value for _, value in intermediate]
-    used = _Symbols(pieces, [*found, *values], rates, by_rates=speeds == "q'", short=names == "short")
+    used = _Symbols(pieces, [*found, *values], rates, by_rates=speeds == "q'",
+                    short=names == "short", own=own_symbols(pieces, symbols))  # fmt: skip
     printed = iter(used.printed(found))
     n = len(pieces.speeds)
     matrix = tuple(tuple(next(printed) for _ in range(n)) for _ in range(n))
@@ -102,23 +110,32 @@ class _Symbols:
     """The symbols of coordinates, speeds, sines and cosines."""
 
     def __init__(
-        self, pieces: Pieces, roots: Sequence[Expr], rates: Sequence[Expr], *, by_rates: bool, short: bool
-    ) -> None:
-        own = {*pieces.coordinates, *pieces.speeds}
-        others = {_shape(s.data.name) for s in symbols(*roots) if s not in own}
+        self, pieces: Pieces, roots: Sequence[Expr], rates: Sequence[Expr], *, by_rates: bool, short: bool,
+        own: Mapping[str, Expr],
+    ) -> None:  # fmt: skip
+        moving = {*pieces.coordinates, *pieces.speeds}
+        others = {_shape(s.data.name) for s in symbols(*roots) if s not in moving}
+        if twice := [name for name, s in own.items() if _shape(s.data.name) in others]:
+            raise ModelError(
+                f"symbols=: '{own[twice[0]].data.name}' of '{twice[0]}' is the symbol of something else in "
+                "the equations; choose another"
+            )
         short = short and not any(_numbered(shape) for shape in others)
         self.short = short
         self.coordinates = [
-            _variable(f"q_{i}") if short else q for i, q in enumerate(pieces.coordinates, start=1)
+            own.get(q.data.name, _variable(f"q_{i}") if short else q)
+            for i, q in enumerate(pieces.coordinates, start=1)
         ]
-        of = dict(zip(rates, self.coordinates, strict=True)) if by_rates else {}
+        named = {s for s in self.coordinates if s in own.values()}
+        paired = zip(rates, self.coordinates, strict=True)
+        of = {rate: q for rate, q in paired if by_rates or q in named}
         self.speeds = [
-            _dotted(of[u]) if u in of else _variable(f"u_{i}") if short else u
+            own.get(u.data.name, _dotted(of[u]) if u in of else _variable(f"u_{i}") if short else u)
             for i, u in enumerate(pieces.speeds, start=1)
         ]
         self._known = dict(zip(pieces.coordinates, self.coordinates, strict=True))
         self._known |= dict(zip(pieces.speeds, self.speeds, strict=True))
-        self._number = {q: i for i, q in enumerate(self.coordinates, start=1)}
+        self._number = {q: i for i, q in enumerate(self.coordinates, start=1) if q not in named}
 
     def printed(self, roots: Iterable[Expr]) -> list[Expr]:
         """Expressions in these symbols."""
@@ -137,6 +154,29 @@ class _Symbols:
         numbers = sorted(self._number[part] for part in parts)
         apart = "_" if numbers[-1] > 9 else ""
         return _variable(f"{node.data[0]}_{apart.join(map(str, numbers))}")
+
+
+def own_symbols(pieces: Pieces, given: Mapping[str, str] | None) -> dict[str, Expr]:
+    """Symbols of coordinates and speeds by their names; a Greek letter may stand as itself."""
+    known = [s.data.name for s in (*pieces.coordinates, *pieces.speeds)]
+    found = {}
+    for name, word in checked_names(
+        table(given, "symbols="), known, "symbols=: there is no", ModelError
+    ).items():
+        plain = _spelled(text(word, f"the symbol of '{name}'"))
+        if not plain.isidentifier():
+            raise ModelError(
+                f"symbols=: {word!r} of '{name}' is no symbol: letters and digits, such as theta_1"
+            )
+        found[name] = _variable(plain)
+    if len({s.data.name for s in found.values()}) < len(found):
+        raise ModelError("symbols=: two of the coordinates and speeds have the same symbol")
+    return found
+
+
+def _spelled(word: str) -> str:
+    """Greek letters by their names: θ1 is theta1."""
+    return "".join(_GREEK_NAMES.get(letter, letter) for letter in word)
 
 
 def _variable(name: str) -> Expr:

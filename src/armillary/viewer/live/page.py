@@ -35,7 +35,7 @@ from armillary.viewer.pages.page import SCENE, look_of, page_text
 from armillary.viewer.parts.appearance import Appearance
 
 _WEB = Path(__file__).parent.parent / "web"
-_SCRIPTS = tuple(f"live/{name}" for name in ("plots.js", "controls.js", "hand.js", "live.js"))
+_SCRIPTS = ("controls/axes.js", "live/plots.js", "live/controls.js", "live/hand.js", "live/live.js")
 _SHOWN = 3  # plots that are open at first
 _POLICY = "script-src 'unsafe-inline'"
 _RTOL, _ATOL = 1e-6, 1e-8  # of adaptive steps in a page

@@ -27,8 +27,8 @@ SCENE = (
     "controls/recorder.js", "controls/tools.js",
 )  # fmt: skip
 RECORDED = (
-    *SCENE, "drawing/arrows.js", "controls/pointer.js", "drawing/cloud.js", "controls/plots.js",
-    "controls/player.js", "controls/legend.js", "main.js",
+    *SCENE, "drawing/arrows.js", "controls/pointer.js", "drawing/cloud.js", "controls/axes.js",
+    "controls/plots.js", "controls/player.js", "controls/legend.js", "main.js",
 )  # fmt: skip
 
 

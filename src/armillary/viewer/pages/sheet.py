@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from armillary.errors import ArmillaryError, shown
@@ -28,18 +29,25 @@ h2 { clear: both; } .equation { overflow-y: hidden !important; padding: .15em 0;
 
 
 def sheet(
-    system: object, path: str | os.PathLike[str] | None = None, *, view: str = "auto", names: str = "short"
+    system: object,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    view: str = "auto",
+    names: str = "short",
+    symbols: Mapping[str, str] | None = None,
 ) -> MotionView | Path:
     """A system on one page to print: drawing, bodies, coordinates, parameters, equations of motion.
 
     It opens in the browser or is shown in a notebook; with ``path``, an .html file, it is written there.
-    ``view`` is as for ``s.draw``, ``names`` as for ``eom.latex``.
+    ``view`` is as for ``s.draw``, ``names`` and ``symbols`` as for ``eom.latex``.
     """
-    page = sheet_text(system, view=view, names=names)
+    page = sheet_text(system, view=view, names=names, symbols=symbols)
     return show_page(page) if path is None else write_html(page, path)
 
 
-def sheet_text(system: object, *, view: str = "auto", names: str = "short") -> str:
+def sheet_text(
+    system: object, *, view: str = "auto", names: str = "short", symbols: Mapping[str, str] | None = None
+) -> str:
     """The text of the page."""
     if not isinstance(system, Description) or not hasattr(system, "derive"):  # a System: it stands above
         raise ArmillaryError(f"a sheet is made of a system, not of {shown(system)}")
@@ -47,7 +55,7 @@ def sheet_text(system: object, *, view: str = "auto", names: str = "short") -> s
     model = equations.compile()
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}  # for the drawing
     drawing = model.draw(view=view, parameters=unknown)
-    text = handout_text(equations, pieces_of(equations), "html", names=names)
+    text = handout_text(equations, pieces_of(equations), "html", names=names, symbols=symbols)
     text = text.replace("</style>", f"{_STYLE}</style>", 1)
     head, remark, rest = text.partition('<p class="faint">')
     line, end, rest = rest.partition("</p>")

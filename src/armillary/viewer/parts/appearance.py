@@ -129,6 +129,11 @@ class Appearance:
             return parts
         return [*parts, *self._described(body)] if self._is_drawn(body) else parts
 
+    def has_shape(self, body: Body) -> bool:
+        """Whether a body was given a shape of its own."""
+        shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
+        return any(shape.kind not in SURROUNDINGS for shape in shapes)
+
     def _is_drawn(self, body: Body) -> bool:
         """Whether a body without a shape is drawn: where others have one, only if it moves and has a mass."""
         shaped = any(not s.ends and s.kind not in SURROUNDINGS for s in self._system.shapes.values())

@@ -22,11 +22,12 @@ async function inflate(text) {
 }
 
 // Channels of 16 bits from the second differences, low bytes first, as viewer/pages/encoding.py packs them.
-async function unpack(packed) {
+// Poses have the digits of a picture; columns are read as numbers, on a scale of their own.
+async function unpack(packed, Numbers = Float32Array) {
   const { rows, low, step } = packed, count = low.length;
   const bytes = await inflate(packed.data), half = rows * count, out = [];
   for (let c = 0; c < count; c++) {
-    const values = new Float32Array(rows);
+    const values = new Numbers(rows);
     let level = 0, slope = 0;
     for (let i = 0; i < rows; i++) {
       const k = c * rows + i;
@@ -48,6 +49,18 @@ function loadThree() {
     script.onerror = () => reject(new Error("three.js was not loaded"));
     document.head.append(script);
   })).then(makePaint).then(readMeshes);
+}
+
+// Whether the page has a size: in a hidden frame, or before the page around it is laid out, it has none, and a
+// picture can be neither framed nor drawn.
+const hasSize = () => innerWidth > 0 && innerHeight > 0;
+
+function waitForSize() {
+  return new Promise((go) => {
+    const look = () => { if (hasSize()) go(); else setTimeout(look, 100); };
+    addEventListener("resize", () => { if (hasSize()) go(); }); // at once, where a hidden page's clock ticks seldom
+    look();
+  });
 }
 
 // What a page shows instead of a picture where it cannot make one.

@@ -10,7 +10,7 @@ async function readFigures() {
     } else {
       const motion = await RecordedMotion.read(content);
       figures.push(new Figure(content, motion));
-      series.push({ time: motion.time, outputs: content.outputs, columns: await unpack(content.columns), colour: content.colour });
+      series.push({ time: motion.time, outputs: content.outputs, columns: await unpack(content.columns, Float64Array), colour: content.colour });
     }
   }
   return { figures, series };
@@ -18,7 +18,7 @@ async function readFigures() {
 
 async function main() {
   byId("about").textContent = data.about;
-  await loadThree();
+  await Promise.all([loadThree(), waitForSize()]);
   const { figures, series } = await readFigures(), choosing = data.layout === "choose";
   const scene = new Scene(figures), labels = new Labels(scene), tools = new Tools(scene, labels);
   const longest = figures.map((f) => f.motion).reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
@@ -40,7 +40,7 @@ async function main() {
   };
   plots = new Plots(choosing ? series.slice(0, 1) : series, (t) => player.seek(t));
   // One motion at a time, each shown in two seconds.
-  const choose = (k) => { const { motion } = figures[k]; player.use(motion.time); player.rate = (motion.end - motion.start) / 2; plots.use([series[k]]); player.update(); };
+  const choose = (k) => { const { motion } = figures[k]; player.use(motion.time); player.rate = (motion.end - motion.start) / 2; plots.use([series[k]]); player.update(); byId("about").textContent = figures[k].content.label || data.about; };
   new Legend(scene, choose);
   for (const cloud of figures.filter((f) => f.content.cloud)) pointer.tapped = (x, y) => { // a run of the cloud is drawn solid
     const k = cloud.under(scene.ray(x, y));

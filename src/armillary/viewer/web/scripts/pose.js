@@ -111,7 +111,7 @@ class Posing {
 async function main() {
   byId("about").textContent = data.about;
   document.querySelector("footer").hidden = true;
-  await loadThree();
+  await Promise.all([loadThree(), waitForSize()]);
   const [content] = data.figures;
   let q = data.start;
   const motion = new FunctionMotion((_, out) => posesAt(q, out), { bodies: content.bodies.length, amplitudes: data.modes.length });

@@ -18,12 +18,18 @@ class Plots {
   use(runs) {
     this.runs = runs;
     this.start = Math.min(...runs.map((r) => r.time[0])); this.end = Math.max(...runs.map((r) => r.time[r.time.length - 1]));
-    for (const plot of this.shown) Object.assign(plot, this.curvesOf(plot.name), { drawn: null });
+    this.largest = new Map(); // value of the outputs in the same units
+    for (const { outputs, columns } of runs) outputs.forEach(({ units }, k) => {
+      let most = this.largest.get(units) || 0;
+      for (const v of columns[k]) { const size = Math.abs(v); if (size > most && size < Infinity) most = size; }
+      this.largest.set(units, most);
+    });
+    for (const plot of this.shown) Object.assign(plot, this.curvesOf(plot.name, plot.units), { drawn: null });
   }
-  curvesOf(name) {
+  curvesOf(name, units) {
     const curves = this.runs.filter((r) => r.outputs.some((o) => o.name === name))
       .map((r) => ({ time: r.time, y: r.columns[r.outputs.findIndex((o) => o.name === name)], colour: r.colour }));
-    return { curves, ...extent(curves) };
+    return { curves, ...extent(curves, this.largest.get(units)) };
   }
   add(name) {
     if (this.shown.some((p) => p.name === name)) return;
@@ -33,41 +39,44 @@ class Plots {
     const close = element("button", { textContent: "×", title: "remove this plot", className: "close" });
     const figure = element("div", { className: "plot" }, element("div", {}, title, value, close), canvas);
     const seek = (e) => {
-      const r = canvas.getBoundingClientRect(), s = Math.min(1, Math.max(0, (e.clientX - r.left) / r.width));
+      const r = canvas.getBoundingClientRect(), left = this.left, s = Math.min(1, Math.max(0, (e.clientX - r.left - left) / (r.width - left - 4)));
       this.seek(this.start + (this.end - this.start) * s);
     };
     canvas.onpointerdown = (e) => { canvas.setPointerCapture(e.pointerId); seek(e); };
     canvas.onpointermove = (e) => { if (e.buttons) seek(e); };
     close.onclick = () => { figure.remove(); this.shown = this.shown.filter((p) => p.name !== name); };
     this.box.append(figure);
-    this.shown.push({ name, canvas, value, units: output.units, ...this.curvesOf(name) });
+    this.shown.push({ name, canvas, value, units: output.units, ...this.curvesOf(name, output.units) });
     this.draw(this.t);
   }
   draw(t) {
     this.t = t;
-    const { start, end } = this, ratio = sharp();
+    const { start, end } = this, ratio = sharp(), seen = this.shown.filter((p) => p.canvas.clientHeight);
+    if (!seen.length) return;
+    const left = (this.left = gutter(seen, seen[0].canvas.clientHeight)); // the same for all: their times are in line
     for (const plot of this.shown) {
-      const { canvas, value, curves, units, low, high } = plot;
+      const { canvas, value, curves, units, largest } = plot;
       const w = Math.round(canvas.clientWidth * ratio), h = Math.round(canvas.clientHeight * ratio), g = canvas.getContext("2d");
-      if (!w) continue;
-      const X = (s) => 2 + ((s - start) / (end - start || 1)) * (w - 4), Y = (v) => h - 4 - ((v - low) / (high - low)) * (h - 8);
+      if (!(w && h)) continue;
       const theme = document.documentElement.dataset.theme;
-      if (!plot.drawn || plot.drawn.width !== w || plot.drawn.height !== h || plot.theme !== theme) {
-        plot.theme = theme;
+      if (!plot.drawn || plot.drawn.width !== w || plot.drawn.height !== h || plot.theme !== theme || plot.left !== left) {
+        plot.theme = theme; plot.left = left;
         plot.drawn = element("canvas", { width: w, height: h });
-        this.curves(plot.drawn.getContext("2d"), plot, w, X, Y, ratio);
+        this.curves(plot, w, h, ratio);
       }
+      const { X, Y } = plot;
       canvas.width = w; canvas.height = h;
       g.drawImage(plot.drawn, 0, 0);
       g.fillStyle = style("--rule"); g.fillRect(X(t) - 0.5 * ratio, 0, ratio, h);
       const now = (curves.length > 8 ? curves.slice(0, 1) : curves).map((c) => { const [i, j, s] = rowAt(c.time, t); return c.y[i] * (1 - s) + c.y[j] * s; });
       now.forEach((v, k) => { g.fillStyle = curves[k].colour || style("--text"); g.beginPath(); g.arc(X(t), Y(v), 3 * ratio, 0, 7); g.fill(); });
-      value.textContent = now.slice(0, 3).map((v) => +v.toPrecision(4)).join(", ") + (now.length > 3 ? " …" : "") + (units ? ` ${units}` : "");
+      value.textContent = now.slice(0, 3).map((v) => (Math.abs(v) <= noise(largest) ? 0 : +v.toPrecision(4))).join(", ") + (now.length > 3 ? " …" : "") + (units ? ` ${units}` : "");
     }
   }
-  // The curves alone, kept as a picture: what moves over it is the cursor.
-  curves(g, { curves, low, high }, w, X, Y, ratio) {
-    if (low < 0 && high > 0) { g.strokeStyle = style("--rule"); g.lineWidth = ratio; g.beginPath(); g.moveTo(0, Y(0)); g.lineTo(w, Y(0)); g.stroke(); }
+  // Axes and curves, kept as a picture: what moves over it is the cursor.
+  curves(plot, w, h, ratio) {
+    const g = plot.drawn.getContext("2d"), { curves, low, high, left } = plot, { start, end } = this;
+    const { X, Y } = Object.assign(plot, drawAxes(g, { width: w, height: h, ratio, start, end, low, high, left }));
     g.lineWidth = (curves.length > 8 ? 0.7 : 1.4) * ratio; g.lineJoin = "round";
     for (const { time, y, colour } of curves) {
       g.strokeStyle = colour || style("--accent");
@@ -88,8 +97,8 @@ class Plots {
   }
 }
 
-function extent(curves) {
+function extent(curves, largest = 0) {
   let low = Infinity, high = -Infinity;
   for (const { y } of curves) for (const v of y) { if (v < low) low = v; if (v > high) high = v; }
-  return high > low ? { low, high } : { low: low - 1, high: high + 1 };
+  return { ...range(low, high, largest), largest };
 }

@@ -45,14 +45,14 @@ class Cloud extends Figure {
     });
     this.parts.forEach(({ many }) => { many.instanceMatrix.needsUpdate = true; });
   }
-  reach() {
-    const box = super.reach();
-    for (const motion of this.motions) this.bodies.forEach((body, b) => motion.path(b, body.com, 40).forEach((p) => box.expandByPoint(p)));
+  reach(points = []) {
+    const box = super.reach(points);
+    for (const motion of this.motions) this.bodies.forEach((body, b) => motion.path(b, body.com, 40).forEach((p) => { box.expandByPoint(p); points.push(p); }));
     return box;
   }
   static async read(content) {
     const { runs, columns, poses } = content.cloud, time = times(content.time);
-    const [channels, values] = await Promise.all([unpack(poses), unpack(columns)]);
+    const [channels, values] = await Promise.all([unpack(poses), unpack(columns, Float64Array)]);
     const each = 7 * content.bodies.length, outputs = content.outputs.length;
     const motions = Array.from({ length: runs }, (_, k) => new RecordedMotion(time, channels.slice(k * each, (k + 1) * each), []));
     const series = motions.map((_, k) => ({ time, outputs: content.outputs, columns: values.slice(k * outputs, (k + 1) * outputs), colour: content.cloud.colours[k] }));

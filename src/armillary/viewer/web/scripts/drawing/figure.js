@@ -1,5 +1,9 @@
 // A figure: the bodies of one run, with their springs and bent parts, moved by a motion.
 
+const PLACES = 8000; // of corners over a motion, about, that a camera is placed by
+
+const cornersOf = ({ min, max }) => [min.x, max.x].flatMap((x) => [min.y, max.y].flatMap((y) => [min.z, max.z].map((z) => new THREE.Vector3(x, y, z))));
+
 class Figure {
   constructor(content, motion) {
     this.content = content; this.motion = motion; this.bodies = content.bodies;
@@ -91,14 +95,17 @@ class Figure {
     if (part.sheet) { bendSheet(part.meshes[0].geometry, part.now); return; }
     part.meshes.forEach((mesh, k) => { if (part.chain) between(mesh, part.now[k], part.now[k + 1]); else mesh.position.copy(part.now[k]); });
   }
-  // The box in which the figure stays: its parts at the start, and the corners of its bodies later.
-  reach() {
+  // The box in which the figure stays: its parts at the start, and the corners of its bodies later; `points` get
+  // corners by which a camera is placed.
+  reach(points = []) {
+    const take = (box) => { if (!box.isEmpty()) points.push(...cornersOf(box)); return box; };
     this.show(this.motion.start);
     this.root.updateMatrixWorld(true);
     const box = new THREE.Box3();
     for (const group of [...this.groups, this.ground])
-      for (const part of group.children) if (!part.userData.around) box.union(new THREE.Box3().setFromObject(part));
-    for (const { line } of this.springs) box.union(new THREE.Box3().setFromObject(line.root));
+      for (const part of group.children) if (!part.userData.around && part.visible) box.union(take(new THREE.Box3().setFromObject(part)));
+    for (const { line } of this.springs) box.union(take(new THREE.Box3().setFromObject(line.root)));
+    const every = Math.max(1, Math.ceil((800 * this.bodies.length) / PLACES));
     this.bodies.forEach((_, b) => {
       const group = this.groups[b], own = new THREE.Box3(), back = group.matrixWorld.clone().invert();
       for (const part of group.children) if (!part.userData.around) part.traverse((o) => { // in the axes of the body
@@ -106,8 +113,8 @@ class Figure {
         if (!o.geometry.boundingBox) o.geometry.computeBoundingBox();
         own.union(o.geometry.boundingBox.clone().applyMatrix4(o.matrixWorld.clone().premultiply(back)));
       });
-      const { min, max } = own, corners = own.isEmpty() ? [[0, 0, 0]] : [min.x, max.x].flatMap((x) => [min.y, max.y].flatMap((y) => [min.z, max.z].map((z) => [x, y, z])));
-      for (const corner of corners) this.motion.path(b, corner, 100).forEach((p) => box.expandByPoint(p.add(this.root.position)));
+      const corners = own.isEmpty() ? [[0, 0, 0]] : cornersOf(own).map((p) => p.toArray());
+      for (const corner of corners) this.motion.path(b, corner, 100).forEach((p, k) => { box.expandByPoint(p.add(this.root.position)); if (k % every === 0) points.push(p); });
     });
     return box;
   }

@@ -4,6 +4,7 @@
 const SKY = { light: ["#fbfcfd", "#e9eef2"], dark: ["#1b232b", "#0e1317"] };
 const FINE = 2, QUICK = 40; // pixels per unit of a plain picture that rests; ms of one that needs no WebGL
 const NARROW = 640; // pixels, as in page.css
+const FILLED = 0.86; // of the picture, at first
 const STRIPS = 24; // of the sky
 const CASTER = 1; // the layer of what casts shadows
 const SLOW = { picture: 120, count: 4, still: 250 }; // ms of a picture, so many one after another; ms after the last of a motion
@@ -38,8 +39,11 @@ class Scene {
   get groups() { return this.figures[0].groups; }
   // The box in which all figures stay, widened by the size of a body.
   measure() {
-    this.box = this.figures.reduce((box, figure) => box.union(figure.reach()), new THREE.Box3());
+    this.points = [];
+    this.box = this.figures.reduce((box, figure) => box.union(figure.reach(this.points)), new THREE.Box3());
     if (this.box.isEmpty()) this.box.set(new THREE.Vector3(-1, -1, -1), new THREE.Vector3(1, 1, 1));
+    this.points = this.points.filter((p) => this.box.containsPoint(p)); // numbers, all of them
+    if (!this.points.length) this.points = cornersOf(this.box);
     this.centre = this.box.getCenter(new THREE.Vector3());
     this.radius = Math.max(0.5 * this.box.getSize(new THREE.Vector3()).length(), data.size * 0.6);
     this.wide = this.radius > 150 * data.size; // a motion so long that the bodies would be dots
@@ -82,36 +86,52 @@ class Scene {
       x: new THREE.Vector3(1, 0, 0), y: new THREE.Vector3(0, 1, 0), z: new THREE.Vector3(0, 0, 1),
     };
     this.ride(-1);
-    const followed = this.follow >= 0, target = followed ? this.groups[this.follow].position.clone() : this.centre.clone(), way = ways[name].normalize();
-    const distance = followed ? (this.radius / this.tangent()) * 1.12 : this.distance(way, target);
+    const followed = this.follow >= 0, way = ways[name].normalize();
+    const { target, distance } = followed ? { target: this.groups[this.follow].position.clone(), distance: (this.radius / this.tangent()) * 1.12 } : this.fit(way);
+    const middle = followed ? target : this.centre;
     this.controls.target.copy(target);
     this.camera.up.copy(up);
     this.camera.position.copy(target).addScaledVector(way, distance);
     this.camera.near = distance / 200; this.camera.far = Math.max(distance * 60, farthest());
     this.camera.updateProjectionMatrix();
-    this.sun.position.copy(target).addScaledVector(up, 2.2 * this.radius).addScaledVector(right, 1.1 * this.radius).addScaledVector(front, -0.8 * this.radius);
-    this.target.copy(target);
+    this.sun.position.copy(middle).addScaledVector(up, 2.2 * this.radius).addScaledVector(right, 1.1 * this.radius).addScaledVector(front, -0.8 * this.radius);
+    this.target.copy(middle);
     const r = 1.6 * this.radius;
     Object.assign(this.sun, { left: -r, right: r, top: r, bottom: -r, near: 0.05 * this.radius, far: 6 * this.radius });
     this.sun.updateProjectionMatrix();
     this.changed = true;
   }
   tangent() { return Math.tan((this.camera.fov * Math.PI) / 360); }
-  // How far the camera stands so that the whole box is in the picture.
-  distance(way, target) {
-    const { min, max } = this.box, up = this.up.clone().addScaledVector(way, -this.up.dot(way));
+  // The target and distance of a camera that has the whole motion in its picture, and its middle in the middle, as
+  // viewer/film/camera.py places it.
+  fit(way) {
+    const up = this.up.clone().addScaledVector(way, -this.up.dot(way));
     if (up.length() < 1e-3) up.copy(this.axes().front);
     up.normalize();
-    const right = new THREE.Vector3().crossVectors(up, way), free = 1 - this.coveredBelow() / innerHeight, wide = 0.8 * this.tangent() * Math.max(0.4, (innerWidth - this.covered()) / innerHeight), tall = 0.8 * free * this.tangent();
-    let most = 0.5 * data.size;
-    for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) {
-      const p = new THREE.Vector3(x, y, z).sub(target);
-      most = Math.max(most, Math.abs(p.dot(right)) / wide + p.dot(way), Math.abs(p.dot(up)) / tall + p.dot(way));
+    const right = new THREE.Vector3().crossVectors(up, way), target = this.centre.clone(), p = new THREE.Vector3();
+    const tall = FILLED * this.tangent() * (1 - this.coveredBelow() / innerHeight), wide = FILLED * this.tangent() * Math.max(0.4, this.freeWidth() / innerHeight);
+    let distance = 0;
+    for (let round = 0; round < 5; round++) { // the middle of what is seen moves with the distance
+      distance = 0.5 * data.size;
+      for (const place of this.points) {
+        p.subVectors(place, target);
+        distance = Math.max(distance, Math.max(Math.abs(p.dot(right)) / wide, Math.abs(p.dot(up)) / tall) + p.dot(way));
+      }
+      if (round === 4) break;
+      let [west, east, south, north] = [Infinity, -Infinity, Infinity, -Infinity];
+      for (const place of this.points) {
+        const z = distance - p.subVectors(place, target).dot(way), x = p.dot(right) / z, y = p.dot(up) / z;
+        west = Math.min(west, x); east = Math.max(east, x); south = Math.min(south, y); north = Math.max(north, y);
+      }
+      target.addScaledVector(right, 0.5 * distance * (west + east)).addScaledVector(up, 0.5 * distance * (south + north));
     }
-    return most;
+    return { target, distance };
   }
+  // Pixels across that panels leave to a picture in the middle between them.
+  freeWidth() { const right = this.covered(); return innerWidth - right - Math.min(right, this.coveredLeft()); }
   // Pixels at the right that panels cover, and below: the foot of the page, and panels where a screen is narrow.
-  covered() { const box = byId("plots"); return box.hidden || !box.children.length || innerWidth < NARROW ? 0 : box.offsetWidth; }
+  covered() { const box = byId("plots"); return box.hidden || !box.children.length || innerWidth < NARROW ? 0 : innerWidth - box.getBoundingClientRect().left; }
+  coveredLeft() { const { left, width } = byId("side").getBoundingClientRect(); return innerWidth < NARROW ? 0 : left + width; }
   coveredBelow() {
     const box = innerWidth < NARROW && (byId("right") || byId("plots")).offsetHeight ? byId("right") || byId("plots") : document.querySelector("footer");
     return box.offsetHeight ? Math.min(0.6 * innerHeight, innerHeight - box.getBoundingClientRect().top) : 0;
@@ -191,15 +211,17 @@ class Scene {
   }
   // The picture's middle is that of what panels leave free.
   resize() {
+    if (!hasSize()) return;
     if (this.renderer) this.renderer.setSize(innerWidth, innerHeight, false);
     this.camera.aspect = innerWidth / innerHeight;
-    const left = innerWidth < 1000 ? byId("side").offsetWidth : 0, shift = 0.5 * Math.max(0, this.covered() - left), raised = 0.5 * this.coveredBelow(); // narrow: between both panels
+    const shift = 0.5 * Math.max(0, this.covered() - this.coveredLeft()), raised = 0.5 * this.coveredBelow(); // between both panels
     if (shift || raised) this.camera.setViewOffset(innerWidth, innerHeight, shift, raised, innerWidth, innerHeight); else this.camera.clearViewOffset();
     this.camera.updateProjectionMatrix();
     this.changed = true;
   }
   // One frame: whether anything was drawn. A motion has fewer pixels where pictures take long, one that rests the most.
   refresh() {
+    if (!hasSize()) return false; // hidden since: the picture stays due
     if (this.controls.update()) this.changed = true;
     const now = performance.now(), moving = this.changed, most = this.renderer ? 1 : Math.max(1, FINE / sharp());
     if (this.moving && now - this.drawn > SLOW.picture) this.late++; else this.late = 0;
@@ -279,6 +301,7 @@ class Scene {
   }
   // `detail`: pixels beside those of the screen, each way.
   draw(detail = 1, renderer = this.renderer) {
+    if (!hasSize()) return;
     const { camera, world, sun, stage } = this, ratio = sharp() * detail;
     this.detail = detail;
     world.updateMatrixWorld();

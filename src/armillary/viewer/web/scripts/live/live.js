@@ -118,7 +118,7 @@ function reshaped(base, variants, controls) {
 async function main() {
   byId("about").textContent = data.about;
   const spec = data.live;
-  const [code] = await Promise.all([inflate(spec.code), loadThree()]);
+  const [code] = await Promise.all([inflate(spec.code), loadThree(), waitForSize()]);
   const model = await ArmillaryModel.load(spec.about, code), live = new Live(model, spec), given = new URLSearchParams(location.hash.slice(1));
   const set = (control) => {
     try {
@@ -139,9 +139,9 @@ async function main() {
   live.reset();
   live.preview(6, 120);
   let figure = new Figure(data.figures[0], live.motion);
-  figure.reach = () => { // where the mass centres go, too
-    const box = Figure.prototype.reach.call(figure);
-    figure.bodies.forEach((body, b) => live.motion.path(b, body.com, 400).forEach((p) => box.expandByPoint(p)));
+  figure.reach = (points) => { // where the mass centres go, too
+    const box = Figure.prototype.reach.call(figure, points);
+    figure.bodies.forEach((body, b) => live.motion.path(b, body.com, 400).forEach((p) => { box.expandByPoint(p); points.push(p); }));
     return box;
   };
   const scene = new Scene([figure]), labels = new Labels(scene);

@@ -15,7 +15,7 @@ class LivePlots {
     this.box.append(element("div", { className: "row" }, add, seconds));
     for (const name of shown) this.add(name);
   }
-  clear() { this.time = []; this.rows = []; }
+  clear() { this.time = []; this.rows = []; this.largest = new Map(); } // values in the same units
   add(name) {
     const index = this.outputs.findIndex((o) => o.name === name);
     if (index < 0 || this.shown.some((p) => p.index === index)) return;
@@ -30,6 +30,12 @@ class LivePlots {
   push(t, row) {
     if (this.time.length >= KEPT) { this.time.splice(0, KEPT / 2); this.rows.splice(0, KEPT / 2); }
     this.time.push(t); this.rows.push(row);
+    this.outputs.forEach(({ units }, k) => { const size = Math.abs(row[k]); if (size > (this.largest.get(units) || 0) && size < Infinity) this.largest.set(units, size); });
+  }
+  rangeOf(index, first) {
+    let low = Infinity, high = -Infinity;
+    for (let i = first; i < this.rows.length; i++) { const y = this.rows[i][index]; if (y < low) low = y; if (y > high) high = y; }
+    return range(low, high, this.largest.get(this.outputs[index].units));
   }
   draw() {
     const { time, rows } = this, count = time.length, ratio = sharp();
@@ -38,16 +44,14 @@ class LivePlots {
     let first = 0;
     for (let high = count; first < high;) { const mid = (first + high) >> 1; if (time[mid] < start) first = mid + 1; else high = mid; }
     first = Math.max(0, first - 1);
-    for (const { index, canvas, value, units } of this.shown) {
+    const seen = this.shown.filter((p) => p.canvas.clientHeight), ranges = seen.map(({ index }) => this.rangeOf(index, first));
+    if (!seen.length) return;
+    const left = gutter(ranges, seen[0].canvas.clientHeight);
+    for (const [p, { index, canvas, value, units }] of seen.entries()) {
       const w = Math.round(canvas.clientWidth * ratio), h = Math.round(canvas.clientHeight * ratio), g = canvas.getContext("2d");
       if (!w) continue;
-      let low = Infinity, high = -Infinity;
-      for (let i = first; i < count; i++) { const y = rows[i][index]; if (y < low) low = y; if (y > high) high = y; }
-      const size = Math.max(Math.abs(low), Math.abs(high)), margin = Math.max(0.06 * (high - low), 1e-3 * size) || 1; // rounding is no curve
-      low -= margin; high += margin;
-      const X = (t) => ((t - start) / (end - start)) * w, Y = (y) => h - ((y - low) / (high - low)) * h;
       canvas.width = w; canvas.height = h;
-      if (low < 0 && high > 0) { g.strokeStyle = style("--rule"); g.lineWidth = ratio; g.beginPath(); g.moveTo(0, Y(0)); g.lineTo(w, Y(0)); g.stroke(); }
+      const { X, Y } = drawAxes(g, { width: w, height: h, ratio, start, end, ...ranges[p], left });
       g.strokeStyle = style("--accent"); g.lineWidth = 1.5 * ratio; g.lineJoin = "round";
       g.beginPath();
       const each = Math.max(1, Math.floor((count - first) / (2 * w)));
@@ -59,9 +63,3 @@ class LivePlots {
     }
   }
 }
-
-// Four digits, with a power of ten where there would be many zeros.
-const readable = (x) => {
-  const short = +x.toPrecision(4), size = Math.abs(short);
-  return size < 1e-12 ? "0" : size < 1e-4 || size >= 1e7 ? short.toExponential().replace("+", "") : String(short);
-};

@@ -1,0 +1,75 @@
+"""Spectra of runs against SciPy, and the weightings of ISO 2631-1 against its table 3."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.errors import ArmillaryError
+
+
+def _run(t: np.ndarray, **columns: np.ndarray) -> arm.Run:
+    return arm.Run(
+        "noise", t, np.column_stack([*columns.values()]), tuple(columns), units=dict.fromkeys(columns, "m/s2")
+    )
+
+
+def test_the_density_of_a_run_is_that_of_scipy_and_its_integral_the_mean_square() -> None:
+    from scipy.signal import welch
+
+    rng = np.random.default_rng(0)
+    t = np.arange(4096) * 0.01
+    x, y = rng.normal(size=(2, 4096))
+    found = _run(t, x=x, y=2 * y).psd(segment=2.56)
+    f, density = welch(x, fs=100.0, nperseg=256)
+    np.testing.assert_allclose(found.frequency, f)
+    np.testing.assert_allclose(found["x"], density)
+    assert found.rms("y") == pytest.approx(2.0, rel=0.05)  # 31 windows of noise
+    assert found.rms("y", 10.0, 30.0) == pytest.approx(2.0 * np.sqrt(20 / 50), rel=0.1)
+    assert "x (m/s²²/Hz)" in repr(found) or "x (m/s2²/Hz)" in repr(found)
+    sine = _run(t, x=3 * np.sin(2 * np.pi * 8 * t)).psd("x")
+    assert sine.rms("x") == pytest.approx(3 / np.sqrt(2), rel=1e-3)
+    assert sine.rms("x", weighting="Wk") == pytest.approx(1.036 * 3 / np.sqrt(2), rel=2e-3)  # at 8 Hz
+
+
+def test_runs_without_equal_steps_or_windows_are_refused() -> None:
+    t = np.geomspace(1.0, 2.0, 100)
+    with pytest.raises(ArmillaryError, match=r"equal steps of time; run with sample="):
+        _run(t, x=t).psd()
+    with pytest.raises(ArmillaryError, match=r"segments of 5\.0 s are not in a run"):
+        _run(np.linspace(0, 1, 101), x=np.ones(101)).psd(segment=5.0)
+
+
+# ISO 2631-1:1997, table 3: factors × 1000 at centre frequencies of third octaves, in three digits.
+PUBLISHED = {
+    "Wk": {0.1: 31.2, 0.2: 121, 0.25: 182, 0.5: 418, 1: 482, 2: 531, 4: 967, 5: 1039, 6.3: 1054, 8: 1036,
+           16: 768, 31.5: 405, 63: 186, 80: 132},
+    "Wd": {0.1: 62.4, 0.2: 243, 0.25: 365, 0.5: 853, 1: 1011, 2: 890, 4: 512, 5: 409, 6.3: 323, 8: 253,
+           16: 125, 31.5: 63.2, 63: 29.5, 80: 21.1},
+    "Wf": {0.1: 695, 0.16: 1006, 0.2: 992, 0.25: 854, 0.315: 619, 0.5: 224},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(PUBLISHED))
+def test_weightings_are_those_of_the_standard(kind: str) -> None:
+    found = 1000 * arm.iso2631_weighting([*PUBLISHED[kind]], kind)
+    np.testing.assert_allclose(found, [*PUBLISHED[kind].values()], rtol=3.5e-3)  # half of the third digit
+
+
+def test_weightings_are_the_filters_of_the_standard() -> None:
+    """The transfer function of Wk as polynomials, evaluated by SciPy."""
+    from scipy.signal import freqs
+
+    w1, w2, w3, w4, w5, w6 = 2 * np.pi * np.array([0.4, 100, 12.5, 12.5, 2.37, 3.35])
+    high = [1, 0, 0], [1, np.sqrt(2) * w1, w1**2]
+    low = [w2**2], [1, np.sqrt(2) * w2, w2**2]
+    transition = [w4**2 / w3, w4**2], [1, w4 / 0.63, w4**2]
+    step = [1, w5 / 0.91, w5**2], [1, w6 / 0.91, w6**2]
+    f = np.geomspace(0.05, 300, 200)
+    whole = np.prod(
+        [np.abs(freqs(*part, worN=2 * np.pi * f)[1]) for part in (high, low, transition, step)], axis=0
+    )
+    np.testing.assert_allclose(arm.iso2631_weighting(f, "Wk"), whole, rtol=1e-10)
+    with pytest.raises(ArmillaryError, match="there is no weighting 'Wx'"):
+        arm.iso2631_weighting(1.0, "Wx")
