@@ -91,6 +91,15 @@ def test_addresses_are_as_short_as_the_manual_allows(
     assert found.hex(" ") == code
 
 
+@pytest.mark.parametrize(
+    ("base", "code"),
+    [("rdi", "48 8b 47 08"), ("rsp", "48 8b 44 24 08"), ("r10", "49 8b 42 08"), ("r12", "49 8b 44 24 08")],
+)
+def test_whole_numbers_are_loaded_from_any_base(base: str, code: str) -> None:
+    """mov rax, [base + 8]: REX.W, and REX.B for the upper eight registers (volume 2, section 2.2.1)."""
+    assert x86.load_integer(0, BASES[base], 8).hex(" ") == code
+
+
 def test_instructions_on_registers() -> None:
     """Also on four doubles, in registers of 32 bytes."""
     lines, codes = [], []

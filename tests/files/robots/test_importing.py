@@ -14,6 +14,7 @@ import armillary as arm
 from armillary.errors import ArmillaryError, ImportedWarning
 from armillary.files import robots
 from armillary.files.robots.mjcf.shapes import solid
+from armillary.files.robots.rotations import to_quaternion
 from armillary.stages import System
 
 load_mjcf = partial(robots.load_mjcf, make=System)
@@ -175,6 +176,17 @@ def test_euler_sequences_turn_about_moving_or_fixed_axes(tmp_path: Path) -> None
     x, y, z = turn(0, 0.1), turn(1, 0.2), turn(2, 0.3)
     assert orient("xyz") == pytest.approx(x @ y @ z)
     assert orient("XYZ") == pytest.approx(z @ y @ x)
+
+
+@pytest.mark.parametrize("largest", range(4))
+def test_quaternions_of_rotations_are_found_whichever_element_is_the_largest(largest: int) -> None:
+    """Of R = 1 + 2 w ṽ + 2 ṽ², from its rotation matrix; w is not negative."""
+    for small in np.random.default_rng(largest).uniform(-0.4, 0.4, size=(5, 4)):
+        q = np.where(np.arange(4) == largest, 1.0, small)
+        q /= np.linalg.norm(q) * (-1.0 if q[0] < 0 else 1.0)
+        w, (x, y, z) = q[0], q[1:]
+        v = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        assert to_quaternion(np.eye(3) + 2 * w * v + 2 * v @ v) == pytest.approx(q, abs=1e-14)
 
 
 def test_classes_of_defaults_are_inherited(tmp_path: Path) -> None:
