@@ -55,7 +55,7 @@ help:
 	@echo "make demo    a short tour: derive, compile, simulate, plot"
 	@echo "make test    ruff, mypy and the tests"
 	@echo "make bench   speed and operation counts next to the peers; writes benchmarks/results.json"
-	@echo "make mutants faults planted in the code one by one: do the tests notice them? (minutes)"
+	@echo "make mutants faults drawn by seed, planted in a copy one by one: do the tests notice them? (an hour)"
 	@echo "make docs    the documentation site, in docs/_build/html"
 	@echo "make release sdist and wheel in dist/, checked, and the demonstration from the wheel alone"
 	@echo "make clean   remove what make made, the virtual environments too"
@@ -99,8 +99,9 @@ bench: $(VENV)/ready
 	fi; \
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
+# SEED=7 repeats a draw; COUNT is the number of faults.
 mutants: $(VENV)/ready
-	@$(BIN)/python -m tests.mutants --jobs $(WORKERS) $(MUTANTS)
+	@$(BIN)/python -m tests.mutants --jobs $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(MUTANTS)
 
 docs: $(VENV)/ready
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.analysis.fitting.outcome import _is_at_bound
 from armillary.analysis.fitting.outcome import rounded_to_error as rounded
+from armillary.analysis.fitting.unknowns import Unknown
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 
@@ -112,6 +114,40 @@ def test_told_sigma_gives_chi2_and_weighs() -> None:
     assert untold.standard_errors == pytest.approx(fit.standard_errors, rel=0.25)
 
 
+def place_of_a_resting_mass(millimetres: np.ndarray, **how: Any) -> Any:
+    """The start of a mass that nothing moves, from measurements of it: their mean, or one of its kind."""
+    data = {"time": np.arange(len(millimetres)), "x": millimetres}
+    circumstances = {"parameters": {"k": 0.0, "c": 0.0}, "initial": {"b.u1": 0.0}}
+    return arm.fit(model(), arm.Experiment(data, **circumstances), (), ["b.q1"], **how)
+
+
+def test_intervals_of_few_measurements_are_students() -> None:
+    """Textbook: mean ± t₀.₉₇₅ s/√n with n − 1 = 3 degrees of freedom, and ± 1.96 σ/√n where σ is told; both
+    quantiles are from tables.
+    """
+    x = np.array([401.0, 398.0, 404.0, 399.0])
+    for how, sigma, quantile in (
+        ({}, np.std(x, ddof=1), 3.1824463),
+        ({"sigma": 5.0}, 5.0, 1.9599640),
+    ):
+        fit = place_of_a_resting_mass(x, **how)
+        error = 1e-3 * sigma / 2
+        assert fit.standard_errors["b.q1"] == pytest.approx(error, rel=1e-5)
+        expected = 1e-3 * np.mean(x) + np.array([-1, 1]) * quantile * error
+        assert fit.intervals["b.q1"] == pytest.approx(expected, rel=1e-8)
+
+
+def test_standard_errors_of_a_robust_loss_are_hubers_where_sigma_is_told_too() -> None:
+    """Huber (1981), section 7.6, with ψ(r) = r up to |r| = 1: σ²/n · Σψ²/(n − 1) / (Σψ'/n)²."""
+    x = np.array([400.0, 400.5, 399.6, 400.3, 399.8, 400.2, 407.0, 396.0])
+    fit = place_of_a_resting_mass(x, sigma=1.0, loss="huber")
+    r = x - 1e3 * fit.values["b.q1"]
+    psi, slope, n = np.clip(r, -1, 1), np.abs(r) <= 1, len(x)
+    assert np.sum(psi) == pytest.approx(0.0, abs=1e-5)
+    error = 1e-3 / np.sqrt(n) * np.sqrt(np.sum(psi**2) / (n - 1)) / np.mean(slope)
+    assert fit.standard_errors["b.q1"] == pytest.approx(error, rel=1e-5)
+
+
 def test_experiments_share_parameters_and_start_each_on_its_own() -> None:
     """A second one with twice the mass, from elsewhere; NaN where a sample is missing; other units."""
     heavy = model().simulate(4.0, sample=0.1, parameters={**PARAMETERS, "m": 2.0}, initial={"b.q1": -0.3})
@@ -181,6 +217,22 @@ def test_bounds_hold_and_are_told() -> None:
     fit = arm.fit(model(), clean(), {"k": (None, None, 5.0), "c": 0.5}, ["b.q1", "b.u1"], outputs=["x"])
     assert fit.values["k"] == pytest.approx(5.0, rel=1e-6) and np.isnan(fit.standard_errors["k"])
     assert any("'k' is held by its bound" in note for note in fit.warnings)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "value", "held"),
+    [
+        (-1.0, 1.0, 1.0 - 1e-8, True),  # 1e-8 of the distance between bounds
+        (-1.0, 1.0, 1.0 - 3e-8, False),
+        (1e6, 1e6 + 1.0, 1e6 + 1e-4, False),
+        (-np.inf, 100.0, 100.0 - 5e-7, True),  # of the value where there is one bound
+        (0.0, np.inf, 1e-12, False),
+        (0.0, np.inf, 0.0, True),
+    ],
+)
+def test_bounds_hold_what_is_as_close_as_rounding(low: float, high: float, value: float, held: bool) -> None:
+    unknown = Unknown("k", "k", True, None, "", value, low, high)
+    assert _is_at_bound(unknown, value) == held
 
 
 def test_outliers_count_little_with_another_loss() -> None:

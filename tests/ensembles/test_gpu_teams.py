@@ -4,6 +4,7 @@ with lanes that take turns where they pass values to each other.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.export.cuda import teams
 from armillary.export.cuda.ensemble import kernel
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.cuda.teams import Team, best_team
@@ -25,6 +27,7 @@ from benchmarks.branches import hexapod, quadruped
 from tests.ensembles.batch_systems import example
 from tests.ensembles.fake_cupy import CXX, Module
 from tests.ensembles.test_gpu import closing_five_bar
+from tests.runtime.test_run_configurations import five_bar
 
 NVCC = shutil.which("nvcc")
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
@@ -218,6 +221,39 @@ def test_teams_where_registers_and_caches_do_not_suffice(make: Any, double: int,
     assert best_team(writer, "double", 256).threads == double
     assert best_team(writer, "float", 384).threads == single
     assert kernel(program, (), 4).threads == double
+
+
+def test_teams_where_the_cache_is_exceeded_and_the_program_is_not_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bytes beyond the registers of one thread are compared with the cache; nvcc takes too long for more than
+    ``LONGEST`` nodes.
+    """
+    writer = SectionWriter(quadruped().derive("recursive").program, frozenset())
+    alone = Team.of(writer, 1)
+    beyond, nodes = teams._beyond(alone, "double", 256), len(alone.section.nodes)
+
+    def threads(cache: int, longest: int) -> int:
+        monkeypatch.setattr(teams, "CACHE", cache)
+        monkeypatch.setattr(teams, "LONGEST", longest)
+        return best_team(writer, "double", 256).threads
+
+    assert threads(beyond - 1, nodes) > 1
+    assert threads(beyond, nodes) == 1 and threads(beyond - 1, nodes - 1) == 1
+
+
+def test_threads_take_over_all_that_is_corrected_after_a_step() -> None:
+    """Coordinates of closed loops and Euler parameters, each from its place in the whole state."""
+    s = five_bar()
+    for name in ("catch", "let go"):
+        del s.events[name]
+    s.body("ball", joint=arm.Spherical(), mass=1, inertia=(1, 2, 2.5))
+    program = s.derive().program
+    text = Team.of(SectionWriter(program, frozenset()), 2).values(room=False)["teams"]
+    lines = [line for line in text.splitlines() if line.strip().startswith("y[")]
+    taken = {int(i) for line in lines for i in re.findall(r"whole\[(\d+)\]", line)}
+    assert program.corrected and program.quaternions
+    assert taken == {*program.corrected, *(q + i for q in program.quaternions for i in range(4))}
 
 
 @pytest.mark.skipif(NVCC is None, reason="no CUDA compiler (nvcc)")

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.export.c.embedded.cost import event_operations
 from armillary.export.c.embedded.measure import TARGETS, counts_on, parsed
+from armillary.export.text.selftest.reference import reference
 from armillary.export.text.selftest.selftest import self_test
 from armillary.export.text.source import source
 from armillary.runtime.integrators import METHODS
@@ -298,6 +300,38 @@ def test_readme_has_the_operations_and_the_way_to_measure(exported: Exported) ->
     program = equations("four bar").program
     four = 4 * program.derivatives.operations.additions
     assert four < int(least[0]) < 1.5 * four + 200  # four evaluations, the stages and one correction
+
+
+@pytest.mark.parametrize(("precision", "each", "once"), [("single", 71, 48), ("double", 158, 106)])
+def test_the_search_for_events_is_counted_to_the_last_digit_of_the_time(
+    precision: str, each: int, once: int
+) -> None:
+    """Three turns for each of 23 or 52 bits, and both ends, for each event; and twice as many doublings as a
+    number has bits. A look inside of the step takes 4 n + and 3 n × for n states, and the functions.
+    """
+    s = arm.System("ball")
+    ball = s.body("ball", joint=arm.Prismatic("z"), mass=1, inertia=0)
+    for k in range(3):
+        s.event(f"mark{k}", ball.q1 * ball.u1 - k)
+    program = s.derive().program
+    own, count = program.events.operations, 3 * each + once
+    found = event_operations(program, precision, attempts=1)
+    assert own.multiplications and own.additions
+    assert found.additions == count * (4 * 2 + own.additions)
+    assert found.multiplications == count * (3 * 2 + own.multiplications)
+
+
+def test_points_of_the_self_test_are_where_the_model_is_defined() -> None:
+    """√q √(0.02 − q) from q = 0.01: most random steps of a tenth end outside, then smaller ones are tried."""
+    s = arm.System("roots")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.output("root", arm.sqrt(a.q1) * arm.sqrt(0.02 - a.q1))
+    s.start({"a.q1": 0.01})
+    points = reference(s.derive(), several=False).points
+    assert len({p.state for p in points}) == len(points) and all(p.state[0] != 0.01 for p in points)
+    assert all(
+        np.all(np.isfinite([*p.derivatives, *p.outputs])) and abs(p.state[0] - 0.01) < 0.01 for p in points
+    )
 
 
 def test_the_command_line_writes_the_profile(tmp_path: Path) -> None:

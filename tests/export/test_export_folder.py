@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import armillary as arm
 from armillary.errors import ArmillaryError
 from armillary.export.text.files.folder import write_folder
 
@@ -65,3 +66,17 @@ def test_an_empty_folder_is_filled_and_a_list_from_outside_removes_nothing(tmp_p
 def test_the_list_is_one_that_other_programs_read(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "x", FIRST)
     subprocess.run(["sha256sum", "--status", "-c", ".armillary.sha256"], cwd=folder, check=True)
+
+
+@pytest.mark.parametrize(("mass", "none"), [(2.0, True), ("m", False)])
+def test_a_fortran_program_sets_its_constants_or_says_that_it_has_none(
+    mass: float | str, none: bool, tmp_path: Path
+) -> None:
+    s = arm.System("block")
+    s.parameter("m", 2.0, units="kg")
+    block = s.body("block", joint=arm.Prismatic("x"), mass=mass, inertia=0)
+    s.force("push", 3.0, s.ground.x, at=block.com)
+    s.derive().export("fortran", tmp_path)
+    text = "".join(path.read_text() for path in tmp_path.rglob("*.f90"))
+    body = text.split("subroutine precompute")[1]
+    assert ("there are none" in body) == none and ("constants(1) = " in body) != none

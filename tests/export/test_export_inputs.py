@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
+from armillary.export.inputs import _stops
+from armillary.runtime.inputs.blocks import APART
 from tests.loading import loaded
 
 CC = shutil.which("cc")
@@ -166,3 +169,11 @@ def test_data_act_in_every_configuration(tmp_path: Path) -> None:
     for name in ("push", "b.q1", "b.u1"):
         column = found[:, list(module.OUTPUT_NAMES).index(name)]
         np.testing.assert_allclose(column, run[name], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_times_that_differ_by_rounding_are_one_stop_whatever_their_size(size: float) -> None:
+    """A jump and a bend at the last bits of one time are one stop, of the jump; a tenth later is another."""
+    near = size * (1 + 0.1 * APART)
+    data = SimpleNamespace(breaks=lambda: (np.array([size]), np.array([near, 1.1 * size, 2 * size])))
+    assert _stops(data) == ((size, True), (1.1 * size, False), (2 * size, False))

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.algebra.expression import symbol
 from armillary.llvm import sections
+from armillary.llvm.arrangement.arranged_writer import _by_two
 from armillary.llvm.arrangement.arrangement import SPARE, Line, Store, arranged, parsed
 from armillary.llvm.jit import Compiled
 from armillary.runtime.models.compilation import compile_equations
@@ -142,3 +144,11 @@ def test_a_model_has_the_same_digits_for_any_number_of_registers(seed: int) -> N
     for other in others:
         assert np.array_equal(first, other)
         assert models[0].outputs(0.0, state) == models[-1].outputs(0.0, state)
+
+
+def test_sines_of_neighbours_in_the_state_are_computed_together() -> None:
+    """They are loaded as one vector; the others are paired in their order."""
+    places = [0, 1, 2, 4, 6, 7, 9]
+    angles = [symbol(f"q{place}", "coordinate") for place in places]
+    pairs = [[angle.data.name for angle in pair] for pair in _by_two(angles, places)]
+    assert pairs == [["q0", "q1"], ["q6", "q7"], ["q2", "q4"], ["q9"]]

@@ -62,6 +62,44 @@ def agree(lines: list[str], codes: list[bytes]) -> None:
             joined = joined[len(code) :]
 
 
+# Worked out by hand from the manual's tables of the prefixes (volume 2, 2.3.5 and 2.7.1), on any machine:
+# vaddsd xmm1, xmm2, …, whose VEX prefix is C5 and R̄ v̄v̄v̄v̄ L pp = 1 1101 0 11 = EB; EVEX with W, R̄X̄B̄R̄' and V̄'.
+@pytest.mark.parametrize(
+    ("first", "second", "base", "offset", "registers", "code"),
+    [
+        (1, 2, "rdi", 0, 16, "c5 eb 58 0f"),
+        (1, 2, "rdi", 127, 16, "c5 eb 58 4f 7f"),  # one byte holds −128 to 127
+        (1, 2, "rdi", 128, 16, "c5 eb 58 8f 80 00 00 00"),
+        (1, 2, "rdi", -128, 16, "c5 eb 58 4f 80"),
+        (1, 2, "rdi", -129, 16, "c5 eb 58 8f 7f ff ff ff"),
+        (1, 2, "rbp", 0, 16, "c5 eb 58 4d 00"),  # without a displacement it would be the place of the code
+        (9, 2, "rsp", 8, 16, "c5 6b 58 4c 24 08"),
+        (1, 2, "r10", 8, 16, "c4 c1 6b 58 4a 08"),
+        (1, 2, "rdi", 128, 32, "62 f1 ef 08 58 4f 10"),  # 16 operands of eight bytes
+        (1, 2, "rdi", 1016, 32, "62 f1 ef 08 58 4f 7f"),
+        (1, 2, "rdi", 1024, 32, "c5 eb 58 8f 00 04 00 00"),
+        (1, 2, "rdi", 132, 32, "c5 eb 58 8f 84 00 00 00"),
+        (17, 2, "rdi", 8, 32, "62 e1 ef 08 58 4f 01"),
+        (25, 2, "rdi", 4, 32, "62 61 ef 08 58 8f 04 00 00 00"),
+        (1, 18, "r10", -8, 32, "62 d1 ef 00 58 4a ff"),
+    ],
+)
+def test_addresses_are_as_short_as_the_manual_allows(
+    first: int, second: int, base: str, offset: int, registers: int, code: str
+) -> None:
+    found = x86.with_memory(x86.ADD[0], first, second, BASES[base], offset, registers)
+    assert found.hex(" ") == code
+
+
+@pytest.mark.parametrize(
+    ("base", "code"),
+    [("rdi", "48 8b 47 08"), ("rsp", "48 8b 44 24 08"), ("r10", "49 8b 42 08"), ("r12", "49 8b 44 24 08")],
+)
+def test_whole_numbers_are_loaded_from_any_base(base: str, code: str) -> None:
+    """mov rax, [base + 8]: REX.W, and REX.B for the upper eight registers (volume 2, section 2.2.1)."""
+    assert x86.load_integer(0, BASES[base], 8).hex(" ") == code
+
+
 def test_instructions_on_registers() -> None:
     """Also on four doubles, in registers of 32 bytes."""
     lines, codes = [], []

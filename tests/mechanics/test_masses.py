@@ -15,6 +15,7 @@ import pytest
 import armillary as arm
 from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.mechanics.masses.massless import check_masses, tree_masses
+from armillary.mechanics.masses.run_masses import RunMasses
 from armillary.program.formalisms.registry import FORMALISMS
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import equations
@@ -209,3 +210,36 @@ def test_a_links_own_inertia_bounds_its_pivots_at_every_place(light: float) -> N
     weakest = float(np.min(masses.shares(places)))
     least = masses.least_share({})
     assert masses.links.constant_lengths and 1e-3 * light < least <= weakest
+
+
+@pytest.mark.parametrize("length", [1.0, 1e3])  # a metre in metres and in millimetres
+def test_the_share_of_a_joint_counts_what_hangs_on_it_at_its_distance(length: float) -> None:
+    """Balls J and K with m at a distance r: of three times J + K + m r², all moments added, J is left."""
+    J, K, m, r = 0.02 * length**2, 0.5 * length**2, 3.0, 2.0 * length
+    system = arm.System("two balls")
+    first = system.body("first", joint=arm.Revolute("z"), mass=0, inertia=(J, J, J))
+    system.body("second", first, arm.Revolute("z"), at=(r, 0, 0), mass=m, inertia=(K, K, K))
+    masses, _ = tree_masses(system, initial_configuration(system))
+    assert masses.least_share({}) == pytest.approx(J / (3 * (J + K + m * r**2)), rel=1e-12)
+
+
+def test_of_very_many_sets_only_those_without_mass_are_refused() -> None:
+    """More than are judged one by one: all whose masses cancel share their words; where constraints hold a
+    link, the words of one set in which a loose link lacks mass are not those of the others.
+    """
+    s = arm.System("free")
+    s.parameter("a", 1.0, units="kg")
+    s.parameter("b", 0.0, units="kg")
+    s.body("block", joint=arm.Prismatic("x"), mass="a - b", inertia=0)
+    b = np.linspace(1.0, 2.0, 150)
+    found = RunMasses(s).all_singular({"a": b.copy(), "b": b}, 150)
+    assert list(found) == list(range(150)) and len(set(found.values())) == 1 and "block" in found[149]
+
+    s = held_slider(closed=True)
+    s.parameter("m", 1.0, units="kg")
+    s.parameter("length", 0.1, units="m")
+    s.body("loose", joint=arm.Prismatic("y"), mass="m", inertia=0)
+    s.body("end", s.bodies["crank"], arm.Fixed(), at=("length", 0, 0), mass=0.1, inertia=0)
+    lengths = np.linspace(0.1, 0.2, 150)
+    found = RunMasses(s).all_singular({"length": lengths, "m": np.where(lengths == 0.2, 0.0, 1.0)}, 150)
+    assert list(found) == [149] and "loose" in found[149]

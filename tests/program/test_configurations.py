@@ -12,6 +12,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ModelError
 from armillary.program.configurations.lock_sets import lock_sets
+from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import ConfigurationTable
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
@@ -239,3 +240,15 @@ def test_all_configurations_are_compiled_at_once() -> None:
     run = model.simulate(3.0, sample=0.5, initial={"D0.u1": 1.0})
     assert len(run.events) == 2
     assert model.configuration_models == kept
+
+
+def test_sections_of_changes_are_made_once_and_only_where_joints_move_bodies() -> None:
+    s = arm.System("two links")
+    first = s.body("first", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=0)
+    s.body("second", first, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass=1, inertia=0)
+    plain = s.derive("kane")
+    changed = with_changes(plain)
+    assert changed.program.changes and not plain.program.changes
+    assert with_changes(changed) is changed
+    absolute = s.derive("redundant")
+    assert not absolute.joints_move_bodies and with_changes(absolute) is absolute

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.expression import total
+from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, everywhere, vector_doubles
@@ -21,6 +21,7 @@ from armillary.program.lanes import Pack
 from armillary.program.lanes import pack_choice as worth
 from armillary.program.lanes.pack import meant
 from armillary.program.lanes.packing import packed
+from armillary.program.lanes.packs import _Numbering, possible_packs
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 
@@ -136,6 +137,49 @@ def test_columns_of_operands_count_the_packs_in_use_that_share_them(monkeypatch:
     program = derived(wheel=False).program
     packed(program.derivatives, program.alike, {})
     assert max(given_up) > 0
+
+
+def branches_that_share(seed: int) -> tuple[tuple[Expr, ...], list[tuple[Expr, ...]]]:
+    """Nodes of random values in four branches, of which some reach into the next branches, and sums of any of
+    them; and the columns of the states.
+    """
+    rng = np.random.default_rng(seed)
+    columns = [tuple(symbol(f"{name}{i}", "coordinate") for i in range(4)) for name in "ab"]
+    rows = list(columns)
+    for _ in range(5):
+        (k, m), operation, shift = rng.integers(len(rows), size=2), rng.integers(4), rng.integers(3)
+        made = []
+        for i in range(4):
+            x, y, factor = rows[k][i], rows[m][(i + shift) % 4], (2, 3, 5, 7, 11, 13)[rng.integers(6)]
+            made.append((x * y, factor * x + y, arm.sin(x) + factor * y, x - y)[operation])
+        rows.append(tuple(made))
+    values = [value for row in rows[2:] for value in row]
+    chosen = [zip(rng.choice(len(values), 4), rng.integers(1, 4, 4), strict=True) for _ in range(4)]
+    results = [*(total([(int(c), values[j]) for j, c in one]) for one in chosen), *rows[-1]]
+    labels = [f"r{i}" for i in range(len(results))]
+    return section("derivatives", labels, results).nodes, columns
+
+
+@pytest.mark.parametrize("seed", [157, 431, 442, 514])  # where an operand of a pack is in another one already
+def test_a_node_is_in_one_pack_alone(seed: int) -> None:
+    nodes, columns = branches_that_share(seed)
+    lanes = [node for pack in possible_packs(nodes, columns) for node in pack.lanes]
+    assert lanes and len(lanes) == len(set(lanes))
+
+
+def test_lanes_are_in_the_order_of_the_branches() -> None:
+    """Of (a, b, c, d) the images of a c are b d and itself again: branches 0 and 1 of two. Those of (a c) a
+    are four, whose branch is that of the second factor.
+    """
+    a, b, c, d = column = tuple(symbol(name, "coordinate") for name in "abcd")
+    pairs = (arm.sin(a * c), arm.sin(b * d))
+    products = (pairs[0] * c, pairs[1] * d, pairs[0] * a, pairs[1] * b)
+    nodes = section("derivatives", list("wxyz"), products).nodes
+    numbering = _Numbering(nodes, [column])
+    assert [numbering.period(p) for p in (*pairs, *products)] == [2, 2, 4, 4, 4, 4]
+    assert [numbering.branch[p] for p in (*pairs, *products)] == [0, 1, 2, 3, 0, 1]
+    lanes = [pack.lanes for pack in possible_packs(nodes, [column])]
+    assert pairs in lanes and (products[2], products[3], products[0], products[1]) in lanes
 
 
 def test_a_chain_has_no_packs() -> None:

@@ -100,6 +100,14 @@ def test_wrong_entries_are_refused_with_their_place(
     assert words in str(told.value)
 
 
+@pytest.mark.parametrize(("given", "missing"), [("t", "y"), ("y", "t")])
+def test_points_need_times_and_values(folder: Path, given: str, missing: str) -> None:
+    text = f'model = "follower.toml"\n[run]\nduration = 1.0\n[inputs.push]\n{given} = [0.0, 1.0]\n'
+    (folder / "half.toml").write_text(text)
+    with pytest.raises(RunFileError, match=f"points need both t and y, and {missing} is missing"):
+        arm.run(folder / "half.toml")
+
+
 def test_a_study_file_has_data_over_time(folder: Path) -> None:
     """Each run of the study is the one that the run file makes."""
     from armillary.studies.study_files.setup import StudySetup

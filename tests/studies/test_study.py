@@ -16,6 +16,7 @@ from armillary.stages import System, load
 from armillary.studies import Study, StudyStatus, open_study
 from armillary.studies.definition.definition import Definition, write_design
 from armillary.studies.sampling import Design, Normal, Uniform
+from armillary.studies.store import layout
 from armillary.studies.store.folder import Folder
 from tests.studies.study_models import BLOCK, RUNS, hinged, pendulum, pendulum_study, weighted
 
@@ -483,3 +484,21 @@ def test_bytes_as_people_read_them(number: float, text: str) -> None:
     from armillary.studies.store.disk_space import in_bytes
 
     assert in_bytes(number) == text
+
+
+@pytest.mark.parametrize(
+    ("times", "even"),
+    [
+        ([0.0, 0.5], False),
+        ([0.0, 0.1, 0.2], True),
+        ([0.0, 1.0, 2.0, 2.5], True),
+        ([0.0, 1.0, 3.0, 4.0], False),
+    ],
+)
+def test_times_of_a_store_are_kept_exactly_and_even_ones_by_four_numbers(
+    times: list[float], even: bool
+) -> None:
+    """First, interval, last and count, where the last one may be the end of a run between rows."""
+    kept = layout._times_as_data(np.array(times))
+    assert layout._times_from_data(kept).tolist() == times
+    assert kept == ({"even": [0.0, times[1], times[-1], len(times)]} if even else times)

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import armillary as arm
 from armillary.files.meshes.reading import read_surface
 from armillary.viewer.figures import figure_of, relative
-from armillary.viewer.gltf.motion import glb_of
+from armillary.viewer.gltf.motion import _continuous, glb_of
 from armillary.viewer.parts.appearance import Appearance
 from armillary.viewer.poses import PoseFunction
 
@@ -230,6 +230,36 @@ def test_places_on_bodies_that_travel_far_are_resolved_in_files(orbiting) -> Non
     assert step[0].max() > 50 and step[1].max() < 1e-4
     stored = relative(figure.channels, data["bases"])
     assert np.allclose(stored[:, 7:10], between)
+
+
+def test_a_spring_to_the_ground_is_drawn_to_its_place_by_a_system_that_travels_far() -> None:
+    s = arm.System("far away")
+    hub = s.body("hub", joint=arm.Free(), mass=10, inertia=(1, 2, 2.5))
+    s.body("panel", hub, arm.Revolute("z"), at=(1, 0, 0), mass=1, com=(0.5, 0, 0), inertia=(0.1, 0.2, 0.2))
+    foot = s.ground.point((7e6, 1e3, 0), name="foot")
+    s.shape("rope", arm.Cable(0.01), between=(hub.origin, foot))
+    run = s.derive().compile().simulate(100.0, step=1.0, initial={"hub.q1": 7e6, "hub.u1": 50.0})
+    scene = Scene(glb_of(figure_of(run, run.picture)))
+    way, at, q, size = (
+        scene.values(scene.named[name], path)
+        for name, path in (
+            ("carrier", "translation"),
+            *(("rope", p) for p in ("translation", "rotation", "scale")),
+        )
+    )
+    reach = Rotation.from_quat(q).apply(np.outer(0.5 * size[:, 2], [0, 0, 1]))
+    ends = np.stack([way + at - reach, way + at + reach])
+    nearest = np.min(np.linalg.norm(ends - [7e6, 1e3, 0], axis=2), axis=0)
+    assert np.max(nearest) < 2.0  # single precision of 7,000 km is 0.5 m
+
+
+def test_rotations_have_no_jumps_of_their_sign() -> None:
+    """Two bodies that turn by several turns, whose quaternions come with any signs, of any size."""
+    angle = np.linspace(0, 20, 60)[:, None] * [1.0, -0.3]
+    smooth = np.stack([0 * angle, np.sin(angle / 2), 0 * angle, np.cos(angle / 2)], axis=2)
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(60, 2, 1))
+    found = _continuous(3.0 * signs * smooth)
+    assert found == pytest.approx(signs[0] * smooth, abs=1e-15)
 
 
 def test_lengths_are_metres_and_runs_of_one_row_stand_still() -> None:

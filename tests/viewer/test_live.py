@@ -71,6 +71,16 @@ def test_without_a_word_the_page_chooses_its_sliders(model, tmp_path: Path) -> N
     assert live["hand"] is None and live["method"] == "dopri5"
 
 
+def test_sliders_of_inputs_begin_at_their_values_in_stated_units() -> None:
+    s = arm.System("press")
+    ram = s.body("ram", joint=arm.Prismatic("x"), mass=2.0, inertia=0)
+    s.force("press", s.input("load", 2.5, units="kN"), s.ground.x, at=ram.com)
+    (slider,) = _data(live_page(s.derive().compile(), inputs=["load"]))["live"]["inputs"]
+    assert {name: slider[name] for name in ("value", "low", "high", "units")} == pytest.approx(
+        {"value": 2.5, "low": 0.0, "high": 5.0, "units": "kN"}
+    )
+
+
 def test_the_hand_pulls_as_a_force_on_a_point_does(model) -> None:
     """ü = −g/L sin q + F·t / (m L) for a force F on the bob, t its tangent."""
     pulled = compile_equations(with_hand(model.equations))

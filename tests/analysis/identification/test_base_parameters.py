@@ -84,6 +84,7 @@ def test_the_regressor_gives_the_efforts(arm_model):
     single = arm_model.regressor(q[2], u[2], udot[2])
     assert np.array_equal(single.values, y.values[2])
     assert repr(single).startswith("Regressor of 'Stanford arm' at 1 place: 6 speeds, 12 base parameters")
+    assert single.condition == np.inf  # six efforts do not determine twelve parameters
 
 
 def test_fewer_base_parameters_cannot_give_the_efforts(arm_model):

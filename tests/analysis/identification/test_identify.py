@@ -109,6 +109,28 @@ def test_the_motion_keeps_its_limits_and_is_periodic(model, motion):
     assert value == pytest.approx(motion.at(1.3)[0][0], abs=1e-12)
 
 
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_each_limit_bounds_the_motion_where_it_is_the_tightest(model, kept):
+    """Amplitudes, 1 rad about the centre, speeds and accelerations, of which one at a time is 0.1 and the
+    others are far away. Limits hold at all times and are reached but for the 2.5 % by which a series may be
+    larger between 20 samples per harmonic, 1/cos(π/20), and what it is smaller at them.
+    """
+    sizes = [0.1 if kind == kept else 1e3 for kind in range(3)]
+    found = arm.exciting_trajectory(
+        model,
+        {name: (1 - sizes[0], 1 + sizes[0]) for name in LIMITS},
+        period=5.0,
+        harmonics=2,
+        speed_limits=sizes[1],
+        acceleration_limits={"A.u1": sizes[2], "B.u1": sizes[2]},
+        samples=20,
+        starts=1,
+    )
+    q, u, udot = found.at(np.linspace(0, 5, 2001))
+    largest = np.abs([q - 1, u, udot][kept]).max(axis=0)
+    assert np.all(largest <= 0.1) and largest == pytest.approx(0.1, rel=0.03)
+
+
 def test_the_motion_shows_the_parameters_better_than_a_random_one(model, motion):
     rng = np.random.default_rng(3)
     k = 2 * np.pi / 5 * np.arange(1, 4)
@@ -152,6 +174,54 @@ def test_noise_lies_within_the_intervals(model, motion):
         inside += [low <= found.described[n] <= high for n, (low, high) in found.intervals.items()]
     assert 0.92 < np.mean(inside) < 0.975
     assert list(found.sigma.values()) == pytest.approx(sigma, rel=0.3)
+
+
+def test_intervals_are_students_with_as_many_degrees_of_freedom_as_efforts_are_left(model, motion):
+    """Two efforts in each of 8 rows, less 12 unknowns: 4 degrees of freedom, t₀.₉₇₅ = 2.7764451 by tables."""
+    q, u, udot = motion.at(np.linspace(0, 5, 8, endpoint=False))
+    noise = 0.1 * np.random.default_rng(5).normal(size=(8, 2))
+    efforts = model.inverse(q, u, udot).values + noise
+    found = arm.identify(model, (q, u, udot), efforts, consistent=False, friction=("viscous",))
+    assert len(found.names) == 12
+    for name, (low, high) in found.intervals.items():
+        assert (high - low) / 2 == pytest.approx(2.7764451 * found.standard_errors[name], rel=1e-7)
+
+
+def test_standard_errors_are_what_told_noise_makes_of_the_values(model, motion):
+    """Values are linear in the efforts, x = P e, so that noise σ of each spreads them by σ √Σ P²."""
+    places = motion.at(np.linspace(0, 5, 7, endpoint=False))
+    exact = model.inverse(*places).values
+
+    def found(efforts):
+        return arm.identify(model, places, efforts, consistent=False, sigma=0.3)
+
+    start = found(exact)
+    steps = [found(exact + np.reshape(one, exact.shape)).values for one in np.eye(exact.size)]
+    for name, value in start.values.items():
+        spread = 0.3 * np.sqrt(sum((step[name] - value) ** 2 for step in steps))
+        assert start.standard_errors[name] == pytest.approx(spread, rel=1e-6)
+
+
+def test_friction_has_the_units_of_its_joint():
+    s = arm.System("slide and hinge")
+    slide = s.body("slide", joint=arm.Prismatic("x"), mass=2, inertia=0)
+    s.body("hinge", slide, arm.Revolute("z"), com=(0.3, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    model = s.derive().compile()
+    q, u, udot = np.random.default_rng(1).normal(size=(3, 20, 2))
+    found = arm.identify(
+        model,
+        (q, u, udot),
+        model.inverse(q, u, udot).values,
+        consistent=False,
+        friction=("viscous", "coulomb"),
+    )
+    units = {name: value for name, value in found.units.items() if "friction" in name}
+    assert units == {
+        "viscous friction slide.u1": "N*s/m",
+        "coulomb friction slide.u1": "N",
+        "viscous friction hinge.u1": "N*m*s",
+        "coulomb friction hinge.u1": "N*m",
+    }
 
 
 def test_what_was_found_is_saved_as_json(model, motion, tmp_path):
@@ -215,3 +285,24 @@ def test_mistakes_are_sentences(model, motion):
         arm.exciting_trajectory(model, {"A.q1": (1, -1), "B.q1": (0, 1)})
     with pytest.raises(arm.ArmillaryError, match="harmonics=0 must be a positive"):
         arm.exciting_trajectory(model, LIMITS, harmonics=0)
+
+
+def test_bodies_found_do_not_depend_on_others_that_share_nothing_with_them():
+    """A link that moves by itself, beside another one or not; noise that only a prior for bodies settles."""
+    q, u, udot = np.random.default_rng(3).normal(size=(3, 12, 2))
+    noise = 0.5 * np.random.default_rng(4).normal(size=(12, 2))
+    found = []
+    for count in (1, 2):
+        s = arm.System("links")
+        for i in range(count):
+            s.body(
+                f"L{i}", joint=arm.Revolute("y"), com=(0.2, 0, 0.1), mass=9.0**i, inertia=(0.03, 0.05, 0.04)
+            )
+        s.gravity(9.81, -s.ground.z)
+        model = s.derive().compile()
+        given = [x[:, :count] for x in (q, u, udot)]
+        efforts = model.inverse(*given).values + noise[:, :count]
+        found.append(arm.identify(model, tuple(given), efforts, sigma=0.5).bodies["L0"])
+    alone, beside = found
+    assert beside.mass == pytest.approx(alone.mass, rel=1e-5)
+    assert beside.inertia == pytest.approx(alone.inertia, rel=1e-4, abs=1e-6)

@@ -107,3 +107,18 @@ def test_reactions_need_static_loads_and_a_place_of_the_effort() -> None:
         model.sweep({"upper.q1": [0.5]}, static=True, reactions=["lowr"])
     held = model.sweep({"upper.q1": [0.5]}, static=True, reactions=["lower"])  # hangs straight down
     assert np.hypot(held["force(lower).x"], held["force(lower).y"]) == pytest.approx([3 * G])
+
+
+def test_a_pendulum_whose_height_is_held_at_its_lowest_place_balances() -> None:
+    """Where the height does not change with the angle, its effort has no size of its own and does nothing;
+    the other body is where its spring of 3 N/m carries 2 N.
+    """
+    s = arm.System("pendulum and slider")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+    slider = s.body("slider", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", "2 - 3*slider.q1", s.ground.x, at=slider.com)
+    s.gravity(G, -s.ground.y)
+    s.output("height", arm.dot(arm.position(bob.com), s.ground.y), units="m")
+    held = s.derive().compile().sweep({"height": [-1.0]}, static=True)
+    assert held.found.all() and held["bob.q1"] == pytest.approx([0.0], abs=1e-6)
+    assert held["slider.q1"] == pytest.approx([2 / 3], rel=1e-9)

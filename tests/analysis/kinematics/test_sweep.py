@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from mechanisms import CRANK, LINKS, ROD, UNIT, arm_2r, four_bar, four_bar_system, slider_crank
 
 import armillary as arm
+from armillary.analysis.kinematics import landmarks
 
 TURN = np.linspace(0.1, 2 * np.pi + 0.1, 73)
 
@@ -78,6 +80,47 @@ def test_a_turning_point_on_a_row_is_found_once() -> None:
     assert mark.at["crank.q1"] == pytest.approx(np.pi, abs=1e-9)
 
 
+def test_rows_where_an_output_pauses_are_no_turning_points() -> None:
+    """(q − 1)³ goes on in its direction, the square of what q is below 1 stays at zero from there on."""
+    s = arm.System("slider")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.output("cubic", (b.q1 - 1) * (b.q1 - 1) * (b.q1 - 1))
+    s.output("flat", "min(b.q1 - 1, 0)**2")
+    s.output("square", (b.q1 - 1) ** 2)
+    swept = (
+        s.derive().compile().sweep({"b.q1": np.array([0.0, 0.5, 1.0, 1.5, 2.0])}, ["cubic", "flat", "square"])
+    )
+    (mark,) = swept.turning_points("square")
+    assert mark.at["b.q1"] == 1.0 and mark.row == 2
+    assert not swept.turning_points("cubic") and not swept.turning_points("flat")
+
+
+class Shares(landmarks.Path):
+    """A path of one segment whose positions are the shares of it."""
+
+    def __init__(self) -> None:
+        pass
+
+    def between(self, first: np.ndarray, last: np.ndarray, share: np.ndarray) -> Any:
+        return share, np.ones(len(share), dtype=bool)
+
+
+@pytest.mark.parametrize("power", [9, 1 / 9])
+def test_zeros_between_rows_are_found_in_few_turns_from_either_side(power: float) -> None:
+    """Roots 0.3 of xᵖ − 0.3ᵖ, where regula falsi keeps one end: the Illinois method needs about 20 values and
+    regula falsi hundreds. Both roots of a descending function and of a rising one, at once.
+    """
+    calls = []
+
+    def value(share: np.ndarray) -> np.ndarray:
+        calls.append(share)
+        return (share**power - 0.3**power) * [1.0, -1.0]
+
+    found, _ = Shares().zeros(np.array([0, 0]), np.array([1, 1]), value)
+    assert found == pytest.approx([0.3, 0.3], abs=1e-12)
+    assert len(calls) < 30
+
+
 def test_a_driven_slider_ends_where_crank_and_rod_are_in_line() -> None:
     swept = slider_crank().sweep({"slider.q1": np.linspace(1.0, 1.3, 14)})
     assert swept.found.tolist() == (swept["slider.q1"] < CRANK + ROD).tolist()
@@ -93,6 +136,24 @@ def test_a_row_on_a_singular_position_is_named() -> None:
     (mark,) = swept.singular
     assert mark.row == 2
     assert set(mark.speeds) == {"crank.u1", "rod.u1"}
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_singular_row_is_named_once_whatever_the_sign_of_its_determinant(side: float) -> None:
+    """The determinant of a row where A is singular is rounding of either sign; A turns over across it."""
+    path = Shares()
+    path.first, path.last, path.found = np.arange(4), np.arange(1, 5), np.ones(5, dtype=bool)
+    path.motion = SimpleNamespace(
+        strength=np.array([1.0, 1.0, 1e-12, 1.0, 1.0]),
+        orientation=np.array([-1.0, -1.0, side, 1.0, 1.0]),
+        weakest=lambda row: (["loop"], ["u"]),
+        positions=np.arange(5.0),
+        times=np.zeros(5),
+    )
+    path.at = lambda position, time: {"q": position}
+    assert landmarks.singular_positions(path) == [
+        landmarks.Landmark("singular", 2, {"q": 2.0}, ("loop",), ("u",))
+    ]
 
 
 def test_a_path_that_comes_back_into_reach_goes_on() -> None:

@@ -86,6 +86,40 @@ def test_default_frequencies_cover_the_poles() -> None:
     assert w[0] == pytest.approx(0.1 * sizes.min()) and w[-1] == pytest.approx(10 * sizes.max())
 
 
+def test_default_frequencies_of_discrete_models_end_where_sampling_does() -> None:
+    """At half of the sampling frequency, π/h, and at ten times the fastest pole where that is less."""
+    _, lin = quarter_car()
+    fastest = np.abs(lin.poles()).max()
+    for step, top in ((1 / fastest, np.pi * fastest), (0.1 / fastest, 10 * fastest)):
+        assert lin.discretize(step).frequency_response().omega[-1] == pytest.approx(top)
+
+
+def test_responses_last_until_the_slowest_mode_has_decayed_to_a_thousandth() -> None:
+    """exp(−7) = 0.0009. Poles of the oscillator: −c/2m ± iω; without its damper no mode decays: 10 s."""
+    for lin, rate in ((position(), C / 2 / M), (position().discretize(0.01), C / 2 / M)):
+        assert lin.step_response().time[-1] == pytest.approx(7 / rate, abs=0.01)
+    _, car = quarter_car()
+    assert car.step_response().time[-1] == pytest.approx(7 / np.abs(car.poles().real).min())
+    lin = position()
+    undamped = arm.LinearModel(
+        lin.system, lin.A * [[1, 1], [1, 0]], lin.B, lin.C, lin.D, lin.variables, step=lin.step
+    )
+    assert undamped.step_response().time[-1] == 10.0
+
+
+def test_an_impulse_of_a_discrete_model_lasts_one_step() -> None:
+    """y₀ = D, yₖ = C Aᵏ⁻¹ B, as of SciPy's dimpulse."""
+    from scipy.signal import dimpulse
+
+    lin = position().discretize(0.05)
+    found = lin.impulse_response(1.0)
+    t, (exact,) = dimpulse((lin.A, lin.B, lin.C, lin.D, 0.05), n=21)
+    np.testing.assert_allclose(found.time, t, rtol=1e-12)
+    for i, name in enumerate(lin.outputs):
+        np.testing.assert_allclose(found[name], exact[:, i], rtol=1e-12, atol=1e-12)
+    assert found["acceleration"][0] == 1 / M
+
+
 def test_step_and_impulse_responses_are_the_closed_form() -> None:
     lin, a = position(), C / 2 / M
     w = np.sqrt(K / M - a**2)

@@ -10,8 +10,9 @@ import pytest
 
 import armillary as arm
 from armillary.analysis.modes.eigensystem import eigensystem
-from armillary.analysis.modes.modes import Modes
+from armillary.analysis.modes.modes import Modes, modes_of
 from armillary.analysis.modes.shapes.bodies import BodyFunctions, body_functions
+from armillary.program.derivatives.linearization.form import Variable
 from armillary.verification.cases.bicycle import _of_matrices
 from armillary.verification.cases.flexible.beams import FLAPPING, TRUNCATION, spinning
 from examples.chain import system as links
@@ -106,6 +107,36 @@ def test_free_motion_is_one_mode_with_a_drift() -> None:
     assert np.allclose([modes[0].shape[f"b{i}.q1"] for i in (1, 2, 3)], 1.0, atol=1e-13)
     assert np.allclose([m.omega for m in modes][1:], [2.0, sqrt(12.0)], rtol=1e-13)
     assert "and free drift" in str(modes) and "stable except for free drifts" in str(modes)
+
+
+def test_a_coordinate_that_comes_to_rest_anywhere_does_not_drift() -> None:
+    """A mass with a damper alone: λ = 0 without a drift, and −c/m."""
+    s = arm.System("damped mass")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=2.0, inertia=0)
+    s.force("damper", -3.0 * b.u1, s.ground.x, at=b.com)
+    modes = s.derive().compile().linearize().modes()
+    assert modes.chains == (1, 0) and modes[1].eigenvalue == pytest.approx(-1.5)
+    assert str(modes).startswith("Modes of 'damped mass', stable:")
+
+
+def test_shapes_are_one_where_the_mode_takes_most_part() -> None:
+    """An oscillator of ω = 2 and a lag of 10 s that hardly move each other: states q, u, z."""
+    names = (("b.q1", "coordinate"), ("b.u1", "speed"), ("z", "state"))
+    A = np.array([[0.0, 1.0, 0.0], [-4.0, -0.1, 0.001], [0.001, 0.0, -0.1]])
+    modes = modes_of("lag", A, [Variable(name, "", 1.0, "", role) for name, role in names])
+    shapes = {mode.kind: mode.shape for mode in modes}
+    assert shapes["oscillation"]["b.q1"] == 1 and shapes["decay"]["z"] == 1
+    assert abs(shapes["oscillation"]["z"]) == pytest.approx(0.001 / 2, rel=0.01)
+    assert shapes["decay"]["b.q1"] == pytest.approx(0.001 / 4, rel=0.01)
+
+
+def test_the_shape_of_a_drift_is_what_drifts() -> None:
+    """ẋ = 0, ẏ = x: both take half of the part, and x is zero where y stands still."""
+    (mode,) = modes_of(
+        "drift", np.array([[0.0, 0.0], [1.0, 0.0]]), [Variable(n, "", 1.0, "", "state") for n in "xy"]
+    )
+    assert mode.participation == pytest.approx({"x": 0.5, "y": 0.5})
+    assert mode.shape == {"x": 0, "y": 1}
 
 
 def test_zeros_are_found_in_any_coordinates() -> None:

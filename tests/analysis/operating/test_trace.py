@@ -204,6 +204,24 @@ def test_points_of_a_branch_are_operating_points() -> None:
     assert again["bob.q1"][-1] == pytest.approx(branch["bob.q1"][-1], rel=1e-10)
 
 
+def test_branches_go_on_from_their_points_whatever_is_varied() -> None:
+    """A point has the varied value as what was asked for, so that the same branch is traced from it."""
+    held = pendulum().equilibrium(fixed={"bob.q1": 10}, inputs=["torque"])
+    high = pendulum().equilibrium(outputs={"height": -400}, inputs=["torque"], starts={"bob.q1": 10})
+    spun = top().trim(fixed={"top.q2": 0.5}, rates={"top.q3": 200.0}, starts={"top.u1": 1.0})
+    cases = (
+        (pendulum(), held, "bob.q1", (0, 80), "torque"),
+        (pendulum(), high, "height", (-490, -100), "torque"),
+        (top(), spun, "top.q3", (100, 300), "top.u1"),
+    )
+    for model, op, name, ends, found in cases:
+        branch = model.trace(op, name, *ends)
+        middle = branch.point(len(branch) // 2)
+        again = model.trace(middle, name, *ends)
+        assert again[found][[0, -1]] == pytest.approx(branch[found][[0, -1]], rel=1e-8, abs=1e-8)
+        assert middle.error < 1e-9  # of the conditions, which have the varied value, too
+
+
 def test_branches_are_shown_drawn_and_saved(tmp_path: Path) -> None:
     branch = pendulum().trace(pendulum().equilibrium(), "torque", 0, 20)
     for words in ("over torque from 0 to 0 N*m", "fold", "stable", "unstable, 1 growing eigenvalue"):

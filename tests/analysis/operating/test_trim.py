@@ -327,3 +327,16 @@ def test_eigenvalues_at_rest_without_damping_are_roots_of_half_the_matrix() -> N
     np.testing.assert_allclose(np.sort(found.imag), [-(3**0.5), -1, 1, 3**0.5], rtol=1e-14)
     F[2, 2] = -0.1
     np.testing.assert_array_equal(stability._eigenvalues(F)[0], np.linalg.eigvals(F))
+
+    np.testing.assert_array_equal(stability._eigenvalues(F), np.linalg.eigvals(F))
+
+
+def test_an_input_that_a_fixed_coordinate_decides_is_found_beside_a_symmetry() -> None:
+    """A spherical pendulum hangs with any turn about the vertical; F = 3 N/m · 0.5 m holds the slider."""
+    s = arm.System("pendulum and slider")
+    s.body("bob", joint=arm.Spherical(), com=(0, 0, -1), mass=1, inertia=(1, 1, 1))
+    slider = s.body("slider", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", s.input("F", units="N") - 3 * slider.q1, s.ground.x, at=slider.com)
+    s.gravity(9.81, -s.ground.z)
+    op = s.derive().compile().equilibrium(fixed={"slider.q1": 0.5}, inputs=["F"])
+    assert op.inputs["F"] == pytest.approx(1.5, rel=1e-12) and op.error < 1e-12

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -183,3 +185,21 @@ def test_a_part_of_a_part_states_gravity_with_its_own_parameter_and_starts_witho
     assert str(s.gravities[0].magnitude) == "a_b_g"
     assert {frame.name for frame, _ in s.gravities[0].direction.terms} == {"ground"}
     assert s.derive().compile().simulate(0.1, step=0.05)["a_b_A.q1"][0] == 0.25
+
+
+def test_long_texts_name_what_they_show_twice_and_nothing_else(tmp_path):
+    """A part of a long expression that is used once stays in its place."""
+    s = arm.System("long")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    sines = [arm.sin((k + 1.25) * b.q1 + (k + 2.75) * b.u1) for k in range(20)]
+    s.output("once", sum(sines))
+    s.save(tmp_path / "model.toml")
+    assert sorted(named(tmp_path / "model.toml")) == ["1*(b.q1)", "1*(b.u1)"]  # without their units
+    s.output("twice", sum((k + 1.5) * x**2 + x for k, x in enumerate(sines[:10])))
+    s.save(tmp_path / "model.toml")
+    assert sum("sin(" in text for text in named(tmp_path / "model.toml")) == 10
+
+
+def named(path: Path) -> list[str]:
+    """Texts of the expressions that have names of their own."""
+    return list(tomllib.loads(path.read_text())["expressions"].values())

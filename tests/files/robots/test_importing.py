@@ -14,6 +14,7 @@ import armillary as arm
 from armillary.errors import ArmillaryError, ImportedWarning
 from armillary.files import robots
 from armillary.files.robots.mjcf.shapes import solid
+from armillary.files.robots.rotations import to_quaternion
 from armillary.stages import System
 
 load_mjcf = partial(robots.load_mjcf, make=System)
@@ -175,6 +176,17 @@ def test_euler_sequences_turn_about_moving_or_fixed_axes(tmp_path: Path) -> None
     x, y, z = turn(0, 0.1), turn(1, 0.2), turn(2, 0.3)
     assert orient("xyz") == pytest.approx(x @ y @ z)
     assert orient("XYZ") == pytest.approx(z @ y @ x)
+
+
+@pytest.mark.parametrize("largest", range(4))
+def test_quaternions_of_rotations_are_found_whichever_element_is_the_largest(largest: int) -> None:
+    """Of R = 1 + 2 w ṽ + 2 ṽ², from its rotation matrix; w is not negative."""
+    for small in np.random.default_rng(largest).uniform(-0.4, 0.4, size=(5, 4)):
+        q = np.where(np.arange(4) == largest, 1.0, small)
+        q /= np.linalg.norm(q) * (-1.0 if q[0] < 0 else 1.0)
+        w, (x, y, z) = q[0], q[1:]
+        v = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        assert to_quaternion(np.eye(3) + 2 * w * v + 2 * v @ v) == pytest.approx(q, abs=1e-14)
 
 
 def test_classes_of_defaults_are_inherited(tmp_path: Path) -> None:
@@ -392,6 +404,59 @@ def test_shapes_have_the_inertia_of_their_volume() -> None:
         assert volume == pytest.approx(chosen.mean() * 8, rel=5e-3)
         a, b, c = ((v[chosen] ** 2).mean() for v in (x, y, z))
         assert moments == pytest.approx([b + c, a + c, a + b], rel=5e-3)
+
+
+def test_a_shape_between_two_points_has_its_length_and_place(tmp_path: Path) -> None:
+    """A cylinder from (1, 0, 0) to (1, 2, 0): J = m r²/2 along y and m (3 r² + l²)/12 across it."""
+    geom = "<geom type='cylinder' size='0.1' mass='3' fromto='1 0 0 1 2 0' contype='0' conaffinity='0'/>"
+    content = f"<worldbody><body name='b'><joint/>{geom}</body></worldbody>"
+    body = load_mjcf(mjcf(tmp_path, content)).bodies["b"]
+    across = 3 * (3 * 0.01 + 4) / 12
+    assert [float(x.data) for x in body.com_coordinates] == pytest.approx([1, 1, 0])
+    inertia = np.array([[float(x.data) for x in row] for row in body.inertia])
+    assert inertia == pytest.approx(np.diag([across, 3 * 0.01 / 2, across]), abs=1e-14)
+
+
+# ---------------------------------------------------------------- springs, servos and loops
+
+
+def test_a_servo_sees_the_joint_through_its_gear_from_its_own_zero(tmp_path: Path) -> None:
+    """MuJoCo: length = gear · qpos, where qpos is ref at rest; effort = gear · kp (ctrl − length)."""
+    content = """
+    <compiler angle="radian"/><option gravity="0 0 0"/>
+    <worldbody><body name="b"><joint name="j" ref="0.3"/><inertial pos="0 0 0" mass="1" diaginertia="2 2 2"/>
+    </body></worldbody><actuator><position name="p" joint="j" kp="5" kv="3" gear="7"/></actuator>"""
+    model = load_mjcf(mjcf(tmp_path, content)).derive().compile()
+    rates = model.accelerations(0.0, [0.2], [0.1], memory=[0.4])
+    assert rates == pytest.approx([7 * (5 * (0.4 - 7 * (0.2 + 0.3)) - 3 * 7 * 0.1) / 2])
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-3, 2.0, -2.5])
+def test_a_spring_in_a_ball_joint_turns_back_the_shorter_way(angle: float, tmp_path: Path) -> None:
+    """ω̇ = −k φ n / J of a ball, whichever sign its Euler parameters have, which mean the same rotation."""
+    content = """
+    <option gravity="0 0 0"/><worldbody><body name="b"><joint type="ball" stiffness="6"/>
+    <inertial pos="0 0 0" mass="1" diaginertia="2 2 2"/></body></worldbody>"""
+    model = load_mjcf(mjcf(tmp_path, content)).derive().compile()
+    axis = np.array([2.0, -1.0, 2.0]) / 3
+    e = np.array([np.cos(angle / 2), *(np.sin(angle / 2) * axis)])
+    for sign in (1, -1):
+        assert model.accelerations(0.0, sign * e, np.zeros(3)) == pytest.approx(-6 / 2 * angle * axis)
+
+
+def test_bodies_that_are_connected_meet_where_they_are_at_rest(tmp_path: Path) -> None:
+    """The anchor is a point of the first body; the start is not moved to close the loop, with both turned."""
+    mass = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    content = f"""
+    <compiler angle="radian"/><worldbody>
+      <body name="a" pos="1 0 0.5" euler="0.3 0.4 0.5"><joint name="j"/>{mass}</body>
+      <body name="b" pos="0 2 -1" euler="-0.2 0.7 0.1"><freejoint name="f"/>{mass}</body>
+    </worldbody><equality><connect body1="a" body2="b" anchor="0.3 0.1 -0.2"/></equality>"""
+    with pytest.warns(ImportedWarning, match="rigid, not springs"):
+        s = load_mjcf(mjcf(tmp_path, content))
+    start = {q.data.name: s.initial[q] for q in s.coordinates}
+    run = s.derive().compile().simulate(1e-3, sample=1e-3)
+    assert {name: run[name][0] for name in start} == pytest.approx(start, abs=1e-12)
 
 
 # ---------------------------------------------------------------- included files

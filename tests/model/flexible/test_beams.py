@@ -8,6 +8,7 @@ import pytest
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.parts.beam import Beam
 from armillary.model.flexible.parts.section import Section
+from armillary.model.flexible.parts.waves import _STEP, roots
 from armillary.model.flexible.reading import flexible_part
 
 LENGTH, EI, MASS = 2.0, 3.0, 0.5
@@ -233,3 +234,15 @@ def test_truncation_keeps_the_first_modes() -> None:
     assert many.table().splitlines()[1].split() == [
         "1", "0.342678", "0.02", "0", "0", "0.6131",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_roots_are_found_once_wherever_they_lie(sign: float) -> None:
+    """Of a product of which two roots are places of the search itself, to the last bit."""
+    grid = np.arange(0.5, 0.5 + 10 * np.pi, _STEP)
+    expected = [grid[37], grid[50], 1.2345]
+
+    def product(x: np.ndarray) -> np.ndarray:
+        return sign * (x - expected[0]) * (x - expected[1]) * (x - expected[2])
+
+    assert roots(product, 3, 0.5) == pytest.approx(expected, abs=1e-14)

@@ -36,6 +36,7 @@ from armillary.runtime.models.run_record import (
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
+from armillary.runtime.start.mass_centres import decided_statuses
 from armillary.settings import Initial, RunSettings, SettingOptions, expanded_signature, run_settings
 from armillary.untyped import DataMapping, Given
 
@@ -71,6 +72,7 @@ class CompiledModel(ConfiguredProgram):
     ) -> np.ndarray:
         """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
         inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
+        Contacts without a status have the one that follows from the state.
         """
         y = self._state_vector(state)
         return self._call("derivatives", len(y), t, y, parameters, memory)
@@ -120,7 +122,10 @@ class CompiledModel(ConfiguredProgram):
     def _call(
         self, name: str, length: int, t: float, y: np.ndarray, parameters: Given, memory: Given
     ) -> np.ndarray:
-        return Instance(self, parameters).call(name, length, t, y, self._stored(memory, t))
+        instance, stored = Instance(self, parameters), self._stored(memory, t)
+        if self.equations.system.contacts and self.base is self:
+            stored = decided_statuses(instance, t, y, stored)
+        return instance.call(name, length, t, y, stored)
 
     def _stored(self, memory: Given, t: float) -> np.ndarray:
         """The memory of a single call: by name or as a whole, what is left out as at the start of a run."""

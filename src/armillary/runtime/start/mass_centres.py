@@ -57,6 +57,20 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
     return instance.place(place.t, state, memory)._replace(note=place.note)
 
 
+def decided_statuses(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """Return the memory with the statuses that contacts have at a state, where none are given; an overlap is
+    an open contact.
+    """
+    equations = instance.equations
+    names = list(equations.system.memories)
+    statuses = [names.index(c.status.data.name) for c in equations.system.contacts.values()]
+    if not any(memory[i] == UNDECIDED for i in statuses):
+        return memory
+    k = instance.model.watched_index[decision_event(equations.system)]
+    _, found = instance.fired(k, t, state, memory)
+    return memory if found[names.index(FAILED)] else found
+
+
 def _refuse_overlap(instance: Instance, place: Place) -> None:
     """Raise an error that names the contacts that overlap, and by how much."""
     system, values = instance.equations.system, instance.values(place)
@@ -66,8 +80,8 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
     name, depth = max(deep.items(), key=lambda item: item[1])
     others = f" ({len(deep) - 1} more do, too)" if len(deep) > 1 else ""
     raise ParameterError(
-        f"contact '{name}' of '{system.name}' overlaps by {depth:.6g} {unit} where the run starts{others}: its gap "
-        "must not be negative; give initial= coordinates at which bodies are apart or touch"
+        f"contact '{name}' of '{system.name}' overlaps by {depth:.6g} {unit} where the run starts{others}: its "
+        "gap must not be negative; give initial= coordinates at which bodies are apart or touch"
     )
 
 

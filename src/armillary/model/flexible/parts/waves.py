@@ -111,7 +111,7 @@ def roots(function: Callable[[Array], Array], count: int, start: float) -> list[
     while len(found) < count:
         grid = np.arange(low, low + 10 * np.pi, _STEP)
         values = function(grid)
-        crossed = np.flatnonzero(values[:-1] * values[1:] < 0)
+        crossed = np.flatnonzero(np.diff(values > 0))  # also where a place of the grid is a root
         left, right, sign = grid[crossed], grid[crossed + 1], np.sign(values[crossed])
         for _ in range(60):
             middle = 0.5 * (left + right)

@@ -1,0 +1,80 @@
+"""The files of tests that are most likely to notice a fault in a file, the likeliest first.
+
+A file of tests is ranked by the words that it shares with the source: the names that the source defines and
+those of its path, each the heavier the fewer files of tests contain it. Files that import the module, have
+a word of its path in their name or are in the folder of its package count several times. A map of executed
+lines would be exact; it takes a run of all tests under a tracer after each change of the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from math import log
+from pathlib import Path
+
+from tests.mutants.planting import ROOT
+
+# Tests of the project itself read sources: any change of a text may fail them.
+LEFT_OUT = ("test_project", "test_cited_names", "test_untyped", "test_release", "test_docs", "test_firefox")
+# Packages whose tests are in the folders of others.
+ELSEWHERE = {
+    "stages": ("tests/model", "tests/program", "tests/runtime", "tests/analysis"),
+    "verification": ("tests/verification", "tests/verification_command"),
+    "export": ("tests/export", "tests/ensembles"),
+    "": ("tests/results", "tests/run_files", "tests/cli"),
+}
+
+
+def _words(text: str) -> set[str]:
+    """Names as written and their parts: ``mode_shapes`` is mode_shapes, mode and shapes."""
+    names = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]{2,}", text))
+    parts = {part.lower() for name in names for part in re.findall(r"[A-Z]?[a-z0-9]{2,}|[A-Z]{3,}", name)}
+    return names | parts
+
+
+@cache
+def _tests() -> dict[str, tuple[str, frozenset[str]]]:
+    """Text and words of each file of tests."""
+    found = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        if path.stem not in LEFT_OUT and "mutants" not in path.parts:
+            text = path.read_text(encoding="utf-8")
+            found[path.relative_to(ROOT).as_posix()] = (text, frozenset(_words(text) | _words(path.stem)))
+    return found
+
+
+@cache
+def _weights() -> dict[str, float]:
+    """Of each word: the logarithm of one over the share of the files that contain it."""
+    counts: dict[str, int] = {}
+    for _, words in _tests().values():
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+    return {word: log(len(_tests()) / count) for word, count in counts.items()}
+
+
+@cache
+def relevant_tests(file: str, count: int) -> tuple[str, ...]:
+    """So many files of tests for a source file."""
+    parts = Path(file).with_suffix("").parts[2:]  # without src/armillary
+    package = parts[0] if len(parts) > 1 else ""
+    folders = ELSEWHERE.get(package, (f"tests/{package}",))
+    nearest = f"tests/{'/'.join(parts[:2])}/"  # where a part of the package has a folder of its own
+    module = ".".join(["armillary", *parts]).removesuffix(".__init__")
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    defined = " ".join(
+        n.name.strip("_") for n in ast.walk(tree) if isinstance(n, kinds) and "__" not in n.name
+    )
+    own = _words(f"{' '.join(parts[-2:])} {defined}")
+
+    def score(test: str) -> float:
+        text, words = _tests()[test]
+        shared = sum(_weights()[word] for word in own & words)
+        named = _words(Path(test).stem) & _words(" ".join(parts[-2:]))
+        near = 3.0 * (f"{module} import" in text) + 6.0 * test.startswith(nearest) + 3.0 * len(named)
+        return (1.0 + near + test.startswith(tuple(f"{f}/" for f in folders))) * (1.0 + shared)
+
+    return tuple(sorted(_tests(), key=lambda test: (-score(test), test))[:count])
