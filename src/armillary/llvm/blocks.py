@@ -44,9 +44,9 @@ def workspace_length(block: BlockFunction) -> int:
 def record_text(block: BlockFunction, name: str) -> str:
     """Return the constant record of a block and its tables, as LLVM text."""
     starts, first = {}, 0
-    for table, numbers in block.tables.items():
+    for table, entries in block.tables.items():
         starts[f"{table} table"] = first
-        first += len(numbers)
+        first += len(entries)
     values = {
         **block.sizes,
         **{f"{vector} length": length for vector, length in block.vectors.items()},
@@ -56,8 +56,8 @@ def record_text(block: BlockFunction, name: str) -> str:
     fields = record_fields(block.sizes, block.vectors, block.tables)[:-1]
     numbers = ", ".join(f"double {float(x)!r}" for table in block.tables.values() for x in table)
     kinds = ", ".join([*["i64"] * len(fields), "ptr"])
-    entries = ", ".join([*(f"i64 {values[field]}" for field in fields), f"ptr @{name}_tables"])
+    given = ", ".join([*(f"i64 {values[field]}" for field in fields), f"ptr @{name}_tables"])
     return (
         f"@{name}_tables = internal constant [{first} x double] [{numbers}]\n"
-        f"@{name} = internal constant {{ {kinds} }} {{ {entries} }}"
+        f"@{name} = internal constant {{ {kinds} }} {{ {given} }}"
     )

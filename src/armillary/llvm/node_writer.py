@@ -487,7 +487,9 @@ class Writer(Instructions):
         self.module.need(name, lambda: f"declare void @{name}(ptr, ptr) nounwind")
         places, length, lanes = vector_places(block), workspace_length(block), self.module.lanes
         slots = [places[v] + i for v in block.takes for i in range(block.vectors[v])]
-        given = [(slot, x) for slot, x, a in zip(slots, args, node.args, strict=True) if not is_number_zero(a)]
+        given = [
+            (slot, x) for slot, x, a in zip(slots, args, node.args, strict=True) if not is_number_zero(a)
+        ]
         first, last = min(slots), max(slots) + 1
         room = self.emit(f"alloca [{length * lanes} x double], align 64")
         self.module.need("llvm.memset", lambda: f"declare void {_MEMSET}(ptr, i8, i64, i1)")

@@ -510,7 +510,7 @@ def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) ->
         count *= 2
     share = total / count
     # Parts of a block are taken out where it is computed: its workspace is that function's.
-    taken = {n: [] for n in rest if is_block(n)}
+    taken: dict[Expr, list[Expr]] = {n: [] for n in rest if is_block(n)}
     for n in rest if taken else ():
         if is_block_part(n):
             taken[n.args[0]].append(n)

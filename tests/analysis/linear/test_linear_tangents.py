@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from random_systems import random_case
-from test_linear_random import _linearized
 
 import armillary as arm
 from armillary.analysis.linear.derivatives import tree_rates
@@ -17,7 +16,7 @@ from armillary.program.derivatives.linearization import form
 def test_columns_are_those_of_the_written_matrices(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_case(seed)
     model = case.system.derive(case.formalism).compile()
-    written = _linearized(model, case)
+    written = model.linearize(case.at, inputs=case.inputs, outputs=case.outputs)
     monkeypatch.setattr(form, "WRITTEN_OUT", 0)
     columns = Linearization(model.equations, written.inputs, written.outputs)
     assert columns.form.tangent is not None

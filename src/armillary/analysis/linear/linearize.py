@@ -10,6 +10,7 @@ import numpy as np
 
 from armillary.algebra.arguments import read_only, several
 from armillary.analysis.linear.checks import check_matrices, check_points, idle_inputs
+from armillary.analysis.linear.closed_contacts import HeldLinearization, held_motions
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices, linearization
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.points import OperatingPoints, operating_points
@@ -41,7 +42,12 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
     """The linear model of compiled matrices at operating points."""
     found = compiled.rows(points.t, points.states, points.parameters, points.memory)
     check_matrices(compiled, found, model.equations.system.name)
-    form = compiled.form
+    held = held_motions(model, compiled, points)
+    used = compiled
+    if held is not None:
+        used = reduced = HeldLinearization(compiled, *held)
+        found = reduced.reduced(found)
+    form = used.form
     first = 0 if points.single else slice(None)
     A, B, C, D = (m[first] for m in _stated(form, found))
     for matrix in (A, B, C, D):
@@ -63,7 +69,7 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
         memory=read_only(points.memory[first]),
         parameters=MappingProxyType(parameters),
         operating_point=MappingProxyType(_values(model, points)),
-        linearization=compiled,
+        linearization=used,
     )
 
 

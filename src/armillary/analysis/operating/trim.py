@@ -118,6 +118,10 @@ def _why_not(made: Problem, root: Root) -> str:
     held = [n for n, at in zip(made.names, root.held, strict=True) if at]
     bound = f", with {listed(held)} at a bound" if held else ""
     wider = ", widen bounds=" if held else ""
+    contacts = made.conditions.equations.system.contacts
+    if contacts:
+        first = next(iter(contacts))
+        wider += f", mind that contacts are open unless memory={{'{first}_status': 1}} closes them"
     return (
         f"no operating point of '{name}' was found{count}. Nearest to one{bound}, what cannot be met is"
         f"{''.join(lines)}\n{made.remedy(worst)}{wider}, or start elsewhere with starts="

@@ -21,7 +21,8 @@ slip alone.
 in two ways that take turns. Forces are improved contact by contact (projected relaxation), which leads to the
 statuses, but slowly to the last digits; statuses make the problem linear, and its solution shows whether they
 are right. Statuses in which whatever hardly moves is at rest are tried first: where they are right, forces of
-redundant contacts are the smallest, whatever the order of contacts. At the start the statuses before are tried.
+redundant contacts are the smallest, whatever the order of contacts. The statuses before are tried first of
+all.
 
 The direction e of a slip that begins is found along with the statuses, by Newton's method: rows are turned so
 that one is along e, with λ = −L, and in the other the friction L turns with the slip, z + (|z_T|/L) λ = 0.
@@ -35,9 +36,8 @@ Rows may be redundant, as those of a table on four legs: SOFT of its diagonal is
 spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions. All limits
 are shares of what enters a row, so none depends on units.
 
-Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999), The
-non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation; De Saxcé &
-Feng (1998), The bipotential method, Math. Comput. Modelling 28, 225–245, for the direction of slip.
+Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999),
+The non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation.
 """
 
 from __future__ import annotations
@@ -184,12 +184,12 @@ def solve_factors(run: Contacts, count: whole) -> None:
         for i in range(k + 1, count):
             run.side[i] = run.side[i] - run.matrix[at(i, N_CONTACT_ROWS, k)] * run.side[k]
     for b in range(count):
-        k: whole = count - 1 - b + FIRST + FIRST
-        total: real = run.side[k]
-        for j in range(k + 1, count):
-            total = total - run.matrix[at(k, N_CONTACT_ROWS, j)] * run.side[j]
-        diagonal: real = run.matrix[at(k, N_CONTACT_ROWS, k)]
-        run.side[k] = total / diagonal if abs(diagonal) > 0.0 else 0.0
+        last: whole = count - 1 - b + FIRST + FIRST
+        total: real = run.side[last]
+        for j in range(last + 1, count):
+            total = total - run.matrix[at(last, N_CONTACT_ROWS, j)] * run.side[j]
+        diagonal: real = run.matrix[at(last, N_CONTACT_ROWS, last)]
+        run.side[last] = total / diagonal if abs(diagonal) > 0.0 else 0.0
 
 
 def set_other_forces(run: Contacts) -> None:
@@ -263,8 +263,8 @@ def solve_held_rows(run: Contacts) -> None:
                 run.side[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
             solve_factors(run, count)
             for a in range(count):
-                i: whole = run.order[a]
-                run.force[i] = run.force[i] + run.side[a] / run.root[i]
+                held: whole = run.order[a]
+                run.force[held] = run.force[held] + run.side[a] / run.root[held]
             set_other_forces(run)
             find_motion(run)
             left = 0.0
@@ -279,7 +279,9 @@ def turns(run: Contacts, c: whole) -> truth:
     """Return whether a contact begins to slide in a plane: its direction is to be found."""
     if SLIP_ROW[c] == NONE:
         return False
-    return SLIP_END[c] > SLIP_ROW[c] + 1 and run.status[c] > 1.5 and run.rests[c] > 0.75
+    in_plane: truth = SLIP_END[c] > SLIP_ROW[c] + 1
+    begins: truth = run.status[c] > 1.5 and run.rests[c] > 0.75
+    return in_plane and begins
 
 
 def set_rows(run: Contacts, c: whole) -> None:
@@ -397,7 +399,8 @@ def slip_pull(run: Contacts, c: whole) -> real:
     normal: real = 0.0
     if NORMAL_ROW[c] != NONE:
         normal = max(run.force[NORMAL_ROW[c]], 0.0)
-    return own_part(run, c) * (run.friction[c] * normal + run.capacity[c])
+    most: real = run.friction[c] * normal + run.capacity[c]
+    return own_part(run, c) * most
 
 
 def close_contact(run: Contacts, c: whole) -> None:
@@ -506,9 +509,9 @@ def solve_directions(run: Contacts) -> None:
 def turn_back(run: Contacts) -> None:
     """Turn all slip rows back to where they were given."""
     for c in range(N_CONTACTS):
-        if SLIP_ROW[c] != NONE:
-            if SLIP_END[c] > SLIP_ROW[c] + 1:
-                turn_rows(run, c, run.cosine[c], -run.sine[c])
+        in_plane: truth = SLIP_ROW[c] != NONE and SLIP_END[c] > SLIP_ROW[c] + 1
+        if in_plane:
+            turn_rows(run, c, run.cosine[c], -run.sine[c])
 
 
 def agrees(run: Contacts) -> truth:

@@ -135,8 +135,8 @@ class ContactState:
         return bound if self.is_brake else times(bound, push)
 
     def normal_guard(self, push: Scalar, size: Scalar) -> fn.Operand:
-        """Return a function that is positive as long as the contact stays open or closed as it is; ``size`` is
-        that of the forces that make up ``push``.
+        """Return a function that is positive as long as the contact stays open or closed; ``size`` is that
+        of the forces that make up ``push``.
 
         An open contact closes where it is below its surface and on its way down: one that begins there, by
         rounding, and leaves it has not returned.
@@ -144,7 +144,9 @@ class ContactState:
         pressed = plus(push, times(WEAK, size))
         stays_closed = fn.minimum(pressed, minus(times(LOST, self.length), self.gap))
         above = fn.maximum(plus(self.gap, times(DEEP, self.length)), self.closing)
-        slowly = fn.minimum(plus(self.closing, times(CREEP, self.gentle)), plus(self.gap, times(SUNK, self.length)))
+        slowly = fn.minimum(
+            plus(self.closing, times(CREEP, self.gentle)), plus(self.gap, times(SUNK, self.length))
+        )
         stays_open = fn.maximum(above, slowly)
         return fn.select(self.closed, stays_closed, stays_open)
 
@@ -165,8 +167,8 @@ class ContactState:
 def length_of(vector: list[Scalar]) -> Scalar:
     """Return the length of a vector of one or two elements."""
     if len(vector) == 1:
-        return fn.absolute(vector[0])
-    return fn.sqrt(as_expr(total([times(x, x) for x in vector])))
+        return as_expr(fn.absolute(vector[0]))
+    return as_expr(fn.sqrt(as_expr(total([times(x, x) for x in vector]))))
 
 
 def term_sizes(expression: Expr) -> Scalar:
@@ -174,9 +176,9 @@ def term_sizes(expression: Expr) -> Scalar:
     while expression.kind == "let":
         expression = expression.args[0]
     if expression.kind != "sum":
-        return fn.absolute(expression)
+        return as_expr(fn.absolute(expression))
     constant, factors = expression.data
     parts = [
         times(abs(factor), fn.absolute(term)) for factor, term in zip(factors, expression.args, strict=True)
     ]
-    return reduce(plus, parts, abs(constant))
+    return as_expr(reduce(plus, parts, abs(constant)))

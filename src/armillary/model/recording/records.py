@@ -148,10 +148,10 @@ FAILED, AMBIGUOUS = "contacts_failed", "contacts_ambiguous"
 class RigidContact:
     """A one-sided contact without compliance, or with ``gap`` None a brake or clutch that locks.
 
-    ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction, one
-    or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on them; the
-    derivation replaces them. ``friction`` is the coefficient, of a brake the greatest force, while sliding,
-    ``held`` the same at rest.
+    ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction,
+    one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on
+    them; the derivation replaces them. ``friction`` is the coefficient, of a brake the greatest force, while
+    sliding, ``held`` the same at rest.
     """
 
     name: str

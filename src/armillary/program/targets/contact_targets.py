@@ -25,7 +25,7 @@ from armillary.algebra.units.dimension import TIME
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.constraints.sizes import unit_sizes
+from armillary.mechanics.constraints.sizes import Sizes, unit_sizes
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
 from armillary.mechanics.contact.state import GENTLE, LOST, SLOW, TURNING, ContactState, term_sizes
@@ -34,18 +34,32 @@ from armillary.model.recording.records import AMBIGUOUS, ENDS_STATUS, FAILED, Ev
 
 
 @dataclass(frozen=True, eq=False)
+class ContactGeometry:
+    """A contact or brake as a constraint: its status, its gap and the velocities of its rows."""
+
+    status: Expr
+    gap: Expr | None
+    closing: Expr | None
+    sliding: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class ContactTargets:
     """Rates of all speeds, forces by their symbols, events with their functions, what events change, and the
     coordinates and speeds of a state whose drift is taken away.
     """
 
-    rates: dict[int, Scalar]
+    rates: dict[int, Expr]
     forces: dict[Expr, Expr]
     events: tuple[EventRecord, ...]
     guards: tuple[Expr, ...]
     changes: dict[Expr, Expr]
-    statuses: tuple[Expr, ...]
+    geometry: tuple[ContactGeometry, ...]
     corrected: dict[Expr, Expr]
+
+    @property
+    def statuses(self) -> tuple[Expr, ...]:
+        return tuple(contact.status for contact in self.geometry)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +147,15 @@ def contact_targets(
         events,
         guards,
         changes,
-        tuple(state.status for state in states),
+        tuple(
+            ContactGeometry(
+                state.status,
+                None if c.gap is None else plain(c.gap),
+                None if state.normal is None else rows[state.normal].velocity,
+                tuple(rows[row].velocity for row in state.slip),
+            )
+            for c, state in zip(contacts, states, strict=True)
+        ),
         corrected,
     )
 
@@ -183,7 +205,9 @@ def _states(
         if normal is None:  # what a brake itself makes of its speed
             assert c.friction is not None and c.held is not None
             capacity = fn.maximum(plain(c.friction), plain(c.held))
-            hard = plus(hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)])))
+            hard = plus(
+                hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)]))
+            )
         pace = fn.sqrt(as_expr(times(length, hard)))
         fast = total([fn.absolute(times(J[row][s], u)) for row in own for s, u in enumerate(speeds)])
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
@@ -208,7 +232,7 @@ def _states(
 SMALLEST = 1e-9  # metres or radians: the length of a gap that is made of nothing else than itself
 
 
-def _length(c: RigidContact, plain: Undimensioned, units: Mapping[object, Scalar]) -> Scalar:
+def _length(c: RigidContact, plain: Undimensioned, units: Sizes) -> Scalar:
     """Return the size of what the gap of a contact is made of, now or at an earlier event; of a brake a
     metre or radian.
     """
@@ -216,7 +240,7 @@ def _length(c: RigidContact, plain: Undimensioned, units: Mapping[object, Scalar
         kind = c.sliding[0].dimension
         return units.get(None if kind is None else kind * TIME, 1.0)
     least = times(SMALLEST, units.get(c.gap.dimension, 1.0))
-    return fn.maximum(fn.maximum(plain(c.size), term_sizes(plain(c.gap))), least)
+    return as_expr(fn.maximum(fn.maximum(plain(c.size), term_sizes(plain(c.gap))), least))
 
 
 def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:

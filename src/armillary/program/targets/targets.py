@@ -19,7 +19,7 @@ from armillary.model.description import Description
 from armillary.model.recording.records import UNDECIDED, EventRecord
 from armillary.model.signals.states import state_rates
 from armillary.model.units.unit_system import state_factor
-from armillary.program.targets.contact_targets import ContactTargets, contact_targets
+from armillary.program.targets.contact_targets import ContactGeometry, ContactTargets, contact_targets
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Targets:
     sizes: tuple[Expr, ...] = ()  # of the coordinates that are corrected, then of all speeds
     row_sizes: tuple[Expr, ...] = ()  # of the rows of constraints
     forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by the symbols in loads
+    contacts: tuple[ContactGeometry, ...] = ()  # contacts and brakes as constraints
     states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
     carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
@@ -160,6 +161,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
         sizes=_sizes(system, reduction, [coordinates[i] for i, _ in corrected]),
         row_sizes=tuple(map(as_expr, reduction.row_sizes)),
         forces=forces,
+        contacts=() if contacts is None else contacts.geometry,
         states=tuple(plain(s) for s in own),
     )
 

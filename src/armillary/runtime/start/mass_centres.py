@@ -80,8 +80,8 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
     name, depth = max(deep.items(), key=lambda item: item[1])
     others = f" ({len(deep) - 1} more do, too)" if len(deep) > 1 else ""
     raise ParameterError(
-        f"contact '{name}' of '{system.name}' overlaps by {depth:.6g} {unit} where the run starts{others}: its "
-        "gap must not be negative; give initial= coordinates at which bodies are apart or touch"
+        f"contact '{name}' of '{system.name}' overlaps by {depth:.6g} {unit} where the run starts{others}: "
+        "its gap must not be negative; give initial= coordinates at which bodies are apart or touch"
     )
 
 

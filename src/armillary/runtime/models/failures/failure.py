@@ -90,9 +90,9 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
     if not count:
         return ""
     return (
-        f"{count} change{'s' if count > 1 else ''} of contact may have more than one admissible outcome, since "
-        "the friction of a sliding contact makes its normal force grow (Painlevé's paradox); the one nearest to "
-        "the statuses before was taken"
+        f"{count} change{'s' if count > 1 else ''} of contact may have more than one admissible outcome, "
+        "since the friction of a sliding contact makes its normal force grow (Painlevé's paradox); the one "
+        "nearest to the statuses before was taken"
     )
 
 
