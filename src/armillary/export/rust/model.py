@@ -179,7 +179,7 @@ class RustModel:
         for f in self.source.functions:
             arguments = f"{_STATE}, out: &mut [Real; {f.size[2:].upper()}]"
             about = f"{f.about}: {counts(f.section.operations)}."
-            yield self.function(f.section, f"pub fn {f.name}", arguments, f.targets(self.program), about)
+            yield self.function(f.section, f"pub fn {f.name}", arguments, f.targets(), about)
 
     def _fire(self) -> Iterable[str]:
         """One function per event, and the one that chooses among them."""
@@ -201,7 +201,7 @@ class RustModel:
             arguments = f"{_STATE}, out: &mut [Real; {f.size}]"
             if f.name == "unit_length":
                 arguments = _STATE.replace("state: &", "state: &mut ", 1)
-            yield self.function(f.section, f"fn {f.name}", arguments, f.targets(program), f"{f.about}.")
+            yield self.function(f.section, f"fn {f.name}", arguments, f.targets(), f"{f.about}.")
         if program.normalises:
             values = self.values | {
                 "places": ", ".join(map(str, program.corrected)),
