@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
+from armillary.export.python.contacts import contact_texts
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.python.solver import run_values, solver_values
-from armillary.export.text.body import SectionText
+from armillary.export.text.body import SectionText, Step
 from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions, left_text
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.features import features
 from armillary.export.text.files.heading import head, note, operations_text
 from armillary.export.text.files.settings import run_keys
@@ -38,7 +40,7 @@ class PythonModule:
     package = "armillary.export.python"  # where the templates are
     reserved: tuple[str, ...] = (
         "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
-        "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed", "started",
+        "events", "update", "fire", "normalise", "renew_states", "correct", "geometry", "closed", "started",
         "simulate", "rk4", "midpoint", "rates", "finite", "main", "lookup", "horner", "number", "replaced",
         "parameters_of", "changed_by", "physical", "check_physical", "sign_of", "csv", "sys", "OnStart",
         "tomllib", "dataclass", "constraints", "leave", "enter", "impulse", "adjust", "ratings",
@@ -98,7 +100,8 @@ class PythonModule:
 
     def text(self) -> str:
         """The whole module."""
-        functions = "\n\n".join(self.functions())
+        texts = self.functions()
+        functions = "\n\n".join([*self.contacts(), *texts])
         tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
         called = "\n\n".join(needed(helpers(self.package), f"{functions} {tables} {self.always}"))
         imports = self.filled(
@@ -242,7 +245,7 @@ class PythonModule:
         if program.normalises:
             places = {
                 **closing(attempts=self.corrections),
-                "quaternions": repr(list(program.quaternions)),
+                "renewed": repr(list(program.renewed)),
                 "corrected": repr(list(program.corrected)),
                 "sizes": f"[{', '.join(self.made.correction_sizes('constants[{}]', 0, repr))}]",
                 "of": self.of,
@@ -274,6 +277,10 @@ class PythonModule:
     def given(self, name: str) -> str:
         """A parameter as precompute reads it."""
         return f"parameters.{name}"
+
+    def contacts(self) -> list[str]:
+        """The solver of contacts."""
+        return contact_texts(contact_sources(self.sections.printer.blocks), WIDTH - 12)
 
     def precompute(self) -> str:
         """Constants from parameters, which are first converted to the model's units."""
@@ -407,7 +414,14 @@ def _mapping(name: str, entries: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _steps(body: SectionText) -> list[str]:
-    return [line for step in body.steps for line in _assignment(step.name, step.text)]
+    return [line for step in body.steps for line in _statements(step)]
+
+
+def _statements(step: Step) -> list[str]:
+    if (call := step.block) is None:
+        return _assignment(step.name, step.text)
+    arguments = wrapped(f"{', '.join(call.arguments)},", WIDTH, " " * 8, " " * 8)
+    return [f"    {step.name} = {call.function}([", *arguments, "    ])"]
 
 
 def _assignment(name: str, text: str) -> list[str]:
