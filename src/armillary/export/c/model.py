@@ -185,9 +185,12 @@ class CModel:
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = self.sines(body)
         turned = (sines or own) if own else ""
-        contacts = contact_code(contact_sources(self.printer.blocks, body), self.stem, self.precision)
-        found = (arrangement_types(body), turned, helpers(body), *tables, contacts)
+        found = (arrangement_types(body), turned, helpers(body), *tables, self.contacts(body))
         return "\n".join(text for text in found if text)
+
+    def contacts(self, body: str) -> str:
+        """The solver of contacts that a text calls."""
+        return contact_code(contact_sources(self.printer.blocks, body), self.stem, self.precision)
 
     def further(self, source: Source) -> CModel:
         """The same for another configuration."""

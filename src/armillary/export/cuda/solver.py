@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.c.solver_printer import CSolverPrinter
-from armillary.export.cuda import on_device
+from armillary.export.cuda.device import on_device
 from armillary.export.cuda.ensemble import (
     NO_METRICS,
     PRECISIONS,

@@ -341,8 +341,7 @@ class Identifiers:
     def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
         program = source.program
         words = {*printer.keywords, *ARGUMENTS, *reserved, *(printer.functions.values())}
-        words |= {f"table_{k + 1}" for k in range(table_count(program))}  # functions of the printer
-        words |= {name for b in blocks_of(program) for name in block_names(b, _CONFIGURATIONS)}
+        words |= reserved_names(program)
         self.namer = Namer(words, folded=printer.folded, longest=printer.longest_name)
         self.of: dict[Expr, str] = {program.time: "t"}
         constants = [c for c in program.constants if c not in program.parameters]
@@ -363,6 +362,12 @@ def renewal_text(program: Program) -> str:
     drift = ["coordinates and speeds without the drift of closed contacts"]
     text = ", ".join([*units, *(drift if len(program.renewed) > 4 * len(program.quaternions) else [])])
     return text[0].upper() + text[1:]
+
+
+def reserved_names(program: Program) -> set[str]:
+    """Functions that the printer of a program names."""
+    blocks = {name for b in blocks_of(program) for name in block_names(b, _CONFIGURATIONS)}
+    return blocks | {f"table_{k + 1}" for k in range(table_count(program))}
 
 
 def table_count(program: Program) -> int:
