@@ -123,16 +123,42 @@ def _renamed(solver: Solver, tag: str) -> Solver:
     names = _Names(solver, tag)
     for f in solver.functions.values():
         memo: dict[int, object] = {}
-        body = [names.visit(node) for node in deepcopy(list(f.body), memo)]
+        body = _with_own_indices([names.visit(node) for node in deepcopy(list(f.body), memo)])
         for node, comment in solver.comments.items():
             copied = memo.get(id(node))
             if isinstance(copied, ast.stmt):
                 comments[copied] = comment
         name = names.functions[f.name]
-        functions[name] = replace(f, name=name, body=body)
+        functions[name] = replace(f, name=name, body=body, locals=_types(body))
     fields = [Field(_OTHER_FIELDS.get(f.name, f.name), f.type, f.about) for f in solver.fields]
     constants = {names.constants[name]: value for name, value in solver.constants.items()}
     return Solver(fields, functions, constants, comments)
+
+
+def _with_own_indices(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements in which no variable of a loop has the name of another local: some languages have types for
+    indices, and declare a name once in a function.
+    """
+    taken = {name for name, kind in _types(body).items() if kind != "index"}
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    for node in reversed([node for node in nodes if isinstance(node, ast.For)]):  # inner loops first
+        if isinstance(node.target, ast.Name) and (name := node.target.id) in taken:
+            inside = [n for statement in node.body for n in ast.walk(statement)]
+            for n in [node.target, *inside]:
+                if isinstance(n, ast.Name) and n.id == name:
+                    n.id = f"{name}_index"
+    return body
+
+
+def _types(body: Sequence[ast.stmt]) -> dict[str, str]:
+    """The types of locals; that which is declared, of a name that is the variable of a loop, too."""
+    found: dict[str, str] = {}
+    for node in [node for statement in body for node in ast.walk(statement)]:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = ast.unparse(node.annotation)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, "index")
+    return found
 
 
 class _Names(ast.NodeTransformer):
@@ -144,6 +170,16 @@ class _Names(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         node.id = self.functions.get(node.id) or self.constants.get(node.id) or node.id
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """A number that is compared with a count depends on the first index: it is `below` it or not."""
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(
+                left=ast.Subscript(value=ast.Name(id="SLIP_END")) as count, ops=[ast.Gt()], comparators=[number]
+            ):
+                return ast.Call(ast.Name("below"), [number, count], [])
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
