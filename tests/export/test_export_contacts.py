@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +17,14 @@ from armillary.export.text.source import source
 from tests.export.contact_models import (
     CONTACT_CASES,
     contact_equations,
+    contact_run,
     largest_difference,
     run_table,
     written_rows,
 )
 from tests.export.test_export_c import FLAGS
 from tests.export.test_export_cuda import CXX, library
+from tests.export.test_export_rust import cargo, needs_cargo
 
 CLOSE = 1e-9  # of the largest value of each column: other roundings of a run with tens of impacts
 needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
@@ -62,3 +66,91 @@ def test_kernels_have_the_same_run(name: str, tmp_path: Path) -> None:
     code.all_runs(1, case.step, steps, 1, *reals)
     assert status[0] == 1
     assert largest_difference(name, {o.name: rows[:, i, 0] for i, o in enumerate(d.outputs)}) < CLOSE
+
+
+def rows_at_grid(name: str, lines: Sequence[str]) -> dict[str, list[float]]:
+    """The rows of a program at the times of the run in the process, by the names of its outputs: of several
+    at one time the last.
+    """
+    found = np.array([re.sub(r"[\[\],]", " ", line).split() for line in lines], dtype=float)
+    last = [
+        np.flatnonzero(np.abs(found[:, 0] - t) <= 0.01 * CONTACT_CASES[name].step)[-1]
+        for t in contact_run(name).time
+    ]
+    return {c: found[last, i + 1].tolist() for i, c in enumerate(contact_run(name).names)}
+
+
+EMBEDDED = """
+#include "{stem}_solver.h"
+#include <math.h>
+#include <stdio.h>
+int main(void)
+{{
+    static {stem}_run run;
+    double out[{upper}_OUTPUTS_ROOM];
+    {stem}_setup(&run, {stem}_parameter_values, 0, {duration}, {step});
+    for ({stem}_begin(&run); ; {stem}_step(&run)) {{
+        {stem}_outputs(run.t, run.state, run.constants, run.memory, out);
+        printf("%.17g", run.t);
+        for (int i = 0; i < {upper}_OUTPUTS; i++) printf(" %.17g", out[i]);
+        printf("\\n");
+        if (run.status != {upper}_RUNNING) return 0;
+    }}
+}}
+"""
+
+
+@needs_c
+@pytest.mark.parametrize("name", ["ball", "plank", "clutch"])
+def test_programs_for_microcontrollers_have_the_same_run(name: str, tmp_path: Path) -> None:
+    case = CONTACT_CASES[name]
+    contact_equations(name).export("c", tmp_path, profile="embedded", precision="double", measure=False)
+    stem = next(p.name.removesuffix("_solver.c") for p in tmp_path.glob("src/*_solver.c"))
+    text = EMBEDDED.format(stem=stem, upper=stem.upper(), duration=case.duration, step=case.step)
+    (tmp_path / "driver.c").write_text(text)
+    names = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.glob("src/*.c"))
+    warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Wshadow", "-pedantic", "-Werror"]
+    subprocess.run(
+        ["cc", "-std=c99", *warnings, "-Isrc", "driver.c", *names, "-o", "driver", "-lm"], cwd=tmp_path, check=True
+    )
+    done = subprocess.run(["./driver"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert largest_difference(name, rows_at_grid(name, done.stdout.splitlines())) < CLOSE
+
+
+@needs_c
+def test_single_precision_finds_the_same_forces(tmp_path: Path) -> None:
+    """The self-test of a program, whose rooms are those of single precision, and warnings of compilers."""
+    contact_equations("plank").export("c", tmp_path, profile="embedded", precision="single", measure=False)
+    names = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.glob("src/*.c"))
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror"]
+    subprocess.run(["cc", *flags, "-Isrc", "test/test.c", *names, "-o", "t", "-lm"], cwd=tmp_path, check=True)
+    done = subprocess.run(["./t"], cwd=tmp_path, capture_output=True, text=True)
+    assert "all numbers agree" in done.stdout, done.stdout
+
+
+RUST = """
+use {stem}::*;
+fn main() {{
+    let mut run = Run::new(&PARAMETER_VALUES, 0.0, {duration}, {step});
+    run.begin();
+    loop {{
+        let mut out = [0.0; OUTPUTS];
+        outputs(run.t, &run.state, &run.constants, &run.memory, &mut out);
+        println!("{{:?}} {{:?}}", run.t, out);
+        if run.status != RUNNING {{ break }}
+        run.step();
+    }}
+}}
+"""
+
+
+@needs_cargo
+@pytest.mark.parametrize("name", ["plank", "clutch"])
+def test_crates_have_the_same_run(name: str, tmp_path: Path) -> None:
+    case, folder = CONTACT_CASES[name], tmp_path / name
+    contact_equations(name).export("rust", folder)
+    (folder / "examples").mkdir()
+    stem = contact_equations(name).system.name.replace(" ", "_")
+    (folder / "examples" / "rows.rs").write_text(RUST.format(stem=stem, duration=case.duration, step=case.step))
+    lines = cargo(folder, "run", "--example", "rows").splitlines()
+    assert largest_difference(name, rows_at_grid(name, lines)) < CLOSE
