@@ -41,6 +41,9 @@ class MatlabPrinter(Printer):
         super().__init__()
         self.package = package
 
+    def element(self, array: str, index: int) -> str:
+        return f"{array}({index + 1})"
+
     def table(self, table: Piecewise, arguments: Sequence[Operand]) -> Operand:
         return Operand(f"{self.package}.{super().table(table, arguments).text}")
 
