@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from armillary.export.text.source import source
+from tests.ensembles.conftest import card as card
+from tests.ensembles.fake_cupy import Module
 from tests.export.contact_models import (
     CONTACT_CASES,
     contact_equations,
@@ -22,6 +24,7 @@ from tests.export.contact_models import (
     run_table,
     written_rows,
 )
+from tests.export.fmi.host import simulate_fmu
 from tests.export.test_export_c import FLAGS
 from tests.export.test_export_cuda import CXX, library
 from tests.export.test_export_rust import cargo, needs_cargo
@@ -154,3 +157,29 @@ def test_crates_have_the_same_run(name: str, tmp_path: Path) -> None:
     (folder / "examples" / "rows.rs").write_text(RUST.format(stem=stem, duration=case.duration, step=case.step))
     lines = cargo(folder, "run", "--example", "rows").splitlines()
     assert largest_difference(name, rows_at_grid(name, lines)) < CLOSE
+
+
+@needs_c
+@pytest.mark.parametrize(("name", "version"), [("plank", "2.0"), ("clutch", "3.0")])
+def test_fmus_have_the_same_run(name: str, version: str, tmp_path: Path) -> None:
+    case, run = CONTACT_CASES[name], contact_run(name)
+    path = contact_equations(name).export("fmu", tmp_path / "unit.fmu", version=version, step=case.step)
+    columns = [c for c in run.names if ".q" in c or ".u" in c or c.endswith("_status")]
+    given = {"stop_time": case.duration, "output_interval": case.step, "output": columns}
+    assert largest_difference(name, simulate_fmu(path, **given)) < CLOSE
+
+
+def test_batches_on_a_card_have_the_same_runs(card: Module) -> None:
+    """The kernel of an ensemble, compiled for the CPU; no run is left to the process."""
+    case, model = CONTACT_CASES["plank"], contact_equations("plank").compile()
+    speeds = np.linspace(0.5, 1.5, 3)
+    names = ["plank.q1", "plank.q3", "plank.u1", "left_status"]
+    given = {"step": case.step, "sample": 0.1}
+    batch = model.simulate_batch(
+        case.duration, initial={"plank.u1": speeds}, outputs=names, device="gpu", progress=False, **given
+    )
+    assert batch.info["engine"] == "gpu" and set(batch.status) == {"finished"}
+    for i, speed in enumerate(speeds):
+        alone = model.simulate(case.duration, initial={"plank.u1": speed}, **given)
+        for name in names:
+            np.testing.assert_allclose(batch[name][i], alone[name], rtol=0, atol=CLOSE)
