@@ -57,6 +57,18 @@ def coupled() -> arm.System:
     return s
 
 
+def puck() -> arm.System:
+    """A puck on a floor, pulled across until it slides, in a direction of the plane that is found then."""
+    s = arm.System("puck")
+    body = s.body("puck", joint=arm.Joint(translate=["x", "y", "z"]), mass=0.5, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    s.force("pull", "4*t", s.ground.x, at=body.com)
+    s.force("push", "select(t < 0.6, 2.5*t, 0.0)", s.ground.y, at=body.com)
+    s.contact("floor", body.origin, plane=(s.ground, s.ground.z), friction=0.3, static=0.4)
+    s.start({"puck.q3": 0.01, "puck.u1": -0.1, "puck.u2": 0.05})
+    return s
+
+
 def box() -> arm.System:
     """A box with eight corners, thrown onto a floor."""
     s = arm.System("thrown box")
@@ -73,6 +85,7 @@ CONTACT_CASES = {
     "ball": ContactCase(ball, 1.6, 0.01, 5),
     "plank": ContactCase(plank, 1.0, 0.01, 20),
     "clutch": ContactCase(coupled, 4.0, 0.02, 2),
+    "puck": ContactCase(puck, 1.0, 0.01, 3),
     "box": ContactCase(box, 0.5, 0.01, 30),
 }
 

@@ -27,6 +27,7 @@ from tests.export.contact_models import (
 from tests.export.fmi.host import simulate_fmu
 from tests.export.test_export_c import FLAGS
 from tests.export.test_export_cuda import CXX, library
+from tests.export.test_export_fortran import make
 from tests.export.test_export_rust import cargo, needs_cargo
 
 CLOSE = 1e-9  # of the largest value of each column: other roundings of a run with tens of impacts
@@ -183,3 +184,19 @@ def test_batches_on_a_card_have_the_same_runs(card: Module) -> None:
         alone = model.simulate(case.duration, initial={"plank.u1": speed}, **given)
         for name in names:
             np.testing.assert_allclose(batch[name][i], alone[name], rtol=0, atol=CLOSE)
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize("name", ["plank", "clutch", "puck"])
+def test_fortran_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
+    """Indices from 1 on: the puck has a slip in a plane."""
+    case = CONTACT_CASES[name]
+    contact_equations(name).export("fortran", tmp_path)
+    made = make(tmp_path)
+    assert made.returncode == 0 and not made.stderr, made.stderr
+    [stem] = [p.name.removesuffix("_solver.f90") for p in tmp_path.glob("*_solver.f90")]
+    numbers = f"duration = {case.duration}, step = {case.step}, sample = {case.step}"
+    (tmp_path / "now.nml").write_text(f"&run method = 'rk4', {numbers} /\n")
+    subprocess.run([f"./{stem}", "now.nml", "now.csv"], cwd=tmp_path, check=True)
+    assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
