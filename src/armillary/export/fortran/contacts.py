@@ -29,7 +29,9 @@ def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
         lines += [f"  integer, parameter :: {printer.names[name]} = {n}" for name, n in source.sizes.items()]
         for name, numbers in source.whole_tables(1).items():
             declared = f"{printer.names[name]}({len(numbers)})"
-            lines += array("integer", declared, [str(i) for i in numbers], _ABOUT[name])
+            written = array("integer", declared, [str(i) for i in numbers], _ABOUT[name])
+            # Of a constant gfortran sees that some are none, but not that these are left out.
+            lines += [line.replace("integer, parameter ::", "integer, protected ::") for line in written]
         lines += ["", f"  type :: {printer.record_type}", *printer.components()]
         lines.append(f"  end type {printer.record_type}")
     return lines
