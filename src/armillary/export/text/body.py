@@ -155,8 +155,8 @@ class _Builder:
         """Add the step of a block, and those of the results that are read."""
         arguments = tuple(self.printer.at(self.operand(a), CHOICE) for a in node.args)
         function = self.printer.block(node.data)
-        array = self.namer.fresh(f"{function}_found")
-        call = BlockCall(function, self.namer.fresh(f"{function}_given"), arguments, node.data.count)
+        array = self.namer.fresh(f"{node.data.name}_found")
+        call = BlockCall(function, self.namer.fresh(f"{node.data.name}_given"), arguments, node.data.count)
         self.steps.append(Step(array, "", self.reads_of(node.args), call))
         for part in parts:
             name = self.named(chosen.get(part) or names.get(part))
