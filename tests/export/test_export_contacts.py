@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from armillary.export.text.source import source
+from armillary.export.wasm.module import WasmModule
 from tests.ensembles.conftest import card as card
 from tests.ensembles.fake_cupy import Module
 from tests.export.contact_models import (
@@ -29,6 +31,7 @@ from tests.export.test_export_c import FLAGS
 from tests.export.test_export_cuda import CXX, library
 from tests.export.test_export_fortran import make
 from tests.export.test_export_rust import cargo, needs_cargo
+from tests.export.wasm_host import FINISHED, Host
 
 CLOSE = 1e-9  # of the largest value of each column: other roundings of a run with tens of impacts
 needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
@@ -200,3 +203,18 @@ def test_fortran_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "now.nml").write_text(f"&run method = 'rk4', {numbers} /\n")
     subprocess.run([f"./{stem}", "now.nml", "now.csv"], cwd=tmp_path, check=True)
     assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
+
+
+@pytest.mark.parametrize("name", ["plank", "clutch", "box"])
+def test_modules_for_browsers_have_the_same_run(name: str) -> None:
+    """The box takes more of the stack than is usual."""
+    case, run = CONTACT_CASES[name], contact_run(name)
+    made = WasmModule(source(contact_equations(name)), methods=("rk4",))
+    host = Host(made.linked.code, json.loads(json.dumps(made.description())))
+    about = host.about
+    host.set_parameters({})
+    state, memory = host.begin([s["initial"] for s in about["starts"]], host.start_memory(0.0, {}))
+    host.start(state, memory, method="rk4", t_end=case.duration, step=case.step)
+    rows, why = host.run(run.time)
+    assert why == FINISHED
+    assert largest_difference(name, {o["name"]: rows[:, i] for i, o in enumerate(about["outputs"])}) < CLOSE
