@@ -30,6 +30,7 @@ from tests.export.fmi.host import simulate_fmu
 from tests.export.test_export_c import FLAGS
 from tests.export.test_export_cuda import CXX, library
 from tests.export.test_export_fortran import make
+from tests.export.test_export_matlab import OCTAVE, octave, package_of
 from tests.export.test_export_rust import cargo, needs_cargo
 from tests.export.wasm_host import FINISHED, Host
 
@@ -218,3 +219,15 @@ def test_modules_for_browsers_have_the_same_run(name: str) -> None:
     rows, why = host.run(run.time)
     assert why == FINISHED
     assert largest_difference(name, {o["name"]: rows[:, i] for i, o in enumerate(about["outputs"])}) < CLOSE
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
+@pytest.mark.parametrize("name", ["clutch", "puck"])
+def test_matlab_functions_have_the_same_run(name: str, tmp_path: Path) -> None:
+    case, run = CONTACT_CASES[name], contact_run(name)
+    contact_equations(name).export("matlab", tmp_path)
+    call = f"r = {package_of(tmp_path)}.simulate({case.duration}, {case.step}, 'sample', {case.step});"
+    done = octave(tmp_path, f"{call} fprintf('%.17g ', r.values');")
+    assert done.returncode == 0, done.stderr
+    rows = np.array(done.stdout.split(), dtype=float).reshape(len(run.time), -1)
+    assert largest_difference(name, dict(zip(run.names, rows.T, strict=True))) < CLOSE

@@ -211,7 +211,7 @@ class PythonModule:
             body = self.sections.body(checked.section)
             lines = ["def physical(parameters: Parameters) -> Vector:"]
             lines += ['    """Masses, moments of inertia and armatures, which must not be negative."""']
-            lines += [*self.parameters(body), *_steps(body), *self.returned(body.results, checked.texts)]
+            lines += [*self.parameters(body), *self.steps(body), *self.returned(body.results, checked.texts)]
             texts.append("\n".join(lines) + "\n")
         if self.made.masses is not None and "masses" in self.has and self.adaptive:
             body = self.sections.body(self.made.masses.section)
@@ -289,7 +289,7 @@ class PythonModule:
         lines.append(
             f'    """Constants from parameters, once per run: {operations_text(body.section.operations)}."""'
         )
-        lines += [*self.parameters(body), *_steps(body)]
+        lines += [*self.parameters(body), *self.steps(body)]
         return (
             "\n".join([*lines, *self.returned(body.results, [c.data.name for c in self.program.constants])])
             + "\n"
@@ -319,7 +319,19 @@ class PythonModule:
                 listed = ", ".join(names.get(k, "_") for k in range(size))
                 given = "motion" if of_motion and array == "state" else array
                 lines += _unpacked(f"[{listed}]" if size == 1 else listed, given)
-        return lines + self.parameters(body) + _steps(body)
+        return lines + self.parameters(body) + self.steps(body)
+
+    def steps(self, body: SectionText) -> list[str]:
+        """Assignments of a section."""
+        return [line for step in body.steps for line in self.statements(step)]
+
+    def statements(self, step: Step) -> list[str]:
+        """An assignment, or a call of a block function with a vector of arguments."""
+        if (call := step.block) is None:
+            return _assignment(step.name, step.text)
+        opening, closing = self.vector
+        arguments = wrapped(f"{', '.join(call.arguments)},", WIDTH, " " * 8, " " * 8)
+        return [f"    {step.name} = {call.function}({opening}", *arguments, f"    {closing})"]
 
     def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
         """The results as a vector, each with what it is behind it."""
@@ -411,17 +423,6 @@ def _mapping(name: str, entries: Sequence[tuple[str, str, str]]) -> list[str]:
         *(_remarked(f"    {key!r}: {value},", about) for key, value, about in entries),
         "}",
     ]
-
-
-def _steps(body: SectionText) -> list[str]:
-    return [line for step in body.steps for line in _statements(step)]
-
-
-def _statements(step: Step) -> list[str]:
-    if (call := step.block) is None:
-        return _assignment(step.name, step.text)
-    arguments = wrapped(f"{', '.join(call.arguments)},", WIDTH, " " * 8, " " * 8)
-    return [f"    {step.name} = {call.function}([", *arguments, "    ])"]
 
 
 def _assignment(name: str, text: str) -> list[str]:
