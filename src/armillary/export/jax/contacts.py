@@ -1,12 +1,23 @@
-"""The solver of contacts in JAX: functions of a dictionary of arrays (flow.py)."""
+"""The solver of contacts in JAX.
+
+Forces at given statuses are found by functions of a dictionary of arrays (flow.py), which can be compiled,
+mapped and differentiated forward. Statuses are decided at events alone, by the functions of exported Python,
+which compiled code calls on the host: XLA takes half a minute for each place where they are called, and copies
+them to all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from armillary.export.jax.flow import FlowPrinter
+from armillary.export.python.contacts import PythonContacts, solver_texts
 from armillary.export.text.contacts import ContactSource, contact_constants
+from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
+from armillary.mechanics.contact.blocks import ContactBlock
+
+_FORCES, _DECISION = "contact_forces", "contact_problem"
 
 
 def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
@@ -19,18 +30,53 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
 
 
 def _solver(source: ContactSource, width: int) -> list[str]:
-    printer = JaxContacts(source)
-    sizes = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
-    tables = [
-        f"{printer.names[name]} = jnp.array({numbers!r}, dtype=int)"
-        for name, numbers in source.whole_tables(0).items()
-    ]
-    data = [*sizes, *(line for table in tables for line in wrapped(table, width, "", "    "))]
-    return ["\n".join([*data, ""]), printer.text(), *map(printer.called, source.called)]
+    block = source.block
+    forces = {n: b for n, b in source.called.items() if b.name == _FORCES}
+    forces = forces or {f"{_FORCES}{source.tag}": ContactBlock(_FORCES, block.shape)}
+    printer = JaxContacts(ContactSource(forces, source.tag))
+    texts = [_data(printer, width), printer.text(), *map(printer.called, forces)]
+    for name, decision in source.called.items():
+        if decision.name == _DECISION:
+            host = ContactSource({f"{name}_on_host": decision}, f"{source.tag}_on_host")
+            texts += [*solver_texts(PythonContacts(host), width), _decision(name, host, next(iter(forces)))]
+    return texts
+
+
+def _data(printer: JaxContacts, width: int) -> str:
+    """Sizes and tables."""
+    source = printer.source
+    lines = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
+    for name, numbers in source.whole_tables(0).items():
+        lines += wrapped(f"{printer.names[name]} = jnp.array({numbers!r}, dtype=int)", width, "", "    ")
+    return "\n".join([*lines, ""])
+
+
+def _decision(name: str, source: ContactSource, forces: str) -> str:
+    """The function that decides, and its derivative."""
+    block = source.block
+    taken = {p.field: p for p in source.takes(f"{name}_on_host")}
+    given = {p.field: p for p in source.gives(f"{name}_on_host")}
+    rows = block.shape.rows
+    normal = {k: n for n, slip in rows for k in slip}
+    contact = {k: c for c, (n, slip) in enumerate(rows) for k in (*(() if n is None else (n,)), *slip)}
+    values = {
+        "name": name,
+        "forces": forces,
+        "results": str(block.count),
+        "rows": str(block.sizes["N_CONTACT_ROWS"]),
+        "speeds": str(block.sizes["N_CONTACT_SPEEDS"]),
+        "contact": repr([contact[k] for k in range(len(contact))]),
+        "normal": repr([normal.get(k) or 0 for k in range(len(contact))]),
+        "slips": repr([float(k in normal) for k in range(len(contact))]),
+        "pushed": repr([float(normal.get(k) is not None) for k in range(len(contact))]),
+        **{f"in_{field}": f"{p.first} : {p.first + p.length}" for field, p in taken.items()},
+        **{f"out_{field}": f"{p.first} : {p.first + p.length}" for field, p in given.items()},
+    }
+    return fill(template(__package__, "contacts.txt"), values)
 
 
 class JaxContacts(FlowPrinter):
-    """The functions that find forces and statuses of contacts."""
+    """The functions that find forces of contacts."""
 
     def __init__(self, source: ContactSource) -> None:
         super().__init__(source.solver)
@@ -39,7 +85,7 @@ class JaxContacts(FlowPrinter):
         self.names |= {name: name + source.tag for name in source.block.tables}
 
     def called(self, name: str) -> str:
-        """A function from a list of arguments to an array of results."""
+        """A function from an array of arguments to one of results."""
         entry, lengths = self.source.entry(name), self.source.lengths
         given = {p.field: f"given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)}
         lines = ["@jax.jit", f"def {name}(given: Array) -> Array:"]

@@ -17,11 +17,12 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
         return []
     lines = ["# " + "-" * 76 + " contacts", ""]
     lines += [f"{name} = {value!r}" for name, value in contact_constants(sources).items()]
-    return ["\n".join([*lines, ""]), *(text for source in sources for text in _solver(source, width))]
+    return ["\n".join([*lines, ""]), *(text for source in sources for text in solver_texts(PythonContacts(source), width))]
 
 
-def _solver(source: ContactSource, width: int) -> list[str]:
-    printer = PythonContacts(source)
+def solver_texts(printer: PythonContacts, width: int) -> list[str]:
+    """The functions of one kind of contacts: their data, their record, themselves."""
+    source = printer.source
     sizes = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     tables = [f"{printer.names[name]} = {numbers!r}" for name, numbers in source.whole_tables(0).items()]
     data = [*sizes, *(line for table in tables for line in wrapped(table, width, "", "    "))]
