@@ -120,7 +120,8 @@ def largest_difference(name: str, rows: Mapping[str, Sequence[float]]) -> float:
     kept = [c for c in rows if c in run.names and (".q" in c or ".u" in c or c.endswith("_status"))]
     assert len(kept) > 2 and all(len(rows[c]) == len(run.time) for c in kept)
     return max(
-        float(np.max(np.abs(np.asarray(rows[c]) - run[c]))) / max(1.0, float(np.max(np.abs(run[c])))) for c in kept
+        float(np.max(np.abs(np.asarray(rows[c]) - run[c]))) / max(1.0, float(np.max(np.abs(run[c]))))
+        for c in kept
     )
 
 

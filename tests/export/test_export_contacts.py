@@ -65,12 +65,21 @@ def test_kernels_have_the_same_run(name: str, tmp_path: Path) -> None:
     equations, case = contact_equations(name), CONTACT_CASES[name]
     code = library(equations.export("cuda", tmp_path), level="-O0")
     d = source(equations).description
-    numbers = [[p.default or 0.0 for p in d.parameters], [s.initial for s in d.starts], [m.initial for m in d.memory]]
+    numbers = [
+        [p.default or 0.0 for p in d.parameters],
+        [s.initial for s in d.starts],
+        [m.initial for m in d.memory],
+    ]
     arrays = [np.array([[*column, 0.0]]).T.copy() for column in numbers]
     steps = round(case.duration / case.step)
     rows, status = np.zeros((steps + 1, len(d.outputs), 1)), np.zeros(1, np.int32)
     reals = [ctypes.c_void_p(a.ctypes.data) for a in (*arrays, rows, status)]
-    code.all_runs.argtypes = [ctypes.c_longlong, ctypes.c_double, *[ctypes.c_longlong] * 2, *[ctypes.c_void_p] * 5]
+    code.all_runs.argtypes = [
+        ctypes.c_longlong,
+        ctypes.c_double,
+        *[ctypes.c_longlong] * 2,
+        *[ctypes.c_void_p] * 5,
+    ]
     code.all_runs(1, case.step, steps, 1, *reals)
     assert status[0] == 1
     assert largest_difference(name, {o.name: rows[:, i, 0] for i, o in enumerate(d.outputs)}) < CLOSE
@@ -119,7 +128,9 @@ def test_programs_for_microcontrollers_have_the_same_run(name: str, tmp_path: Pa
     names = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.glob("src/*.c"))
     warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Wshadow", "-pedantic", "-Werror"]
     subprocess.run(
-        ["cc", "-std=c99", *warnings, "-Isrc", "driver.c", *names, "-o", "driver", "-lm"], cwd=tmp_path, check=True
+        ["cc", "-std=c99", *warnings, "-Isrc", "driver.c", *names, "-o", "driver", "-lm"],
+        cwd=tmp_path,
+        check=True,
     )
     done = subprocess.run(["./driver"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert largest_difference(name, rows_at_grid(name, done.stdout.splitlines())) < CLOSE
@@ -159,7 +170,9 @@ def test_crates_have_the_same_run(name: str, tmp_path: Path) -> None:
     contact_equations(name).export("rust", folder)
     (folder / "examples").mkdir()
     stem = contact_equations(name).system.name.replace(" ", "_")
-    (folder / "examples" / "rows.rs").write_text(RUST.format(stem=stem, duration=case.duration, step=case.step))
+    (folder / "examples" / "rows.rs").write_text(
+        RUST.format(stem=stem, duration=case.duration, step=case.step)
+    )
     lines = cargo(folder, "run", "--example", "rows").splitlines()
     assert largest_difference(name, rows_at_grid(name, lines)) < CLOSE
 

@@ -35,7 +35,8 @@ def _solver(source: ContactSource, stem: str) -> str:
     printer = ContactPrinter(source, stem)
     sizes = ", ".join(f"{printer.names[name]} = {size}" for name, size in source.sizes.items())
     tables = [
-        f"static const int {printer.names[name]}[{max(1, len(numbers))}] = {{{', '.join(map(str, numbers)) or 0}}};"
+        f"static const int {printer.names[name]}[{max(1, len(numbers))}] = "
+        f"{{{', '.join(map(str, numbers)) or 0}}};"
         for name, numbers in source.whole_tables(0).items()
     ]
     lines = [
@@ -73,8 +74,14 @@ class ContactPrinter(CSolverPrinter):
 
     def called(self, name: str) -> str:
         """A function from an array of arguments to one of results."""
-        takes = [f"    contact_copy({p.length}, given + {p.first}, run.{p.field});" for p in self.source.takes(name)]
-        gives = [f"    contact_copy({p.length}, run.{p.field}, found + {p.first});" for p in self.source.gives(name)]
+        takes = [
+            f"    contact_copy({p.length}, given + {p.first}, run.{p.field});"
+            for p in self.source.takes(name)
+        ]
+        gives = [
+            f"    contact_copy({p.length}, run.{p.field}, found + {p.first});"
+            for p in self.source.gives(name)
+        ]
         return "\n".join([
             f"static void {name}(const double *given, double *found)", "{", f"    {self.record_type} run;",
             *takes, f"    {self.source.entry(name)}(&run);", *gives, "}", "",

@@ -24,4 +24,6 @@ def device_contacts(sources: Sequence[ContactSource], stem: str) -> str:
     if not sources:
         return ""
     code = on_device(in_both_precisions(contact_code(sources, stem)))
-    return _SEPARATE + re.sub(r"^DEVICE static (?=(?:void|int|real) \w+\()", "DEVICE static SEPARATE ", code, flags=re.M)
+    return _SEPARATE + re.sub(
+        r"^DEVICE static (?=(?:void|int|real) \w+\()", "DEVICE static SEPARATE ", code, flags=re.M
+    )

@@ -200,7 +200,9 @@ class SectionWriter:
         if program.renewed:
             places = _places("out", len(program.renewed))
             about = renewal_text(program)
-            texts.append(self.function(program.normalise, "renew_states", about, f"{INPUTS}, {RESULT}", places))
+            texts.append(
+                self.function(program.normalise, "renew_states", about, f"{INPUTS}, {RESULT}", places)
+            )
         if program.corrected:
             places = _places("out", len(program.corrected))
             about = "Dependent coordinates after one step of Newton's method towards closed loops"

@@ -71,10 +71,14 @@ class FortranContacts(FortranSolverPrinter):
         """A subroutine from an array of arguments to one of results."""
         block = self.source.called[name]
         takes = [
-            f"  r%{p.field} = given({p.first + 1}:{p.first + p.length})" for p in self.source.takes(name) if p.length
+            f"  r%{p.field} = given({p.first + 1}:{p.first + p.length})"
+            for p in self.source.takes(name)
+            if p.length
         ]
         gives = [
-            f"  found({p.first + 1}:{p.first + p.length}) = r%{p.field}" for p in self.source.gives(name) if p.length
+            f"  found({p.first + 1}:{p.first + p.length}) = r%{p.field}"
+            for p in self.source.gives(name)
+            if p.length
         ]
         return "\n".join([
             f"! {self.solver.functions[self.source.entry(name)].about}",

@@ -2,8 +2,8 @@
 
 Forces at given statuses are found by functions of a dictionary of arrays (flow.py), which can be compiled,
 mapped and differentiated forward. Statuses are decided at events alone, by the functions of exported Python,
-which compiled code calls on the host: XLA takes half a minute for each place where they are called, and copies
-them to all of them.
+which compiled code calls on the host: XLA takes half a minute for each place where they are called, and
+copies them to all of them.
 """
 
 from __future__ import annotations

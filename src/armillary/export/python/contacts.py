@@ -17,7 +17,10 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
         return []
     lines = ["# " + "-" * 76 + " contacts", ""]
     lines += [f"{name} = {value!r}" for name, value in contact_constants(sources).items()]
-    return ["\n".join([*lines, ""]), *(text for source in sources for text in solver_texts(PythonContacts(source), width))]
+    return [
+        "\n".join([*lines, ""]),
+        *(text for source in sources for text in solver_texts(PythonContacts(source), width)),
+    ]
 
 
 def solver_texts(printer: PythonContacts, width: int) -> list[str]:
@@ -63,7 +66,9 @@ class PythonContacts(PythonSolverPrinter):
 
     def called(self, name: str) -> str:
         """A function from a list of arguments to one of results."""
-        takes = [f"    run.{p.field} = given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)]
+        takes = [
+            f"    run.{p.field} = given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)
+        ]
         gives = ", ".join(f"*run.{p.field}" for p in self.source.gives(name))
         return "\n".join([
             f"def {name}(given: list[float]) -> list[float]:",

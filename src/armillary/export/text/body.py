@@ -6,8 +6,8 @@
     results   text of each result, in order
 
 What is used once stands where it is used; what is shared, is named in the derivation, or would make a line
-too long has an assignment of its own. A block function (algebra/user_functions/blocks.py) is a step that makes
-an array of its results; those that are read have a step each, right behind it.
+too long has an assignment of its own. A block function (algebra/user_functions/blocks.py) is a step that
+makes an array of its results; those that are read have a step each, right behind it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The solver of contacts in exported code, as in the process.
 
 The algorithm is that of mechanics/contact/problem.py, which the printer of each language writes. Its data are
-here: sizes, tables and lengths of vectors for the contacts of one system, and the functions that sections call
-(block functions): each takes an array of arguments and gives one of results.
+here: sizes, tables and lengths of vectors for the contacts of one system, and the functions that sections
+call (block functions): each takes an array of arguments and gives one of results.
 
 Names of the solver begin with ``contact``, since the solver of runs and that of loops have some of them, too.
 """
@@ -177,7 +177,9 @@ class _Names(ast.NodeTransformer):
         self.generic_visit(node)
         match node:
             case ast.Compare(
-                left=ast.Subscript(value=ast.Name(id="SLIP_END")) as count, ops=[ast.Gt()], comparators=[number]
+                left=ast.Subscript(value=ast.Name(id="SLIP_END")) as count,
+                ops=[ast.Gt()],
+                comparators=[number],
             ):
                 return ast.Call(ast.Name("below"), [number, count], [])
         return node

@@ -123,7 +123,7 @@ class Source:
 
     @property
     def corrections(self) -> list[SectionFunction]:
-        """The parts of ``normalise``: unit Euler parameters and closed contacts, coordinates of closed loops."""
+        """The parts of ``normalise``: Euler parameters and closed contacts, coordinates of closed loops."""
         program, found = self.program, []
         if program.renewed:
             about, labels = renewal_text(program), program.normalise.labels

@@ -14,7 +14,7 @@ _REAL = 8
 
 
 def with_contacts(texts: Sequence[str]) -> list[str]:
-    """LLVM texts whose calls of block functions are those of a text that is added to them, if there are any."""
+    """Return LLVM texts, with one that has the block functions they call, if there are any."""
     found = list(texts)
     for name, (entry, *_) in ENTRIES.items():
         if any(f"@{name}_" in text for text in texts):

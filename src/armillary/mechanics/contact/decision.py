@@ -16,7 +16,10 @@ Poisson's law: compression ends with velocities γᶜ, and gives back at least t
     0 ≤ P_Nᶜ ⟂ γ_Nᶜ ≥ 0        P_N = P_Nᶜ + e P_Nᶜ + x,    0 ≤ x ⟂ γ_N⁺ ≥ 0
 
 Friction is Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 where it sticks; Poisson's law has one
-for each phase. Brakes have bounded forces and take no part.
+for each phase. With friction that sum may hold more energy than before: then the impulses of the second phase
+are reduced by one factor, so that there is as much as before. The energetic law has the factor with which the
+second phase gives back e² of the work that each normal impulse has taken (Stronge 1990), whatever the
+directions of slip. Brakes have bounded forces and take no part.
 
 Bounces that come faster and faster end after a finite time. A contact is settled where the flights that
 follow, each e (at least ½) times as long as the one before, would all be over within SETTLED of the longest
@@ -33,7 +36,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.mechanics.contact.blocks import ContactBlock
 from armillary.mechanics.contact.state import ContactState, length_of
@@ -54,6 +57,7 @@ class ContactRows:
     columns: list[Scalar]
     forces: ContactBlock
     problem: ContactBlock
+    apart: ContactBlock  # the problem with normals and slips as contacts of their own
 
     def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> list[Expr]:
         """Return the forces, or impulses, that hold rows; others have none."""
@@ -61,7 +65,9 @@ class ContactRows:
         given = {"jacobian": self.jacobian, "columns": self.columns, "free": free}
         return self.forces.solve(**given, held=held, weight=none, offset=none)["force"]
 
-    def solve(self, free: Sequence[Scalar], contacts: Sequence[_Choice]) -> dict[str, list[Expr]]:
+    def solve(
+        self, free: Sequence[Scalar], contacts: Sequence[_Choice], *, apart: bool = False
+    ) -> dict[str, list[Expr]]:
         """Return the solution of a problem of complementarity."""
         names = ("active", "rests", "friction", "static", "capacity", "static_capacity", "before")
         given = {name: [getattr(c, name) for c in contacts] for name in names}
@@ -69,7 +75,7 @@ class ContactRows:
         for c in contacts:
             for row, e in zip(c.slip, c.direction, strict=True):
                 direction[row] = e
-        return self.problem.solve(
+        return (self.apart if apart else self.problem).solve(
             jacobian=self.jacobian, columns=self.columns, free=free, direction=direction, **given
         )
 
@@ -195,30 +201,29 @@ def _impact(
             rests = fn.absolute(c.closing) <= c.gentle
             before[n] = fn.named(fn.select(rests, 0, c.closing), "contact_closing")
 
-    def choices(capacity: dict[str, Scalar]) -> list[_Choice]:
-        found = []
-        for c in contacts:
-            if c.is_brake:
-                found.append(_Choice(c.slip, 0, direction=(0,) * len(c.slip)))
-                continue
-            stopped: Scalar = 2
-            if c.slip:  # friction stops what is as slow as the last bounces
-                slow = length_of([velocities[row] for row in c.slip]) <= times(LAST_BOUNCES, c.gentle)
-                stopped = fn.select(slow, 3, 2)
-            active = fn.select(c.touches, fn.select(calm, stopped, 1), 0)
-            more = times(c.friction, capacity.get(c.name, 0))
-            grips = (1, c.friction, c.friction, more, more)
-            found.append(_Choice(c.slip, active, *grips, fn.or_(hits[c.name], c.closed), (0,) * len(c.slip)))
-        return found
+    choices = []
+    for c in contacts:
+        if c.is_brake:
+            choices.append(_Choice(c.slip, 0, direction=(0,) * len(c.slip)))
+            continue
+        stopped: Scalar = 2
+        if c.slip:  # friction stops what is as slow as the last bounces
+            slow = length_of([velocities[row] for row in c.slip]) <= times(LAST_BOUNCES, c.gentle)
+            stopped = fn.select(slow, 3, 2)
+        active = fn.select(c.touches, fn.select(calm, stopped, 1), 0)
+        before_it = fn.or_(hits[c.name], c.closed)
+        choices.append(
+            _Choice(c.slip, active, 1, c.friction, c.friction, 0, 0, before_it, (0,) * len(c.slip))
+        )
 
     if law == "newton":
         right = list(before)
         for c in contacts:
             if c.normal is not None:
                 right[c.normal] = times(plus(1, e[c.name]), before[c.normal])
-        found = rows.solve(right, choices({}))
+        found = rows.solve(right, choices)
         return list(found["force"]), fn.equal(found["failed"][0], _NOT_FOUND)
-    first = rows.solve(before, choices({}))
+    first = rows.solve(before, choices)
     given: list[Scalar] = list(first["force"])
     back: dict[str, Scalar] = {}
     for c in contacts:
@@ -226,9 +231,72 @@ def _impact(
             back[c.name] = fn.named(times(e[c.name], first["force"][c.normal]), "contact_back")
             given[c.normal] = plus(given[c.normal], back[c.name])
     right = [plus(v, change) for v, change in zip(before, rows_times(rows, given), strict=True)]
-    second = rows.solve(right, choices(back))
+    second = rows.solve(right, _restitution_phase(contacts, choices, back), apart=True)
     failed = fn.or_(fn.equal(first["failed"][0], _NOT_FOUND), fn.equal(second["failed"][0], _NOT_FOUND))
-    return [plus(P, x) for P, x in zip(given, second["force"], strict=True)], failed
+    pressed: list[Scalar] = list(first["force"])
+    returned = [
+        plus(minus(P, p), x) for P, p, x in zip(given, pressed, second["force"], strict=True)
+    ]  # by the second phase
+    after = [plus(v, change) for v, change in zip(before, rows_times(rows, pressed), strict=True)]
+    lost = times(-0.5, _work(pressed, [plus(v, w) for v, w in zip(before, after, strict=True)]))
+    energy = _returned_energy(law, lost, contacts, e, pressed, before)
+    share = _share(returned, after, rows_times(rows, returned), energy)
+    share = fn.named(share if law == "energetic" else fn.minimum(share, 1), "contact_share")
+    return [plus(p, times(share, P)) for p, P in zip(pressed, returned, strict=True)], failed
+
+
+def _restitution_phase(
+    contacts: Sequence[ContactState], first: Sequence[_Choice], back: dict[str, Scalar]
+) -> list[_Choice]:
+    """Return what contacts may do in the second phase: normals, then slips. Friction is bounded by the
+    impulse that is given back, also where its contact separates.
+    """
+    normals = [_Choice((), choice.active, before=choice.before) for choice in first]
+    slips = []
+    for c, choice in zip(contacts, first, strict=True):
+        if c.slip:
+            most = 0 if c.is_brake else times(c.friction, back[c.name])
+            acts = fn.select(fn.equal(choice.active, 1), 1, 0) if not c.is_brake else 0
+            slips.append(
+                _Choice(c.slip, acts, capacity=most, static_capacity=most, direction=choice.direction)
+            )
+    return [n for n, c in zip(normals, contacts, strict=True) if not c.is_brake] + slips
+
+
+def _work(impulses: Sequence[Scalar], velocities: Sequence[Scalar]) -> Scalar:
+    return reduce(plus, [times(P, v) for P, v in zip(impulses, velocities, strict=True)])
+
+
+def _returned_energy(
+    law: str,
+    lost: Scalar,
+    contacts: Sequence[ContactState],
+    e: dict[str, Scalar],
+    pressed: Sequence[Scalar],
+    before: Sequence[Scalar],
+) -> Scalar:
+    """Return the energy that the second phase may give: by the energetic law e² of the work of each normal
+    impulse, and never more than compression has taken.
+    """
+    if law != "energetic":
+        return lost
+    stored: Scalar = 0
+    for c in contacts:
+        if c.normal is not None:
+            taken = times(-0.5, times(pressed[c.normal], before[c.normal]))
+            stored = plus(stored, times(times(e[c.name], e[c.name]), fn.maximum(taken, 0)))
+    return fn.minimum(stored, lost)
+
+
+def _share(
+    impulses: Sequence[Scalar], after: Sequence[Scalar], changes: Sequence[Scalar], energy: Scalar
+) -> Scalar:
+    """Return the share η of impulses that gives an energy: ½ η² P·A P + η P·γ = energy."""
+    linear = fn.named(_work(impulses, after), "contact_linear")
+    square = fn.named(fn.maximum(_work(impulses, changes), 0), "contact_square")
+    root = fn.sqrt(as_expr(fn.maximum(plus(times(linear, linear), times(2, times(square, energy))), 0)))
+    some = square > 0
+    return fn.select(some, minus(root, linear) / fn.select(some, square, 1), 1)
 
 
 def rows_times(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar]:
@@ -255,7 +323,7 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar) -> 
     if c.slip:
         speed = fn.named(length_of(sliding), f"{c.name}_slip")
         still = speed <= times(2, c.slow)
-        rests = fn.select(still, 1, fn.select(speed <= times(SLOWLY, c.slow), 0.5, 0))
+        rests = fn.select(still, 1, fn.select(speed <= times(10 if c.direction else SLOWLY, c.slow), 0.5, 0))
         direction = tuple(fn.select(still, 0, v / fn.select(still, 1, speed)) for v in sliding)
     if c.is_brake:
         return _Choice(c.slip, 1, rests, 0, 0, c.friction, c.held, 1, direction)

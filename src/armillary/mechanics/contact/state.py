@@ -33,6 +33,8 @@ GENTLE = 1e-7
 # Likewise: the speed of slip in a plane below which friction keeps the direction of the memory. Across the
 # slide friction acts as a damper of μ N/|v|, which explicit steps could not follow to a standstill.
 TURNING = 1e-4
+# Likewise: a slip in a plane that is none. It turns faster and faster as it ends, by 15° again and again.
+STILL_IN_PLANE = 2e-5
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction of the memory
 WEAK = 1e-11  # of the forces that make up a force: a force that is none
 
@@ -175,10 +177,20 @@ def term_sizes(expression: Expr) -> Scalar:
     """Return the sum of the sizes of an expression's terms: what it is when nothing cancels."""
     while expression.kind == "let":
         expression = expression.args[0]
-    if expression.kind != "sum":
-        return as_expr(fn.absolute(expression))
-    constant, factors = expression.data
-    parts = [
-        times(abs(factor), fn.absolute(term)) for factor, term in zip(factors, expression.args, strict=True)
-    ]
-    return as_expr(reduce(plus, parts, abs(constant)))
+    if expression.kind == "sum":
+        constant, factors = expression.data
+        parts = [times(abs(c), term_sizes(term)) for c, term in zip(factors, expression.args, strict=True)]
+        return as_expr(reduce(plus, parts, abs(constant)))
+    if expression.kind == "product":
+        coefficient, exponents = expression.data
+        sizes = [
+            term_sizes(x) if n == 1 else fn.absolute(x**n)
+            for x, n in zip(expression.args, exponents, strict=True)
+        ]
+        return as_expr(reduce(times, sizes, abs(coefficient)))
+    if expression.kind == "call" and expression.data in ("select", "min", "max"):
+        first, second = (term_sizes(x) for x in expression.args[-2:])
+        if expression.data == "select":
+            return as_expr(fn.select(expression.args[0], first, second))
+        return as_expr(fn.maximum(first, second))
+    return as_expr(fn.absolute(expression))

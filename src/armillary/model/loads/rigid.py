@@ -36,7 +36,7 @@ from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.memory import memory
 from armillary.untyped import Given
 
-LAWS = ("newton", "poisson")
+LAWS = ("newton", "poisson", "energetic")
 NEVER = -1e30  # time of an impact that has not happened
 
 

@@ -28,7 +28,15 @@ from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import Sizes, unit_sizes
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
-from armillary.mechanics.contact.state import GENTLE, LOST, SLOW, TURNING, ContactState, term_sizes
+from armillary.mechanics.contact.state import (
+    GENTLE,
+    LOST,
+    SLOW,
+    STILL_IN_PLANE,
+    TURNING,
+    ContactState,
+    term_sizes,
+)
 from armillary.model.description import Description
 from armillary.model.recording.records import AMBIGUOUS, ENDS_STATUS, FAILED, EventRecord, RigidContact
 
@@ -92,6 +100,7 @@ def contact_targets(
         [fn.named(D[i][s], "contact_column") for i in range(len(rows)) for s in moving],
         ContactBlock("contact_forces", shape),
         ContactBlock("contact_problem", shape),
+        ContactBlock("contact_problem", ContactShape(_apart(places), len(moving))),
     )
     loose = dict(zip(unknown, free_rates, strict=True))
     b = [fn.named(x, "contact_free") for x in transform([row.acceleration for row in rows], loose.get)]
@@ -160,6 +169,12 @@ def contact_targets(
     )
 
 
+def _apart(places: Sequence[tuple[int | None, tuple[int, ...]]]) -> list[tuple[int | None, tuple[int, ...]]]:
+    """Return normals, then slips, as contacts of their own."""
+    normals: list[tuple[int | None, tuple[int, ...]]] = [(n, ()) for n, _ in places if n is not None]
+    return normals + [(None, slip) for _, slip in places if slip]
+
+
 def decision_event(system: Description) -> str:
     """Return the name of an event of contacts: all of them decide about all contacts."""
     first = next(iter(system.contacts.values()))
@@ -209,6 +224,7 @@ def _states(
                 hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)]))
             )
         pace = fn.sqrt(as_expr(times(length, hard)))
+        still = STILL_IN_PLANE if len(slip) > 1 else SLOW
         fast = total([fn.absolute(times(J[row][s], u)) for row in own for s, u in enumerate(speeds)])
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
@@ -218,7 +234,7 @@ def _states(
                 closing=0 if normal is None else velocities[normal],
                 sliding=tuple(velocities[row] for row in slip),
                 length=fn.named(as_expr(length), f"{c.name}_length"),
-                slow=fn.named(as_expr(times(SLOW, plus(pace, fast))), f"{c.name}_slow"),
+                slow=fn.named(as_expr(plus(times(still, pace), times(SLOW, fast))), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), times(SLOW, fast))), f"{c.name}_gentle"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),

@@ -76,7 +76,7 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
     system, values = instance.equations.system, instance.values(place)
     depths = {c.name: -float(evaluate(c.gap, values)) for c in system.contacts.values() if c.gap is not None}
     unit = system.units.unit_text(LENGTH)
-    deep = {name: depth for name, depth in depths.items() if depth > 0}
+    deep = {name: depth for name, depth in depths.items() if depth > 0} or depths
     name, depth = max(deep.items(), key=lambda item: item[1])
     others = f" ({len(deep) - 1} more do, too)" if len(deep) > 1 else ""
     raise ParameterError(

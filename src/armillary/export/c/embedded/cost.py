@@ -76,7 +76,7 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
 
 
 def normalising(program: Program, attempts: int) -> Operations:
-    """Euler parameters brought to unit length, contacts without drift, loops closed by so many corrections."""
+    """Euler parameters brought to unit length, closed contacts without drift, loops closed."""
     units = program.normalise.operations if program.renewed else Operations()
     if not program.corrected:
         return units
