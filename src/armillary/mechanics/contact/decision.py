@@ -230,7 +230,7 @@ def _impact(
         if c.normal is not None:
             back[c.name] = fn.named(times(e[c.name], first["force"][c.normal]), "contact_back")
             given[c.normal] = plus(given[c.normal], back[c.name])
-    right = [plus(v, change) for v, change in zip(before, rows_times(rows, given), strict=True)]
+    right = [_rounded(v, change) for v, change in zip(before, rows_times(rows, given), strict=True)]
     second = rows.solve(right, _restitution_phase(contacts, choices, back), apart=True)
     failed = fn.or_(fn.equal(first["failed"][0], _NOT_FOUND), fn.equal(second["failed"][0], _NOT_FOUND))
     pressed: list[Scalar] = list(first["force"])
@@ -243,6 +243,13 @@ def _impact(
     share = _share(returned, after, rows_times(rows, returned), energy)
     share = fn.named(share if law == "energetic" else fn.minimum(share, 1), "contact_share")
     return [plus(p, times(share, P)) for p, P in zip(pressed, returned, strict=True)], failed
+
+
+def _rounded(velocity: Scalar, change: Scalar) -> Scalar:
+    """Return a velocity after a change; zero where only rounding is left of it."""
+    after = plus(velocity, change)
+    size = plus(fn.absolute(velocity), fn.absolute(change))
+    return fn.named(fn.select(fn.absolute(after) <= times(1e-13, size), 0, after), "contact_after")
 
 
 def _restitution_phase(

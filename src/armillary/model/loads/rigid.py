@@ -265,6 +265,11 @@ def _add(
     slip: Slip | None = None,
 ) -> None:
     """Record a one-sided contact, with its memories."""
+    if not any(s.data.role == "speed" for s in symbols(closing)):
+        raise ModelError(
+            f"{where}: its gap '{gap}' does not change with any speed, so that no force can act on it; leave "
+            "it out, or choose a point or a plane that moves towards the other"
+        )
     one_of(rebound.law, LAWS, f"{where}: law=", ModelError)
     other = next((c for c in system.contacts.values() if c.gap is not None and c.law != rebound.law), None)
     if other is not None:

@@ -142,16 +142,13 @@ def record(run: RunRecord) -> None:
         run.longest[k] = max(gap, run.longest[k]) if goes_on else gap
         falling: truth = run.streak[k] >= 1 and run.streak[k] <= LONGEST_STREAK
         brief: truth = gap <= STUCK_ULPS * EPSILON * abs(run.t) or (falling and gap <= STUCK * run.longest[k])
-        if (
-            DIRECTION[k] == ENDS_STATUS
-        ):  # contacts that bounce faster and faster settle by a rule of their own
+        if DIRECTION[k] == ENDS_STATUS:  # a slip in a plane turns faster and faster as it ends
             brief = gap <= STUCK_ULPS * EPSILON * abs(run.t)
         run.stuck[k] = run.stuck[k] + 1 if brief else 0
         run.last[k] = run.t
         run.gap[k] = gap
         run.shortest = min(gap, run.shortest)
         piling: truth = run.streak[k] >= 1 and gap <= PILED_UP * run.longest[k]
-        piling = piling and DIRECTION[k] != ENDS_STATUS
         if piling or run.stuck[k] > MOST_STUCK:
             run.status = ACCUMULATES
             run.failed = k
