@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armillary.export.text.source import source
+from armillary.export.text.source import blocks_of, source
 from armillary.export.wasm.module import WasmModule
 from tests.ensembles.conftest import card as card
 from tests.ensembles.fake_cupy import Module
@@ -33,6 +33,7 @@ from tests.export.test_export_fortran import make
 from tests.export.test_export_matlab import OCTAVE, octave, package_of
 from tests.export.test_export_rust import cargo, needs_cargo
 from tests.export.wasm_host import FINISHED, Host
+from tests.loading import loaded
 
 CLOSE = 1e-9  # of the largest value of each column: other roundings of a run with tens of impacts
 needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
@@ -244,3 +245,29 @@ def test_matlab_functions_have_the_same_run(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = np.array(done.stdout.split(), dtype=float).reshape(len(run.time), -1)
     assert largest_difference(name, dict(zip(run.names, rows.T, strict=True))) < CLOSE
+
+
+def test_jax_finds_forces_and_statuses_and_their_slopes(tmp_path: Path) -> None:
+    """Rates at the points of the self-test; a ball that strikes, beside the description itself; slopes of the
+    impulse beside differences.
+    """
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    equations = contact_equations("ball")
+    equations.export("jax", tmp_path)
+    module = loaded(next(p for p in tmp_path.glob("*.py") if not p.name.startswith("test_")))
+    made = source(equations)
+    constants = module.precompute(module.Parameters())
+    for p in made.reference.points:
+        found = module.derivatives(p.t, jax.numpy.array(p.state), constants, jax.numpy.array(p.memory))
+        np.testing.assert_allclose(found, p.derivatives, rtol=1e-12, atol=1e-12)
+    [block] = [b for b in blocks_of(equations.program) if b.name == "contact_problem"]
+    ways = {"jacobian": 1.0, "columns": 2.5, "free": -3.0, "active": 1.0, "rests": 1.0}
+    given = np.array([ways.get(name, 0.0) for name in block.takes])
+    found = np.array(module.contact_problem(jax.numpy.array(given)))
+    np.testing.assert_allclose(found, block.value(*given), atol=1e-14)
+    assert found[0] == pytest.approx(1.2)  # 3/2.5
+    along = np.array([0.3, 0.2, 0.7, *[0.0] * (len(given) - 3)])
+    _, slope = jax.jvp(module.contact_problem, (jax.numpy.array(given),), (jax.numpy.array(along),))
+    step = 1e-6
+    differences = (block.value(*(given + step * along)) - block.value(*(given - step * along))) / (2 * step)
+    assert slope[0] == pytest.approx(differences[0], rel=1e-8)

@@ -304,8 +304,8 @@ class FlowPrinter(SolverPrinter):
         changed = {name for name in self.changed_by(function.body, []) if not name.endswith("_")}
         self.writes[function.name] = changed
         given = ["v: dict"] if function.takes_run else []
-        given += [f"{name}: Array" for name in function.arguments]
-        starts = [f'"{name}_": {name}' for name in function.arguments]
+        given += [f"{name}_: Array" for name in function.arguments]  # a function may have the plain name
+        starts = [f'"{name}_": {name}_' for name in function.arguments]
         starts += [f'"{name}_": {_zero(kind)}' for name, kind in function.locals.items()]
         value = (
             f"{_SCALARS[function.result]}({_ZEROS[_SCALARS[function.result]]})" if function.result else "0"
