@@ -1,8 +1,9 @@
 """Mechanisms with rigid contacts at random, and what must hold in every run of them.
 
-A mechanism is text: verbs of ``System`` with named parameters, so that one that fails can be written down as a
-script of plain numbers (`Mechanism.script`). Parameters and starts have exponents of length, mass and time, so
-that one compiled model serves all sizes; contacts may be told in reversed order, and the whole be mirrored.
+A mechanism is text: verbs of ``System`` with named parameters, so that one that fails can be written down as
+a script of plain numbers (`Mechanism.script`). Parameters and starts have exponents of length, mass and time,
+so that one compiled model serves all sizes; contacts may be told in reversed order, and the whole be
+mirrored.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PLAIN = (1.0, 1.0, 1.0)
 # Bounds of what must hold, as shares of the mechanism's length, weight and energy.
 GAP, FORCES, GAIN = 1e-9, 1e-9, 1e-7
 MOST_STEPS = 20000
+FEWEST_ROWS = 20  # of 1000, that a comparison of two runs needs
 
 
 @dataclass
@@ -104,7 +106,7 @@ class Mechanism:
         for name, q in self.values.items():
             units = None if q.exponents == ONE else UNITS[q.exponents]
             scope["s"].parameter(name, q.scaled(PLAIN, mirror), units=units)
-        exec("\n".join(self.statements(reverse, mirror)), scope)  # noqa: S102
+        exec("\n".join(self.statements(reverse, mirror)), scope)
         system: arm.System = scope["s"]
         return system
 
@@ -150,9 +152,8 @@ class Mechanism:
         lines.append(f"run = model.simulate({self.duration * time!r}, initial=start, {options})")
         lines.append('print(run.info["status"], run.events[:20])')
         for c in self.one_sided:
-            lines.append(
-                f'print("{c.name}", "smallest gap", run["{c.name}_gap"].min(), "force", run["{c.name}"].min())'
-            )
+            gap, push = f'run["{c.name}_gap"].min()', f'run["{c.name}"].min()'
+            lines.append(f'print("{c.name}", "smallest gap", {gap}, "force", {push})')
         lines.append('gain = run["energy"][1:] - run["energy"][:-1]')
         lines.append('print("largest gain of energy", gain.max(), "at", run.time[gain.argmax()])')
         return "\n".join(lines) + "\n"
@@ -294,7 +295,7 @@ class Maker:
             for a in (("",) if self.planar else "xyz")
         ]
         inertia = inertia * 3 if self.planar else inertia
-        com = f', com={self.triple(f"{name}_com_", 0.2)[0]}' if rng.random() < 0.3 else ""
+        com = f", com={self.triple(f'{name}_com_', 0.2)[0]}" if rng.random() < 0.3 else ""
         owner = "None" if parent is None else f'"{parent.name}"'
         moments = ", ".join(f'"{x}"' for x in inertia)
         self.m.bodies.append(
@@ -401,9 +402,7 @@ class Maker:
         more, _ = self.rebound(name, 0)
         gap = f'arm.magnitude(arm.position({name}_p, {b.name})) - s.parameters["{sum_of_radii}"]'
         touch = f'{name}_p = {a.name}.point("{name}_p", {text})\ns.unilateral("{name}", {gap}{more})'
-        self.m.contacts.append(
-            Touch(name, "pair", touch, touch, outputs=(f's.output("{name}_gap", {gap})',))
-        )
+        self.m.contacts.append(Touch(name, "pair", touch, touch, outputs=(f's.output("{name}_gap", {gap})',)))
 
     def coordinate(self) -> tuple[str, str, bool, str] | None:
         joints = [j for b in self.made for j in b.joints]
@@ -428,9 +427,7 @@ class Maker:
         flip = "{sx}*" if odd else ""
         gap = f's.output("{name}_gap", "{flip}({side})*({q} - {end})")'
         self.m.contacts.append(
-            Touch(
-                name, "stop", tell(side), tell(-side if odd else side), angular=turns, outputs=(gap,)
-            )
+            Touch(name, "stop", tell(side), tell(-side if odd else side), angular=turns, outputs=(gap,))
         )
 
     def add_brake(self, name: str) -> None:
@@ -593,7 +590,7 @@ def compare(
     signs: Mapping[str, float] | None = None,
 ) -> float:
     """Return the greatest difference of coordinates and speeds of two runs until the third touch, as a share
-    of length and time; ``two`` has another scale.
+    of length and time; ``two`` has another scale. Not a number where there are too few rows to tell.
     """
     touches = [e.time for e in one.events if e.name.endswith("_touch")]
     end = touches[2] if len(touches) > 2 else math.inf
@@ -602,6 +599,8 @@ def compare(
     rows = (one.time < end) & ~near
     n = min(len(one.time), len(two.time))
     rows = rows[:n]
+    if rows.sum() < FEWEST_ROWS:
+        return math.nan
     worst = 0.0
     for name, q in mechanism.initial.items():
         unit = Quantity(1.0, q.exponents).scaled(scale)
