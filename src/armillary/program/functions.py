@@ -40,6 +40,7 @@ def with_functions(
         fires=(),
         normalised=(),
         quaternions=(),
+        renewed=(),
         corrected=(),
         corrections=(),
         geometry=(),

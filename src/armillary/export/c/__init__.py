@@ -17,7 +17,8 @@ from armillary.export.c.configurations import configuration_files
 from armillary.export.c.lanes import USUAL, checked_lanes
 from armillary.export.c.model import CModel
 from armillary.export.c.selftest import test_code
-from armillary.export.c.solver import CSolverPrinter, solver_texts
+from armillary.export.c.solver import solver_texts
+from armillary.export.c.solver_printer import CSolverPrinter
 from armillary.export.c.text import counts
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.runfile import example_run

@@ -18,6 +18,7 @@ from itertools import count
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
+from armillary.algebra.user_functions.blocks import is_block
 from armillary.export.c.printer import CPrinter
 from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
 from armillary.export.text.body import Place
@@ -80,7 +81,11 @@ _OTHERS = {
 
 
 def arranges(section: ProgramSection, places: Mapping[Expr, Place]) -> bool:
-    """Whether a section is written here: with operations on vectors, or of arithmetic alone."""
+    """Whether a section is written here: with operations on vectors, or of arithmetic alone; without calls of
+    block functions.
+    """
+    if any(is_block(node) for node in section.nodes):
+        return False
     return bool(section.packs) or (len(section.nodes) >= FEWEST and is_arithmetic(section, dict(places)))
 
 

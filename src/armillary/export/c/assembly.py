@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from armillary.export.c.model import INPUTS, RESULT
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
-from armillary.export.c.solver import CSolverPrinter
+from armillary.export.c.solver_printer import CSolverPrinter
 from armillary.export.c.text import Signature, block, function, quoted
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armillary.algebra.user_functions.blocks import is_block
 from armillary.errors import ArmillaryError
 from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.packing import in_lanes, packed
@@ -28,7 +29,7 @@ def remark(section: ProgramSection) -> list[str]:
 
 def in_vectors(program: Program, lanes: int) -> ProgramSection:
     """The derivatives with packs of at most so many lanes; without, where none pays."""
-    if lanes == 1:
+    if lanes == 1 or any(is_block(node) for node in program.derivatives.nodes):
         return program.derivatives
     places = {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}

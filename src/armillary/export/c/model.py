@@ -9,10 +9,12 @@ from functools import cached_property
 from armillary.algebra.expression import Expr
 from armillary.columns import aligned
 from armillary.export.c.arranged import RESERVED, arranged_function, arrangement_types, arranges
+from armillary.export.c.contacts import contact_code
 from armillary.export.c.lanes import in_vectors, remark
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
 from armillary.export.text.closing import closing
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.features import features
 from armillary.export.text.files.heading import note
@@ -183,7 +185,12 @@ class CModel:
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = self.sines(body)
         turned = (sines or own) if own else ""
-        return "\n".join(text for text in (arrangement_types(body), turned, helpers(body), *tables) if text)
+        found = (arrangement_types(body), turned, helpers(body), *tables, self.contacts(body))
+        return "\n".join(text for text in found if text)
+
+    def contacts(self, body: str) -> str:
+        """The solver of contacts that a text calls."""
+        return contact_code(contact_sources(self.printer.blocks, body), self.stem, self.precision)
 
     def further(self, source: Source) -> CModel:
         """The same for another configuration."""
@@ -252,7 +259,7 @@ class CModel:
         """Functions of time, state, constants and memory with one array of results."""
         texts = []
         for f in self.source.functions:
-            signature = Signature(f"{self.stem}_{f.name}", f"{INPUTS}, {RESULT}", f.targets(self.program))
+            signature = Signature(f"{self.stem}_{f.name}", f"{INPUTS}, {RESULT}", f.targets())
             about, body = f"{f.about}: {counts(f.section.operations)}.", self.sections.body(f.section)
             if f.name == "derivatives" and self.arranges:
                 own = replace(signature, name=f"{signature.name}_plain", prefix="RARE static ")
@@ -292,17 +299,21 @@ class CModel:
         ]
 
     def normalise(self) -> list[str]:
-        """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
+        """Coordinates corrected where loops have to close, Euler parameters of unit length, closed contacts
+        without drift.
+        """
         program, texts = self.program, []
-        in_place = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
         for f in self.source.corrections:
-            arguments = in_place if f.name == "unit_length" else f"{INPUTS}, {RESULT}"
-            signature = Signature(f"{self.stem}_{f.name}", arguments, f.targets(program), "static ")
+            signature = Signature(f"{self.stem}_{f.name}", f"{INPUTS}, {RESULT}", f.targets(), "static ")
             texts.append(function(signature, f"{f.about}.", self.sections.body(f.section)))
         if texts:
             places = ", ".join(map(str, program.corrected)) or "0"
             sizes = ", ".join(self.source.correction_sizes("constants[{}]", 0, repr))
             values = self.values | {"places": places, "count": str(len(program.corrected)), "sizes": sizes}
+            values |= {
+                "renewed": str(len(program.renewed)),
+                "renewed_places": ", ".join(map(str, program.renewed)),
+            }
             texts.append(fill(template(__package__, "normalise.c.txt"), values, self.has))
         return texts
 

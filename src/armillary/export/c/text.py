@@ -106,13 +106,24 @@ def _lines(
     lines = [*first, *(_angles(body) if angles else [])]
     for step in steps:
         lines += needed(step.reads)
-        lines += wrapped(f"const double {step.name} = {step.text};", WIDTH, "    ", "        ")
+        lines += _statements(step)
     lines += [f"    work[{place}] = {n};" for n, place in (handed_on or {}).items()]
     for k in results:
         lines += needed(body.result_reads[k])
         text = f"{signature.targets[k]} = {body.results[k]}; /* {comment(body.section.labels[k])} */"
         lines += wrapped(text, WIDTH, "    ", "        ")
     return lines
+
+
+def _statements(step: Step) -> list[str]:
+    if (call := step.block) is None:
+        return wrapped(f"const double {step.name} = {step.text};", WIDTH, "    ", "        ")
+    given = f"const double {call.given}[{len(call.arguments)}] = {{{', '.join(call.arguments)}}};"
+    return [
+        *wrapped(given, WIDTH, "    ", "        "),
+        f"    double {step.name}[{call.results}];",
+        f"    {call.function}({call.given}, {step.name});",
+    ]
 
 
 def passed(signature: Signature) -> list[str]:
@@ -173,7 +184,11 @@ def _angles(body: SectionText) -> list[str]:
 def _pieces(steps: Sequence[Step]) -> list[Sequence[Step]]:
     count = max(1, round(len(steps) / PIECE))
     size = max(1, -(-len(steps) // count))
-    return [steps[i : i + size] for i in range(0, len(steps), size)] or [steps]
+    cuts = [0]
+    for i in range(size, len(steps)):
+        if i - cuts[-1] >= size and not steps[i].is_part:
+            cuts.append(i)
+    return [steps[i:j] for i, j in zip(cuts, [*cuts[1:], len(steps)], strict=True)]
 
 
 def _long(

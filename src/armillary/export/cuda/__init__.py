@@ -7,7 +7,6 @@ events, the whole solver of the C program travels too. The same source compiles 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +16,11 @@ from armillary.export.c.model import CModel, roadmap
 from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import test_code
 from armillary.export.c.solver import solver_texts
-from armillary.export.c.text import COMMENT, NUMBER, block, quoted
+from armillary.export.c.text import block, quoted
+from armillary.export.cuda.contacts import device_contacts
+from armillary.export.cuda.device import in_both_precisions, on_device
 from armillary.export.text.closing import closing
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.template import fill, template
@@ -26,7 +28,6 @@ from armillary.export.text.source import Source, source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import fraction, tableau
-from armillary.runtime.solver.precision import SINGLE
 
 
 def export(
@@ -81,6 +82,9 @@ class CudaModel(CModel):
     def physical(self) -> str:
         return ""
 
+    def contacts(self, body: str) -> str:
+        return ""  # device_code has them
+
     @property
     def values(self) -> dict[str, str]:
         d = self.description
@@ -109,6 +113,7 @@ def device_code(model: CudaModel) -> str:
         bodies = [f"{m.body()}\n{changing_functions(m)}" for m in models]
     body = "\n".join(bodies)
     helpers_text = model.helper_functions(body, template(__package__, "trigonometry.txt"))
+    contacts = device_contacts(contact_sources(model.printer.blocks), model.stem)
     method = METHODS["rk4"]
     values = {"method": method.name, "METHOD": method.name.upper(), "stages": _stages(model, method)}
     runs = fill(template(__package__, "runs.txt"), model.values | values, model.has)
@@ -119,7 +124,7 @@ def device_code(model: CudaModel) -> str:
     values = model.values | {
         "head": block([f"{model.stem}.cuh: {model.description.name}", "", *roadmap(model.description)]),
         "lists": model.lists(),
-        "helpers": on_device(helpers_text),
+        "helpers": on_device(helpers_text) + contacts,
         "functions": on_device(body, apart="events" in model.has),
         "runs": runs,
     }
@@ -154,37 +159,11 @@ def _solver(model: CudaModel) -> str:
     sizes = "/* Configurations" if model.source.changing else "typedef struct"
     record += header[header.index(sizes) : header.index("/* A run from parameters")]
     code = code[code.index("#define N ") :]
-    code = _of_both_precisions(code)
+    code = in_both_precisions(code)
     code = code.replace(f"{model.stem}_assemble(", f"{model.stem}_loops::{model.stem}_assemble(")
     simple, heading, described = code.partition(f"/* {'-' * 66} the solver")
     found = [on_device(record), on_device(simple) + on_device(heading + described, apart=True)]
     return "\n".join([*found, "#undef N", ""])
-
-
-_HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|const \w+ \*) ?\w+\()", re.M)
-
-
-def on_device(code: str, apart: bool = False) -> str:
-    """C text with its functions for the device, its doubles and literals of the type real.
-
-    ``apart``: functions are called, not put in where they are needed. A solver calls those of the model in so
-    many places that NVRTC took half a minute for a four-bar linkage.
-    """
-    heads = {"": "DEVICE static inline ", "static ": "DEVICE static "}
-    if apart:
-        heads = dict.fromkeys(heads, "DEVICE static APART ")
-
-    def head(m: re.Match[str]) -> str:
-        called = m[0].startswith("APART ") or m[1] not in heads
-        return f"DEVICE {m[0]}" if called else heads[m[1]] + m[2]
-
-    parts = COMMENT.split(code)
-    for i in range(0, len(parts), 2):
-        text = _HEAD.sub(head, parts[i])
-        text = re.sub(r"^static const (?=\w+ \w+\[)", "DEVICE static const ", text, flags=re.M)
-        text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
-        parts[i] = NUMBER.sub(r"real(\1)", text)
-    return "".join(parts)
 
 
 def _closing(model: CudaModel) -> str:
@@ -193,15 +172,7 @@ def _closing(model: CudaModel) -> str:
     text = assembly_code(
         model.source, f"{name}", f"namespace {name} {{", f"}} // namespace {name}", on_device=True
     )
-    return on_device(_of_both_precisions(text), apart=True)
-
-
-def _of_both_precisions(code: str) -> str:
-    """C text whose thresholds are those of the type real."""
-    for threshold, single in SINGLE.items():
-        known = rf"(static const double {threshold.lower()} =) ([^;]+);"
-        code = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", code)
-    return code
+    return on_device(in_both_precisions(text), apart=True)
 
 
 class _HostModel(CModel):

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from armillary.algebra.user_functions.blocks import is_block
 from armillary.export.c.text import comment, counts
 from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
@@ -109,6 +110,8 @@ class _KernelWriter(SectionWriter):
         program, real = self.program, PRECISIONS[precision]
         rates, *others = self.ordinary()
         resident = BLOCK * BLOCKS[real]
+        if any(is_block(node) for node in program.derivatives.nodes):
+            threads = 1  # whose functions the threads of a team cannot share
         team = best_team(self, real, resident) if threads is None else Team.of(self, threads)
         room = team.room(real, BLOCK, BLOCKS[real], most_room)
         if team.threads > 1:
@@ -217,7 +220,7 @@ def with_constants(writer: SectionWriter, constants: str, functions: str, real: 
     texts = (constants, functions) if real == "float" else ("", constants + functions)
     doubled, helping = (writer.helpers(text) for text in texts)
     return (
-        in_double(placed(doubled)) + placed(helping),
+        in_double(placed(doubled)) + placed(helping) + writer.contacts(),
         "\n".join([in_double(placed(constants)), placed(functions)]),
     )
 

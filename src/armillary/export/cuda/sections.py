@@ -17,16 +17,15 @@ from armillary.algebra.walk import symbols
 from armillary.export.c.model import INPUTS, RENEWED, RESULT
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.text import Signature, counts, function
-from armillary.export.cuda import on_device
+from armillary.export.cuda.contacts import device_contacts
+from armillary.export.cuda.device import on_device
 from armillary.export.text.body import Place, body
 from armillary.export.text.closing import closing
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.names import Namer
-from armillary.export.text.source import ARGUMENTS, table_count
+from armillary.export.text.source import ARGUMENTS, renewal_text, reserved_names
 from armillary.program.form.program import Program, ProgramSection, section
-
-# The arguments of a function that changes the state.
-STATE_INPUTS = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
 
 _CONSTANT_BYTES = 60_000
 
@@ -98,8 +97,8 @@ class SectionWriter:
     def _names(self) -> None:
         """The names of symbols, and their places."""
         program, printer = self.program, self.printer
-        tables = (f"table_{k + 1}" for k in range(table_count(program)))
-        self.namer = Namer({*printer.keywords, *ARGUMENTS, *_RESERVED, *printer.functions.values(), *tables})
+        words = {*printer.keywords, *ARGUMENTS, *_RESERVED, *printer.functions.values()}
+        self.namer = Namer(words | reserved_names(program))
         self.identifiers: dict[Expr, str] = {program.time: "t"}
         for s in dict.fromkeys((*program.parameters, *program.state, *program.memory, *program.constants)):
             self.identifiers[s] = self.namer.fresh(s.data.name)
@@ -123,6 +122,10 @@ class SectionWriter:
             if f"{name}(" in text
         ]
         return "\n".join(part for part in (helpers(text), *tables) if part)
+
+    def contacts(self) -> str:
+        """The solver of contacts, of all programs whose printer this is."""
+        return device_contacts(contact_sources(self.printer.blocks), "model")
 
     def precompute(self) -> str:
         """Constants of one run from its parameters; neighbours of a run are neighbours in memory."""
@@ -192,12 +195,12 @@ class SectionWriter:
         return texts
 
     def normalise(self) -> list[str]:
-        """Euler parameters of unit length, and loops closed."""
+        """Euler parameters of unit length, closed contacts without drift, and loops closed."""
         program, texts = self.program, []
-        if program.quaternions:
-            places = [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
-            about = "Euler parameters divided by their length"
-            texts.append(self.function(program.normalise, "unit_length", about, STATE_INPUTS, places))
+        if program.renewed:
+            places = _places("out", len(program.renewed))
+            about = renewal_text(program)
+            texts.append(self.function(program.normalise, "renew_states", about, f"{INPUTS}, {RESULT}", places))
         if program.corrected:
             places = _places("out", len(program.corrected))
             about = "Dependent coordinates after one step of Newton's method towards closed loops"
@@ -208,11 +211,13 @@ class SectionWriter:
                 "places": ", ".join(map(str, program.corrected)) or "0",
                 "count": str(len(program.corrected)),
                 "sizes": ", ".join(map(self._size, program.correction_sizes)),
+                "renewed": str(len(program.renewed)),
+                "renewed_places": ", ".join(map(str, program.renewed)),
                 **closing("either"),
             }
             has = {
                 name
-                for name, present in (("corrected", program.corrected), ("quaternions", program.quaternions))
+                for name, present in (("corrected", program.corrected), ("renewed", program.renewed))
                 if present
             }
             texts.append(fill(template("armillary.export.c", "normalise.c.txt"), values, has))

@@ -11,8 +11,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from armillary.export.c.solver import CSolverPrinter
-from armillary.export.cuda import on_device
+from armillary.export.c.solver_printer import CSolverPrinter
+from armillary.export.cuda.device import on_device
 from armillary.export.cuda.ensemble import (
     NO_METRICS,
     PRECISIONS,

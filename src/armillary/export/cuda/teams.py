@@ -114,7 +114,7 @@ class Team:
             return _ALONE
         program = self.writer.program
         places = [self._places[column[i % len(column)]] for column in self.held for i in range(self.threads)]
-        changed = {program.state[q + i] for q in program.quaternions for i in range(4)}
+        changed = {program.state[i] for i in program.renewed}
         changed |= {program.state[i] for i in program.corrected}
         sections = program.update, program.events, program.normalise, program.correct
         needed = changed.union(symbols(*[result for one in sections for result in one.results]))

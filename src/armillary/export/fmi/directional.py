@@ -9,11 +9,13 @@ Jacobian with them, at about three times the cost of the functions themselves.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
-from armillary.algebra.expression import Expr, symbol, total
+from armillary.algebra.expression import UNIT, Expr, symbol, total
+from armillary.algebra.user_functions.blocks import is_block
+from armillary.algebra.walk import operands_first
 from armillary.export.fmi.configurations import motion_rates
 from armillary.export.text.source import Source
 from armillary.program.form.program import ProgramSection, section
@@ -49,9 +51,21 @@ def adjoints(source: Source, clocks: Collection[int]) -> Seeded:
     known = [program.time, *program.state, *program.memory]
     _, functions = _functions(source, clocks)
     seeds = tuple(symbol(f"weight_{i}", "variable", owner=program) for i in range(len(functions)))
-    weighted = total((1, w * f) for w, f in zip(seeds, functions, strict=True))
     labels = ["time", *(s.data.name for s in known[1:])]
-    return Seeded(section("adjoint", labels, gradient(weighted, known), constant=True), seeds)
+    return Seeded(section("adjoint", labels, _weighted_slopes(functions, seeds, known), constant=True), seeds)
+
+
+def _weighted_slopes(functions: Sequence[Expr], weights: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
+    """Derivatives of the weighted sum of functions. Block functions have derivatives along a direction alone:
+    then it is one direction after the other.
+    """
+
+    def weighted(values: Sequence[Expr]) -> Expr:
+        return total((1, w * f) for w, f in zip(weights, values, strict=True))
+
+    if not any(is_block(node) for node in operands_first(functions)):
+        return gradient(weighted(functions), known)
+    return [weighted(directional_derivatives(functions, {z: UNIT})) for z in known]
 
 
 def _functions(source: Source, clocks: Collection[int]) -> tuple[list[str], list[Expr]]:

@@ -78,6 +78,7 @@ def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequen
     title = f"{what[0].upper()}{what[1:]}"
     code = function(signature, f"{title}: {counts(wanted.section.operations)}.", text)
     tables = [lookup_function(name, table, model.printer) for table, name in model.printer.tables.items()]
+    tables.append(model.contacts(code))
     head = [f"{name}.c: {source.description.name}: {what}", "", *about]
     parts = [block(head), '#include "variables.h"', "#include <math.h>", _APART]
     return (

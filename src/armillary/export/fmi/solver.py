@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from armillary.export.c.model import CModel
-from armillary.export.c.solver import CSolverPrinter, solver_texts
+from armillary.export.c.solver import solver_texts
+from armillary.export.c.solver_printer import CSolverPrinter
 from armillary.export.text.files.template import fill, template
 from armillary.runtime.solver.language.translator import Solver
 

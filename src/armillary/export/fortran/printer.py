@@ -41,6 +41,9 @@ class FortranPrinter(Printer):
     def literal(self, value: float) -> str:
         return f"{float(value)!r}_dp"
 
+    def element(self, array: str, index: int) -> str:
+        return f"{array}({index + 1})"
+
     def as_truth(self, number: Operand) -> Operand:
         return Operand(f"nonzero({self.at(number, CHOICE)})", ATOM, True)
 

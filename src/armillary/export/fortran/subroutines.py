@@ -8,7 +8,7 @@ from armillary.export.fortran.assembly import assembly_text
 from armillary.export.fortran.lines import WIDTH, quoted
 from armillary.export.fortran.printer import literal
 from armillary.export.fortran.program import parameter_fields
-from armillary.export.text.body import SectionText
+from armillary.export.text.body import SectionText, Step
 from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.description import StateDescription, Stored
@@ -47,20 +47,21 @@ def section_texts(made: Source, sections: Sections) -> list[str]:
         texts.append(_FIRE.replace("CASES", cases))
     texts += [_section(f, sections) for f in made.corrections]
     if program.normalises:
-        indent = " " * (6 if program.corrected else 4)
         values = {
             "corrected": ", ".join(str(i + 1) for i in program.corrected),
             **closing(),
             "count": str(len(program.corrected)),
             "sizes": ", ".join(made.correction_sizes("constants({})", 1, literal)),
-            "units": str(4 * len(program.quaternions)),
-            "place": "\n".join(
-                f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4})"
-                for i, q in enumerate(program.quaternions)
-            ),
+            "renewed": str(len(program.renewed)),
+            "renewed_places": "\n".join(_places(program.renewed)),
         }
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
     return texts + [_section(f, sections) for f in change_functions(made)]
+
+
+def _places(renewed: Sequence[int]) -> list[str]:
+    """The elements of an array of places in the state, on lines of their own."""
+    return listed([str(i + 1) for i in renewed], WIDTH, " " * 6, " &")
 
 
 def functions(made: Source, sections: Sections) -> list[str]:
@@ -111,7 +112,7 @@ def _subroutine(
     lines.append(f"    real(dp), intent(in) :: t, {', '.join(given[a] for a in given if a != 'p')}")
     lines.append(f"    real(dp), intent(out) :: {', '.join(outs)}")
     inputs = [i for i in body.inputs if i.array]
-    lines += _declared([*(i.name for i in inputs), *(s.name for s in body.steps)])
+    lines += _declared([*(i.name for i in inputs), *_locals(body)])
     lines += [f"    associate (unused => {a})\n    end associate" for a in idle]
     for i in inputs:
         value = parameters[i.index] if i.array == "parameters" else f"{i.array}({i.index + 1})"
@@ -131,8 +132,33 @@ def _declared(names: Sequence[str]) -> list[str]:
     return lines
 
 
+def _locals(body: SectionText) -> list[str]:
+    """Names of assignments as they are declared, and arrays of block functions."""
+    names = []
+    for step in body.steps:
+        if (call := step.block) is None:
+            names.append(step.name)
+        else:
+            names += [f"{call.given}({len(call.arguments)})", f"{step.name}({call.results})"]
+    return names
+
+
 def _steps(body: SectionText) -> Iterable[str]:
-    return [line for step in body.steps for line in _assignment(step.name, step.text)]
+    return [line for step in body.steps for line in _statements(step)]
+
+
+def _statements(step: Step) -> list[str]:
+    """An assignment, or a call of a block function, whose arguments are set one after the other: a statement
+    has at most 255 lines.
+    """
+    if (call := step.block) is None:
+        return _assignment(step.name, step.text)
+    zero = literal(0.0)
+    lines = [f"    {call.given} = {zero}"]
+    for i, text in enumerate(call.arguments):
+        if text != zero:
+            lines += _assignment(f"{call.given}({i + 1})", text)
+    return [*lines, f"    call {call.function}({call.given}, {step.name})"]
 
 
 def _assignment(name: str, text: str, label: str = "") -> list[str]:
@@ -152,7 +178,7 @@ def _precompute(made: Source, sections: Sections) -> str:
     lines = [f"  ! Constants from parameters, once per run: {operations_text(body.section.operations)}."]
     lines += ["  pure subroutine precompute(p, constants)", "    type(parameters_t), intent(in) :: p"]
     lines.append("    real(dp), intent(out) :: constants(n_constants)")
-    lines += _declared([*(i.name for i in body.inputs), *(s.name for s in body.steps)])
+    lines += _declared([*(i.name for i in body.inputs), *_locals(body)])
     if not body.inputs:
         lines.append("    associate (unused => p)\n    end associate")
     values = _parameter_values(made)
@@ -179,7 +205,7 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
     lines += ["  pure subroutine check_physical(p, which, value)", "    type(parameters_t), intent(in) :: p"]
     lines += ["    integer, intent(out) :: which", "    real(dp), intent(out) :: value"]
     lines.append(f"    real(dp) :: found({len(body.results)})")
-    lines += _declared([*(i.name for i in body.inputs), *(s.name for s in body.steps)])
+    lines += _declared([*(i.name for i in body.inputs), *_locals(body)])
     lines += [f"    {i.name} = {values[i.index]}" for i in body.inputs]
     lines += _steps(body)
     for k, (text, label) in enumerate(zip(body.results, checked.texts, strict=True)):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from armillary.export.fortran.assembly import assembly_data
 from armillary.export.fortran.configurations import changes_module, sections_of
+from armillary.export.fortran.contacts import contact_data, contact_procedures
 from armillary.export.fortran.lines import WIDTH, pieces, quoted, short_lines
 from armillary.export.fortran.printer import FortranPrinter, literal, table_function
 from armillary.export.fortran.program import (
@@ -19,6 +20,7 @@ from armillary.export.fortran.program import (
 from armillary.export.fortran.solver import solver_values
 from armillary.export.fortran.subroutines import functions, section_texts
 from armillary.export.text.configurations import left_text
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.features import features
 from armillary.export.text.files.folder import write_folder
 from armillary.export.text.files.heading import head, note, readme_tables
@@ -31,7 +33,7 @@ from armillary.program.equations import DerivedEquations
 
 RESERVED = (
     "parameters_t", "run_t", "precompute", "derivatives", "outputs", "events", "update", "fire", "normalise",
-    "unit_length", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
+    "renew_states", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
     "n_constants", "state_names", "output_names", "event_names", "event_direction", "event_stops",
     "event_hidden", "event_guards", "equal", "nonzero",
     "least", "most", "signum", "piece", "horner", "p",
@@ -107,6 +109,9 @@ def _changes(made: Source) -> str:
 def _module(name: str, data: Sequence[str], functions: Sequence[str], sections: Sections) -> str:
     """A module of subroutines, with the tables and the small functions that they call."""
     text = "\n".join(functions)
+    contacts = contact_sources(sections.printer.blocks)
+    data = [*data, *contact_data(contacts, _array)]
+    text = "\n".join([text, *([contact_procedures(contacts), ""] if contacts else [])])
     tables = "\n".join(table_function(name, t, WIDTH) for t, name in sections.printer.tables.items())
     called = "\n".join(needed(helpers(__package__), text + tables))
     words = ("ieee_is_nan", "ieee_value", "ieee_quiet_nan", "ieee_positive_inf", "ieee_negative_inf")

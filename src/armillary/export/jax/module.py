@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from armillary.export.jax.contacts import contact_texts
 from armillary.export.jax.printer import JaxPrinter
 from armillary.export.jax.solver import run_values, solver_values
-from armillary.export.python.module import PythonModule, function_name
+from armillary.export.python.module import WIDTH, PythonModule, function_name
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.printing.printer import Printer
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
@@ -12,10 +14,10 @@ from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRE
 
 def needs_runs(made: Source) -> bool:
     """Whether a system needs located events: events of the user's own set something or end the run, joints
-    lock, dependent speeds are exchanged or places where constraints lose rank are passed.
+    lock or contacts change, dependent speeds are exchanged or places where constraints lose rank are passed.
     """
     own = [event for event in made.equations.targets.watched if not event.hidden]
-    located = any(event.changes or event.stop for event in own)
+    located = any(event.changes or event.stop for event in own) or bool(made.equations.system.contacts)
     return located or made.changing
 
 
@@ -81,6 +83,9 @@ class JaxModule(PythonModule):
         if "runs" in self.has:
             return self.filled("runs.txt", run_values(self.made, self.has, function_name) | self.run_texts())
         return self.filled("solver.txt", self.run_texts() | solver_values(self.made))
+
+    def contacts(self) -> list[str]:
+        return contact_texts(contact_sources(self.sections.printer.blocks), WIDTH - 12)
 
     def given(self, name: str) -> str:
         return f"real(parameters.{name})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armillary.algebra.user_functions.blocks import BlockFunction
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.text.printing.layout import listed, one_line
 from armillary.export.text.printing.printer import Operand, Printer
@@ -40,6 +41,12 @@ class MatlabPrinter(Printer):
     def __init__(self, package: str) -> None:
         super().__init__()
         self.package = package
+
+    def element(self, array: str, index: int) -> str:
+        return f"{array}({index + 1})"
+
+    def block(self, block: BlockFunction) -> str:
+        return f"{self.package}.{super().block(block)}"
 
     def table(self, table: Piecewise, arguments: Sequence[Operand]) -> Operand:
         return Operand(f"{self.package}.{super().table(table, arguments).text}")

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from armillary.export.matlab.assembly import assembly_text
 from armillary.export.matlab.configurations import change_values
+from armillary.export.matlab.contacts import contact_files
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.export.matlab.solver import solver_values
-from armillary.export.text.body import SectionText
+from armillary.export.text.body import SectionText, Step
 from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.features import features
 from armillary.export.text.files.folder import write_folder
@@ -73,6 +75,8 @@ def export(
         files |= {f"+{package}/+configuration{other.prefix}/{name}.m": text for name, text in own.items()}
     for table, name in sections.printer.tables.items():
         files[f"+{package}/{name}.m"] = _with_helpers(table_function(name, table, WIDTH))
+    contacts = contact_files(contact_sources(sections.printer.blocks))
+    files |= {f"+{package}/{name}.m": text for name, text in contacts.items()}
     files |= {
         f"run_{package}.m": filled("run.txt"),
         f"test_{package}.m": fill(template(__package__, "test.txt"), values | {"set": setting}, has),
@@ -127,15 +131,13 @@ def _equations(made: Source, sections: Sections, package: str, own: str) -> dict
     if program.fire:
         found["fire"] = _fire(made, sections)
     if program.normalises:
-        indent = "  " if program.corrected else ""
         values = {
             "package": own,
             **closing(),
             "corrected": " ".join(str(i + 1) for i in program.corrected),
             "sizes": " ".join(made.correction_sizes("constants({})", 1, repr)),
-            "place": "\n".join(
-                f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4});"
-                for i, q in enumerate(program.quaternions)
+            "renewed": "\n".join(
+                wrapped(" ".join(str(i + 1) for i in program.renewed), WIDTH - 20, "", "    ", " ...")
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
@@ -199,7 +201,18 @@ def _body(body: SectionText) -> list[str]:
     lines = [
         f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array not in ("", "parameters")
     ]
-    return lines + [line for step in body.steps for line in _assignment(step.name, step.text)]
+    return lines + [line for step in body.steps for line in _statements(step)]
+
+
+def _statements(step: Step) -> list[str]:
+    """An assignment, or a call of a block function."""
+    if (call := step.block) is None:
+        return _assignment(step.name, step.text)
+    lines = [f"{call.given} = zeros({len(call.arguments)}, 1);"]
+    for i, text in enumerate(call.arguments):
+        if text != "0.0":
+            lines += _assignment(f"{call.given}({i + 1})", text)
+    return [*lines, f"{step.name} = {call.function}({call.given});"]
 
 
 def _assignment(name: str, text: str, label: str = "") -> list[str]:

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
+from armillary.export.python.contacts import contact_texts
 from armillary.export.python.printer import PythonPrinter
 from armillary.export.python.solver import run_values, solver_values
-from armillary.export.text.body import SectionText
+from armillary.export.text.body import SectionText, Step
 from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions, left_text
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.features import features
 from armillary.export.text.files.heading import head, note, operations_text
 from armillary.export.text.files.settings import run_keys
@@ -38,7 +40,7 @@ class PythonModule:
     package = "armillary.export.python"  # where the templates are
     reserved: tuple[str, ...] = (
         "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
-        "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed", "started",
+        "events", "update", "fire", "normalise", "renew_states", "correct", "geometry", "closed", "started",
         "simulate", "rk4", "midpoint", "rates", "finite", "main", "lookup", "horner", "number", "replaced",
         "parameters_of", "changed_by", "physical", "check_physical", "sign_of", "csv", "sys", "OnStart",
         "tomllib", "dataclass", "constraints", "leave", "enter", "impulse", "adjust", "ratings",
@@ -98,7 +100,8 @@ class PythonModule:
 
     def text(self) -> str:
         """The whole module."""
-        functions = "\n\n".join(self.functions())
+        texts = self.functions()
+        functions = "\n\n".join([*self.contacts(), *texts])
         tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
         called = "\n\n".join(needed(helpers(self.package), f"{functions} {tables} {self.always}"))
         imports = self.filled(
@@ -208,7 +211,7 @@ class PythonModule:
             body = self.sections.body(checked.section)
             lines = ["def physical(parameters: Parameters) -> Vector:"]
             lines += ['    """Masses, moments of inertia and armatures, which must not be negative."""']
-            lines += [*self.parameters(body), *_steps(body), *self.returned(body.results, checked.texts)]
+            lines += [*self.parameters(body), *self.steps(body), *self.returned(body.results, checked.texts)]
             texts.append("\n".join(lines) + "\n")
         if self.made.masses is not None and "masses" in self.has and self.adaptive:
             body = self.sections.body(self.made.masses.section)
@@ -242,7 +245,7 @@ class PythonModule:
         if program.normalises:
             places = {
                 **closing(attempts=self.corrections),
-                "quaternions": repr(list(program.quaternions)),
+                "renewed": repr(list(program.renewed)),
                 "corrected": repr(list(program.corrected)),
                 "sizes": f"[{', '.join(self.made.correction_sizes('constants[{}]', 0, repr))}]",
                 "of": self.of,
@@ -275,6 +278,10 @@ class PythonModule:
         """A parameter as precompute reads it."""
         return f"parameters.{name}"
 
+    def contacts(self) -> list[str]:
+        """The solver of contacts."""
+        return contact_texts(contact_sources(self.sections.printer.blocks), WIDTH - 12)
+
     def precompute(self) -> str:
         """Constants from parameters, which are first converted to the model's units."""
         body = self.sections.body(self.program.precompute)
@@ -282,7 +289,7 @@ class PythonModule:
         lines.append(
             f'    """Constants from parameters, once per run: {operations_text(body.section.operations)}."""'
         )
-        lines += [*self.parameters(body), *_steps(body)]
+        lines += [*self.parameters(body), *self.steps(body)]
         return (
             "\n".join([*lines, *self.returned(body.results, [c.data.name for c in self.program.constants])])
             + "\n"
@@ -312,7 +319,19 @@ class PythonModule:
                 listed = ", ".join(names.get(k, "_") for k in range(size))
                 given = "motion" if of_motion and array == "state" else array
                 lines += _unpacked(f"[{listed}]" if size == 1 else listed, given)
-        return lines + self.parameters(body) + _steps(body)
+        return lines + self.parameters(body) + self.steps(body)
+
+    def steps(self, body: SectionText) -> list[str]:
+        """Assignments of a section."""
+        return [line for step in body.steps for line in self.statements(step)]
+
+    def statements(self, step: Step) -> list[str]:
+        """An assignment, or a call of a block function with a vector of arguments."""
+        if (call := step.block) is None:
+            return _assignment(step.name, step.text)
+        opening, closing = self.vector
+        arguments = wrapped(f"{', '.join(call.arguments)},", WIDTH, " " * 8, " " * 8)
+        return [f"    {step.name} = {call.function}({opening}", *arguments, f"    {closing})"]
 
     def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
         """The results as a vector, each with what it is behind it."""
@@ -404,10 +423,6 @@ def _mapping(name: str, entries: Sequence[tuple[str, str, str]]) -> list[str]:
         *(_remarked(f"    {key!r}: {value},", about) for key, value, about in entries),
         "}",
     ]
-
-
-def _steps(body: SectionText) -> list[str]:
-    return [line for step in body.steps for line in _assignment(step.name, step.text)]
 
 
 def _assignment(name: str, text: str) -> list[str]:

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from armillary.export.c.embedded.model import embedded_features
 from armillary.export.c.model import roadmap
 from armillary.export.c.text import counts
+from armillary.export.rust.contacts import contact_module
 from armillary.export.rust.printer import RustPrinter, lookup_function
 from armillary.export.rust.solver import size_name
+from armillary.export.text.body import Step
 from armillary.export.text.closing import closing
 from armillary.export.text.configurations import change_functions, change_sizes
+from armillary.export.text.contacts import contact_sources
 from armillary.export.text.files.heading import note
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import one_line, wrapped
@@ -83,7 +86,8 @@ class RustModel:
         parts = [self._precompute(), *self._ordinary(), *self._fire(), *self._normalise(), self._start()]
         parts += self._changes()
         tables = [lookup_function(name, table, self.printer) for table, name in self.printer.tables.items()]
-        return "\n".join(part for part in (*tables, *parts) if part)
+        contacts = contact_module(contact_sources(self.printer.blocks), self.precision)
+        return "\n".join(part for part in (*tables, contacts, *parts) if part)
 
     def _changes(self) -> Iterable[str]:
         """The functions by which a run leaves and enters this configuration."""
@@ -160,7 +164,7 @@ class RustModel:
                 lines.append(f"    let {i.name}: Real = {i.array}[{i.index}]{factor};")
         lines += [f"    let ({a.sine}, {a.cosine}) = sine_cosine({a.angle});" for a in body.angles]
         for step in body.steps:
-            lines += wrapped(f"let {step.name}: Real = {step.text};", 110, "    ", "        ")
+            lines += _statements(step)
         for target, text, label in zip(targets, body.results, section.labels, strict=True):
             written = wrapped(f"{target} = {text};", 110, "    ", "        ")
             lines += [*written[:-1], f"{written[-1]} // {one_line(label)}"]
@@ -179,7 +183,7 @@ class RustModel:
         for f in self.source.functions:
             arguments = f"{_STATE}, out: &mut [Real; {f.size[2:].upper()}]"
             about = f"{f.about}: {counts(f.section.operations)}."
-            yield self.function(f.section, f"pub fn {f.name}", arguments, f.targets(self.program), about)
+            yield self.function(f.section, f"pub fn {f.name}", arguments, f.targets(), about)
 
     def _fire(self) -> Iterable[str]:
         """One function per event, and the one that chooses among them."""
@@ -195,17 +199,19 @@ class RustModel:
             yield "\n".join([about, *head, "    match event {", *cases, "        _ => {}", "    }", "}", ""])
 
     def _normalise(self) -> Iterable[str]:
-        """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
+        """Coordinates corrected where loops have to close, Euler parameters of unit length, closed contacts
+        without drift.
+        """
         program = self.program
         for f in self.source.corrections:
             arguments = f"{_STATE}, out: &mut [Real; {f.size}]"
-            if f.name == "unit_length":
-                arguments = _STATE.replace("state: &", "state: &mut ", 1)
-            yield self.function(f.section, f"fn {f.name}", arguments, f.targets(program), f"{f.about}.")
+            yield self.function(f.section, f"fn {f.name}", arguments, f.targets(), f"{f.about}.")
         if program.normalises:
             values = self.values | {
                 "places": ", ".join(map(str, program.corrected)),
                 "count": str(len(program.corrected)),
+                "renewed": str(len(program.renewed)),
+                "renewed_places": ", ".join(map(str, program.renewed)),
                 "sizes": ", ".join(self.source.correction_sizes("constants[{}]", 0, self.printer.literal)),
             }
             yield fill(template(__package__, "normalise.rs.txt"), values, self.has)
@@ -222,6 +228,17 @@ class RustModel:
         return self.function(
             start.section, "pub fn start", arguments, self.source.renewed, about, scaled=True
         )
+
+
+def _statements(step: Step) -> list[str]:
+    if (call := step.block) is None:
+        return wrapped(f"let {step.name}: Real = {step.text};", 110, "    ", "        ")
+    given = f"let {call.given}: [Real; {len(call.arguments)}] = [{', '.join(call.arguments)}];"
+    return [
+        *wrapped(given, 110, "    ", "        "),
+        f"    let mut {step.name}: [Real; {call.results}] = [0.0; {call.results}];",
+        f"    {call.function}(&{call.given}, &mut {step.name});",
+    ]
 
 
 def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:

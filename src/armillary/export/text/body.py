@@ -6,7 +6,8 @@
     results   text of each result, in order
 
 What is used once stands where it is used; what is shared, is named in the derivation, or would make a line
-too long has an assignment of its own.
+too long has an assignment of its own. A block function (algebra/user_functions/blocks.py) is a step that makes
+an array of its results; those that are read have a step each, right behind it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.user_functions.blocks import is_block, is_block_part
 from armillary.export.text.names import Namer
 from armillary.export.text.printing.printer import CHOICE, Operand, Printer
 from armillary.program.form.program import ProgramSection
@@ -43,12 +45,24 @@ class Angle:
 
 
 @dataclass(frozen=True)
+class BlockCall:
+    """A call of a function with an array of arguments, which has a name too, and one of results."""
+
+    function: str
+    given: str
+    arguments: tuple[str, ...]
+    results: int
+
+
+@dataclass(frozen=True)
 class Step:
     """One assignment, and the names that it reads (inputs, angles and earlier steps)."""
 
     name: str
     text: str
     reads: frozenset[str]
+    block: BlockCall | None = None  # whose results are the array of this name
+    is_part: bool = False  # of the block before it: a function that holds the one holds the other
 
 
 @dataclass(frozen=True)
@@ -99,10 +113,17 @@ class _Builder:
         names = assigned_names(section)
         bases = _bases(section.nodes)
         chosen = {n.args[0]: names[n] for n in section.nodes if n.kind == "let" and n in names}
+        parts: dict[Expr, list[Expr]] = {n: [] for n in section.nodes if is_block(n)}
+        for node in section.nodes if parts else ():
+            if is_block_part(node):
+                parts[node.args[0]].append(node)
         arrival = section.arrival
         angles = self.paired() if self.printer.paired_angles else ()
         for node in section.nodes:
             if node in self.operands:
+                continue
+            if is_block(node):
+                self.call_block(node, parts[node], names, chosen)
                 continue
             operands = [self.operand(a) for a in node.args]
             operand = self.printer.node(node, operands, arrival)
@@ -127,6 +148,23 @@ class _Builder:
         )
         group = self.printer.paired_angles
         return SectionText(section, inputs, angles, tuple(self.steps), results, reads_of_results, group)
+
+    def call_block(
+        self, node: Expr, parts: Sequence[Expr], names: Mapping[Expr, str], chosen: Mapping[Expr, str]
+    ) -> None:
+        """Add the step of a block, and those of the results that are read."""
+        arguments = tuple(self.printer.at(self.operand(a), CHOICE) for a in node.args)
+        function = self.printer.block(node.data)
+        array = self.namer.fresh(f"{node.data.name}_found")
+        call = BlockCall(function, self.namer.fresh(f"{node.data.name}_given"), arguments, node.data.count)
+        self.steps.append(Step(array, "", self.reads_of(node.args), call))
+        for part in parts:
+            name = self.named(chosen.get(part) or names.get(part))
+            text = self.printer.element(array, part.data.index)
+            self.steps.append(Step(name, text, frozenset((array,)), is_part=True))
+            self.operands[part], self.reads[part] = Operand(name), frozenset((name,))
+        # Nothing but its parts reads it.
+        self.operands[node], self.reads[node] = Operand(array), frozenset()
 
     def named(self, wish: str | None) -> str:
         """The listing's name where it is one; "z1", "z2", … for what has none of its own."""

@@ -15,6 +15,8 @@ def features(source: Source) -> frozenset[str]:
         "update": bool(program.update.results),
         "normalise": program.normalises,
         "quaternions": bool(program.quaternions),
+        "renewed": bool(program.renewed),
+        "drift": len(program.renewed) > 4 * len(program.quaternions),
         "corrected": bool(program.corrected),
         "loops": source.assembly is not None,
         "jumps": bool(program.stops),

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.user_functions.blocks import BlockFunction, is_block
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
@@ -15,7 +16,7 @@ from armillary.export.inputs import with_tables
 from armillary.export.text.body import Place, SectionText, body
 from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
 from armillary.export.text.names import Namer, plain
-from armillary.export.text.printing.printer import Printer
+from armillary.export.text.printing.printer import Printer, block_names
 from armillary.export.text.selftest.reference import Reference, example_parameters, reference, start_values
 from armillary.export.text.start.assembly import AssemblySource, assembly
 from armillary.export.text.start.masses import WeakMasses, weak_masses
@@ -38,6 +39,7 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
+_CONFIGURATIONS = 100  # that a program holds, at most: each may have its own sizes of block functions
 _TAKEN = ("main", "test", "self_test", "makefile", "readme", "simulate", "solver")  # names of other files
 
 
@@ -51,10 +53,8 @@ class SectionFunction(NamedTuple):
     out: str  # what its results are called
     size: str  # and what their number is
 
-    def targets(self, program: Program) -> list[str]:
-        """Where results go in languages of the C family: Euler parameters to their places in the state."""
-        if self.name == "unit_length":
-            return [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
+    def targets(self) -> list[str]:
+        """Where results go in languages of the C family."""
         return [f"out[{i}]" for i in range(len(self.section.results))]
 
 
@@ -123,12 +123,12 @@ class Source:
 
     @property
     def corrections(self) -> list[SectionFunction]:
-        """The parts of ``normalise``: unit Euler parameters, and coordinates of closed loops."""
+        """The parts of ``normalise``: unit Euler parameters and closed contacts, coordinates of closed loops."""
         program, found = self.program, []
-        if program.quaternions:
-            about, labels = "Euler parameters divided by their length", program.normalise.labels
-            size = str(len(program.normalise.results))
-            found.append(SectionFunction(program.normalise, "unit_length", about, labels, "out", size))
+        if program.renewed:
+            about, labels = renewal_text(program), program.normalise.labels
+            size = str(len(program.renewed))
+            found.append(SectionFunction(program.normalise, "renew_states", about, labels, "out", size))
         if program.corrected:
             about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
             names = [self.description.states[i].name for i in program.corrected]
@@ -341,7 +341,7 @@ class Identifiers:
     def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
         program = source.program
         words = {*printer.keywords, *ARGUMENTS, *reserved, *(printer.functions.values())}
-        words |= {f"table_{k + 1}" for k in range(table_count(program))}  # functions of the printer
+        words |= reserved_names(program)
         self.namer = Namer(words, folded=printer.folded, longest=printer.longest_name)
         self.of: dict[Expr, str] = {program.time: "t"}
         constants = [c for c in program.constants if c not in program.parameters]
@@ -356,10 +356,29 @@ class Identifiers:
         self.events = tuple(labels.fresh(e.name) for e in description.events)
 
 
+def renewal_text(program: Program) -> str:
+    """What is renewed after a step, in words."""
+    units = ["Euler parameters divided by their length"] if program.quaternions else []
+    drift = ["coordinates and speeds without the drift of closed contacts"]
+    text = ", ".join([*units, *(drift if len(program.renewed) > 4 * len(program.quaternions) else [])])
+    return text[0].upper() + text[1:]
+
+
+def reserved_names(program: Program) -> set[str]:
+    """Functions that the printer of a program names."""
+    blocks = {name for b in blocks_of(program) for name in block_names(b, _CONFIGURATIONS)}
+    return blocks | {f"table_{k + 1}" for k in range(table_count(program))}
+
+
 def table_count(program: Program) -> int:
     """The number of lookup tables that a program calls."""
     calls = (node.data for section in program.sections() for node in section.nodes if node.kind == "call")
     return len({table for table in calls if isinstance(table, Piecewise)})
+
+
+def blocks_of(program: Program) -> set[BlockFunction]:
+    """The block functions that a program calls."""
+    return {node.data for section in program.sections() for node in section.nodes if is_block(node)}
 
 
 class Sections:

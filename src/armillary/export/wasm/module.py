@@ -33,6 +33,7 @@ from armillary.export.text.files.runfile import example_timing
 from armillary.export.text.source import Source
 from armillary.export.wasm.assembly import ModuleAssembly
 from armillary.export.wasm.configurations import ModuleConfigurations, function_names
+from armillary.export.wasm.contacts import contact_stack, with_contacts
 from armillary.llvm.building.builder import power_text
 from armillary.llvm.jit import holds_addresses
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
@@ -137,8 +138,14 @@ class WasmModule:
                 wanted = ("derivatives", "outputs", "normalise")
                 exports += [f"precompute{more.suffix(c)}", *(own[name] for name in wanted if name in own)]
             exports += [f"choose_start_{name}" for name in self.methods]
+        every = [program, *(one.program for one in self.source.others)]
+        sections = [section for one in every for section in one.sections()]
+        sections += [] if start is None else [start.section]
         apart = ("derivatives", "columns", "poses", "events", "update", "fire", "normalise", "outputs")
-        return web_assembly(texts, exports, room=self._room, apart=apart, table=table)
+        stack = contact_stack(sections)
+        return web_assembly(
+            with_contacts(texts), exports, room=self._room, apart=apart, table=table, stack=stack
+        )
 
     def _row_text(self, program: Program, suffix: str = "") -> str:
         """LLVM text of the function that gives a row of a configuration. Poses are the same function in all

@@ -11,7 +11,7 @@ from functools import cache
 
 from armillary.llvm.jit import LlvmObject, prepared, quick, translated
 from armillary.llvm.web_assembly.library import HOSTS, for_modules, library_text
-from armillary.llvm.web_assembly.linker import Linked, linked
+from armillary.llvm.web_assembly.linker import STACK, Linked, linked
 
 __all__ = ["Linked", "web_assembly"]
 
@@ -25,12 +25,13 @@ def web_assembly(
     room: int = 0,
     apart: Sequence[str] = (),
     table: Sequence[str] = (),
+    stack: int = 0,
 ) -> Linked:
     """Modules of LLVM text as one WebAssembly module that exports some of their functions.
 
     ``room`` is the memory in bytes that the host needs behind the module's own; functions named in ``apart``
     are never copied into others, which keeps the module small; those in ``table`` are called by their place
-    in it, from 1 on.
+    in it, from 1 on. The stack has ``stack`` bytes more than is usual.
     """
 
     kept = {*exports, *table}
@@ -43,7 +44,7 @@ def web_assembly(
                 function.linkage = "internal"
 
     code = translated([*map(for_modules, texts), library_text()], *_builder(quick()), adjust)
-    return linked(code, exports, HOSTS, room, table)
+    return linked(code, exports, HOSTS, room, table, STACK + stack)
 
 
 @cache

@@ -5,8 +5,8 @@ the numbers that refer to these are padded to five bytes, with a list of where t
 get their places behind a stack, references are written in as few bytes as they need, and the functions that
 a host calls are exported:
 
-    memory   0 … STACK          the stack, which grows down to zero
-             STACK … data_end   constants of the code
+    memory   0 … stack          the stack, which grows down to zero
+             stack … data_end   constants of the code
              data_end …         left to the host
 
 Functions that code calls by their address are entries of a table, from 1 on in a stated order; an address is
@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-STACK = 1 << 15
+STACK = 1 << 15  # bytes of the usual stack
 PAGE = 1 << 16
 
 _HEAD = b"\0asm\x01\0\0\0"
@@ -144,16 +144,18 @@ def linked(
     hosts: Mapping[str, tuple[str, str]],
     room: int = 0,
     table: Sequence[str] = (),
+    stack: int = STACK,
 ) -> Linked:
     """The module of an object with these functions exported, and ``room`` bytes of memory for the host;
-    ``table`` are the functions that are called by address.
+    ``table`` are the functions that are called by address, and ``stack`` are the bytes of the stack.
 
     ``hosts`` are functions that the object does not define, each with the names of a module and a function
     of the host.
     """
     found = _read(code)
     imported, kinds = _imports(found, hosts)
-    places, segments, end = _placed(found)
+    stack = -(-stack // 16) * 16
+    places, segments, end = _placed(found, stack)
     values = [_value(s, places) for s in found.symbols]
     pages = -(-(end + room) // PAGE)
     bodies = [_body(found, body, values) for body in _functions(found)]
@@ -166,7 +168,7 @@ def linked(
         _FUNCTION: found.sections[_FUNCTION],
         _TABLE: _vector([b"\x70\0" + whole(len(table) + 1)] if table else []),  # of functions
         _MEMORY: _vector([b"\0" + whole(pages)]),
-        _GLOBAL: _vector([b"\x7f\x01\x41" + signed(STACK) + b"\x0b"]),  # i32, mutable, i32.const
+        _GLOBAL: _vector([b"\x7f\x01\x41" + signed(stack) + b"\x0b"]),  # i32, mutable, i32.const
         _EXPORT: _vector(entries),
         _ELEMENTS: _vector(
             [b"\0\x41\x01\x0b" + _vector([whole(by_name[name]) for name in table])] if table else []
@@ -270,13 +272,13 @@ def _imports(found: _Object, hosts: Mapping[str, tuple[str, str]]) -> tuple[list
     return names, entries
 
 
-def _placed(found: _Object) -> tuple[list[int], list[tuple[int, bytes]], int]:
+def _placed(found: _Object, stack: int) -> tuple[list[int], list[tuple[int, bytes]], int]:
     """The address of each segment, the segments with theirs, and where they end."""
     reader = Reader(found.sections.get(_DATA, b"\0"))
     places: list[int] = []
     segments: list[bytes] = []
     starts: list[int] = []
-    end = STACK
+    end = stack
     for k in range(reader.whole()):
         assert reader.take(2) == b"\0\x41"  # of memory 0, at i32.const
         reader.whole(signed=True)

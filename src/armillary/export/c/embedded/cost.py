@@ -76,8 +76,8 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
 
 
 def normalising(program: Program, attempts: int) -> Operations:
-    """Euler parameters brought to unit length, and loops closed by so many corrections."""
-    units = program.normalise.operations if program.quaternions else Operations()
+    """Euler parameters brought to unit length, contacts without drift, loops closed by so many corrections."""
+    units = program.normalise.operations if program.renewed else Operations()
     if not program.corrected:
         return units
     count = len(program.corrected)

@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from armillary.export.c.model import CModel
-from armillary.export.c.solver import CSolverPrinter, printed_solver
+from armillary.export.c.solver import printed_solver
+from armillary.export.c.solver_printer import CSolverPrinter
 from armillary.export.text.source import Source
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.language.translator import Field, Solver, solver_for

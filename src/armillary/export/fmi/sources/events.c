@@ -72,6 +72,7 @@ static int happens(const fmu *me, int k, double g)
 {
     int before = me->now.run.sign[k];
     if (EVENTS[k].clock >= 0) return clock_due(me, k);
+    if (EVENTS[k].direction < -1) return g < 0.0; /* the end of a contact's status: positive as long as it holds */
     return g == g && sign_of(g) != before && before != 0 && EVENTS[k].direction * before <= 0;
 }
 #endif

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.user_functions.blocks import BlockFunction
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.errors import ArmillaryError
 
@@ -49,6 +50,7 @@ class Printer:
 
     def __init__(self) -> None:
         self.tables: dict[Any, str] = {}  # tables met, with the names of their functions
+        self.blocks: dict[BlockFunction, str] = {}  # likewise, block functions
 
     # ---------------------------------------------------------------- pieces of a language
 
@@ -89,6 +91,17 @@ class Printer:
         """A lookup in a table; the language writes one function per entry of ``tables``."""
         name = self.tables.setdefault(table, f"table_{len(self.tables) + 1}")
         return self.function(name, arguments)
+
+    def block(self, block: BlockFunction) -> str:
+        """The name of a block function; the language writes one for each entry of ``blocks``."""
+        if block not in self.blocks:
+            others = sum(other.name == block.name for other in self.blocks)  # of other sizes
+            self.blocks[block] = block_names(block, others + 1)[-1]
+        return self.blocks[block]
+
+    def element(self, array: str, index: int) -> str:
+        """An element of an array of results, counted from 0."""
+        return f"{array}[{index}]"
 
     def quotient(self, above: str, below: Sequence[str]) -> str:
         """A division by a product of factors."""
@@ -216,6 +229,11 @@ class Printer:
         if kind == "select":
             return self.choice(operands[0], operands[1], operands[2])
         return self.function(kind, operands)
+
+
+def block_names(block: BlockFunction, count: int) -> list[str]:
+    """The names of so many block functions of one name and different sizes."""
+    return [block.name, *(f"{block.name}_{k}" for k in range(2, count + 1))]
 
 
 def _factor(text: str) -> str:

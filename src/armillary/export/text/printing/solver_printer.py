@@ -20,6 +20,7 @@ _OPERATORS: dict[type, tuple[str, int]] = {
 _ATOM = 9
 # Functions that languages whose indices begin with zero spell alike, and those that are comparisons.
 _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
+_DIRECTIONS = {"ENDS_STATUS": "-2"}  # in tables of directions, where events end a status of contacts
 _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
 # Tables of the present configuration: where their entries are among those of all, in rows of which length.
@@ -261,7 +262,7 @@ class SolverPrinter:
             case ast.Constant(value=float() as value):
                 return self.number(value), _ATOM
             case ast.Name(id=name):
-                return self.names.get(name, name), _ATOM
+                return self.names.get(name) or _DIRECTIONS.get(name, name), _ATOM
             case ast.Attribute(attr=name):
                 whole = self.field(name)
                 inside = self.element and self.types[name] in VECTORS

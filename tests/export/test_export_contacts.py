@@ -1,0 +1,233 @@
+"""Contacts, brakes and clutches in exported programs, beside runs in the process."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armillary.export.text.source import source
+from armillary.export.wasm.module import WasmModule
+from tests.ensembles.conftest import card as card
+from tests.ensembles.fake_cupy import Module
+from tests.export.contact_models import (
+    CONTACT_CASES,
+    contact_equations,
+    contact_run,
+    largest_difference,
+    run_table,
+    written_rows,
+)
+from tests.export.fmi.host import simulate_fmu
+from tests.export.test_export_c import FLAGS
+from tests.export.test_export_cuda import CXX, library
+from tests.export.test_export_fortran import make
+from tests.export.test_export_matlab import OCTAVE, octave, package_of
+from tests.export.test_export_rust import cargo, needs_cargo
+from tests.export.wasm_host import FINISHED, Host
+
+CLOSE = 1e-9  # of the largest value of each column: other roundings of a run with tens of impacts
+needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
+
+
+@needs_c
+@pytest.mark.parametrize("name", CONTACT_CASES)
+def test_c_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
+    contact_equations(name).export("c", tmp_path)
+    (tmp_path / "now.toml").write_text(run_table(name))
+    names = sorted(p.name for p in tmp_path.glob("*.c") if p.name != "test.c")
+    subprocess.run(["cc", *FLAGS, *names, "-o", "program", "-lm"], cwd=tmp_path, check=True)
+    subprocess.run(["./program", "now.toml", "now.csv"], cwd=tmp_path, check=True)
+    assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
+
+
+@pytest.mark.parametrize("name", ["ball", "plank", "clutch"])
+def test_python_modules_have_the_same_run(name: str, tmp_path: Path) -> None:
+    contact_equations(name).export("python", tmp_path)
+    (tmp_path / "now.toml").write_text(run_table(name))
+    [module] = [p for p in tmp_path.glob("*.py") if not p.name.startswith("test_")]
+    subprocess.run([sys.executable, "-I", "-S", module.name, "now.toml"], cwd=tmp_path, check=True)
+    assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
+
+
+@pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
+@pytest.mark.parametrize("name", ["ball", "plank", "clutch"])
+def test_kernels_have_the_same_run(name: str, tmp_path: Path) -> None:
+    """Exported CUDA, compiled for the CPU."""
+    equations, case = contact_equations(name), CONTACT_CASES[name]
+    code = library(equations.export("cuda", tmp_path), level="-O0")
+    d = source(equations).description
+    numbers = [[p.default or 0.0 for p in d.parameters], [s.initial for s in d.starts], [m.initial for m in d.memory]]
+    arrays = [np.array([[*column, 0.0]]).T.copy() for column in numbers]
+    steps = round(case.duration / case.step)
+    rows, status = np.zeros((steps + 1, len(d.outputs), 1)), np.zeros(1, np.int32)
+    reals = [ctypes.c_void_p(a.ctypes.data) for a in (*arrays, rows, status)]
+    code.all_runs.argtypes = [ctypes.c_longlong, ctypes.c_double, *[ctypes.c_longlong] * 2, *[ctypes.c_void_p] * 5]
+    code.all_runs(1, case.step, steps, 1, *reals)
+    assert status[0] == 1
+    assert largest_difference(name, {o.name: rows[:, i, 0] for i, o in enumerate(d.outputs)}) < CLOSE
+
+
+def rows_at_grid(name: str, lines: Sequence[str]) -> dict[str, list[float]]:
+    """The rows of a program at the times of the run in the process, by the names of its outputs: of several
+    at one time the last.
+    """
+    found = np.array([re.sub(r"[\[\],]", " ", line).split() for line in lines], dtype=float)
+    last = [
+        np.flatnonzero(np.abs(found[:, 0] - t) <= 0.01 * CONTACT_CASES[name].step)[-1]
+        for t in contact_run(name).time
+    ]
+    return {c: found[last, i + 1].tolist() for i, c in enumerate(contact_run(name).names)}
+
+
+EMBEDDED = """
+#include "{stem}_solver.h"
+#include <math.h>
+#include <stdio.h>
+int main(void)
+{{
+    static {stem}_run run;
+    double out[{upper}_OUTPUTS_ROOM];
+    {stem}_setup(&run, {stem}_parameter_values, 0, {duration}, {step});
+    for ({stem}_begin(&run); ; {stem}_step(&run)) {{
+        {stem}_outputs(run.t, run.state, run.constants, run.memory, out);
+        printf("%.17g", run.t);
+        for (int i = 0; i < {upper}_OUTPUTS; i++) printf(" %.17g", out[i]);
+        printf("\\n");
+        if (run.status != {upper}_RUNNING) return 0;
+    }}
+}}
+"""
+
+
+@needs_c
+@pytest.mark.parametrize("name", ["ball", "plank", "clutch"])
+def test_programs_for_microcontrollers_have_the_same_run(name: str, tmp_path: Path) -> None:
+    case = CONTACT_CASES[name]
+    contact_equations(name).export("c", tmp_path, profile="embedded", precision="double", measure=False)
+    stem = next(p.name.removesuffix("_solver.c") for p in tmp_path.glob("src/*_solver.c"))
+    text = EMBEDDED.format(stem=stem, upper=stem.upper(), duration=case.duration, step=case.step)
+    (tmp_path / "driver.c").write_text(text)
+    names = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.glob("src/*.c"))
+    warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Wshadow", "-pedantic", "-Werror"]
+    subprocess.run(
+        ["cc", "-std=c99", *warnings, "-Isrc", "driver.c", *names, "-o", "driver", "-lm"], cwd=tmp_path, check=True
+    )
+    done = subprocess.run(["./driver"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert largest_difference(name, rows_at_grid(name, done.stdout.splitlines())) < CLOSE
+
+
+@needs_c
+def test_single_precision_finds_the_same_forces(tmp_path: Path) -> None:
+    """The self-test of a program, whose rooms are those of single precision, and warnings of compilers."""
+    contact_equations("plank").export("c", tmp_path, profile="embedded", precision="single", measure=False)
+    names = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.glob("src/*.c"))
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror"]
+    subprocess.run(["cc", *flags, "-Isrc", "test/test.c", *names, "-o", "t", "-lm"], cwd=tmp_path, check=True)
+    done = subprocess.run(["./t"], cwd=tmp_path, capture_output=True, text=True)
+    assert "all numbers agree" in done.stdout, done.stdout
+
+
+RUST = """
+use {stem}::*;
+fn main() {{
+    let mut run = Run::new(&PARAMETER_VALUES, 0.0, {duration}, {step});
+    run.begin();
+    loop {{
+        let mut out = [0.0; OUTPUTS];
+        outputs(run.t, &run.state, &run.constants, &run.memory, &mut out);
+        println!("{{:?}} {{:?}}", run.t, out);
+        if run.status != RUNNING {{ break }}
+        run.step();
+    }}
+}}
+"""
+
+
+@needs_cargo
+@pytest.mark.parametrize("name", ["plank", "clutch"])
+def test_crates_have_the_same_run(name: str, tmp_path: Path) -> None:
+    case, folder = CONTACT_CASES[name], tmp_path / name
+    contact_equations(name).export("rust", folder)
+    (folder / "examples").mkdir()
+    stem = contact_equations(name).system.name.replace(" ", "_")
+    (folder / "examples" / "rows.rs").write_text(RUST.format(stem=stem, duration=case.duration, step=case.step))
+    lines = cargo(folder, "run", "--example", "rows").splitlines()
+    assert largest_difference(name, rows_at_grid(name, lines)) < CLOSE
+
+
+@needs_c
+@pytest.mark.parametrize(("name", "version"), [("plank", "2.0"), ("clutch", "3.0")])
+def test_fmus_have_the_same_run(name: str, version: str, tmp_path: Path) -> None:
+    case, run = CONTACT_CASES[name], contact_run(name)
+    path = contact_equations(name).export("fmu", tmp_path / "unit.fmu", version=version, step=case.step)
+    columns = [c for c in run.names if ".q" in c or ".u" in c or c.endswith("_status")]
+    given = {"stop_time": case.duration, "output_interval": case.step, "output": columns}
+    assert largest_difference(name, simulate_fmu(path, **given)) < CLOSE
+
+
+def test_batches_on_a_card_have_the_same_runs(card: Module) -> None:
+    """The kernel of an ensemble, compiled for the CPU; no run is left to the process."""
+    case, model = CONTACT_CASES["plank"], contact_equations("plank").compile()
+    speeds = np.linspace(0.5, 1.5, 3)
+    names = ["plank.q1", "plank.q3", "plank.u1", "left_status"]
+    given = {"step": case.step, "sample": 0.1}
+    batch = model.simulate_batch(
+        case.duration, initial={"plank.u1": speeds}, outputs=names, device="gpu", progress=False, **given
+    )
+    assert batch.info["engine"] == "gpu" and set(batch.status) == {"finished"}
+    for i, speed in enumerate(speeds):
+        alone = model.simulate(case.duration, initial={"plank.u1": speed}, **given)
+        for name in names:
+            np.testing.assert_allclose(batch[name][i], alone[name], rtol=0, atol=CLOSE)
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize("name", ["plank", "clutch", "puck"])
+def test_fortran_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
+    """Indices from 1 on: the puck has a slip in a plane."""
+    case = CONTACT_CASES[name]
+    contact_equations(name).export("fortran", tmp_path)
+    made = make(tmp_path)
+    assert made.returncode == 0 and not made.stderr, made.stderr
+    [stem] = [p.name.removesuffix("_solver.f90") for p in tmp_path.glob("*_solver.f90")]
+    numbers = f"duration = {case.duration}, step = {case.step}, sample = {case.step}"
+    (tmp_path / "now.nml").write_text(f"&run method = 'rk4', {numbers} /\n")
+    subprocess.run([f"./{stem}", "now.nml", "now.csv"], cwd=tmp_path, check=True)
+    assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
+
+
+@pytest.mark.parametrize("name", ["plank", "clutch", "box"])
+def test_modules_for_browsers_have_the_same_run(name: str) -> None:
+    """The box takes more of the stack than is usual."""
+    case, run = CONTACT_CASES[name], contact_run(name)
+    made = WasmModule(source(contact_equations(name)), methods=("rk4",))
+    host = Host(made.linked.code, json.loads(json.dumps(made.description())))
+    about = host.about
+    host.set_parameters({})
+    state, memory = host.begin([s["initial"] for s in about["starts"]], host.start_memory(0.0, {}))
+    host.start(state, memory, method="rk4", t_end=case.duration, step=case.step)
+    rows, why = host.run(run.time)
+    assert why == FINISHED
+    assert largest_difference(name, {o["name"]: rows[:, i] for i, o in enumerate(about["outputs"])}) < CLOSE
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
+@pytest.mark.parametrize("name", ["clutch", "puck"])
+def test_matlab_functions_have_the_same_run(name: str, tmp_path: Path) -> None:
+    case, run = CONTACT_CASES[name], contact_run(name)
+    contact_equations(name).export("matlab", tmp_path)
+    call = f"r = {package_of(tmp_path)}.simulate({case.duration}, {case.step}, 'sample', {case.step});"
+    done = octave(tmp_path, f"{call} fprintf('%.17g ', r.values');")
+    assert done.returncode == 0, done.stderr
+    rows = np.array(done.stdout.split(), dtype=float).reshape(len(run.time), -1)
+    assert largest_difference(name, dict(zip(run.names, rows.T, strict=True))) < CLOSE
