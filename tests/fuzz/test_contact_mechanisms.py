@@ -21,7 +21,7 @@ from tests.fuzz.contact_mechanisms import (
     vary,
 )
 
-# Planar and spatial, free and jointed, a slider-crank (59); all have impacts, and enough time before the third.
+# Planar and spatial, free and jointed, a slider-crank (59); all have impacts, and time before the third.
 SEEDS = (1, 12, 14, 19, 22, 53, 59, 1003, 1036, 1044)
 SAME = 1e-7  # of lengths and speeds, until the third touch: impacts magnify differences
 
