@@ -1,0 +1,99 @@
+"""Random mechanisms with rigid contacts: nothing overlaps, adheres, leaves its cone of friction or gains
+energy, and runs do not depend on sizes, the order of contacts, a mirror, or lanes.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.fuzz.contact_mechanisms import (
+    PLAIN,
+    Mechanism,
+    compare,
+    find_faults,
+    make_mechanism,
+    random_scale,
+    simulate,
+    vary,
+)
+
+# Planar and spatial, free and jointed, a slider-crank (59); all have impacts, and time before the third.
+SEEDS = (1, 12, 14, 19, 22, 53, 59, 1003, 1036, 1044)
+SAME = 1e-7  # of lengths and speeds, until the third touch: impacts magnify differences
+
+_MADE: dict[int, tuple[Mechanism, Any]] = {}
+
+
+def made(seed: int) -> tuple[Mechanism, Any]:
+    """Return a mechanism and its compiled model, once for all tests."""
+    if seed not in _MADE:
+        mechanism = make_mechanism(seed)
+        _MADE[seed] = mechanism, mechanism.compile()
+    return _MADE[seed]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_runs_keep_the_laws_of_contact_in_all_sizes(seed: int) -> None:
+    original, model = made(seed)
+    rng = random.Random(seed)
+    for mechanism in (original, vary(original, seed)):
+        run = simulate(mechanism, model)
+        assert find_faults(mechanism, run) == []
+        scale = random_scale(rng)
+        other = simulate(mechanism, model, scale)
+        assert find_faults(mechanism, other, scale) == []
+        assert compare(mechanism, run, other, scale) < SAME
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fixed_steps_do_not_overlap(seed: int) -> None:
+    mechanism, model = made(seed)
+    run = simulate(mechanism, model, step=1e-3 * mechanism.duration)
+    assert find_faults(mechanism, run, exact=False) == []
+
+
+@pytest.mark.parametrize("seed", (1, 14, 22, 1003))
+def test_order_of_contacts_does_not_matter(seed: int) -> None:
+    mechanism, model = made(seed)
+    run = simulate(mechanism, model)
+    other = simulate(mechanism, mechanism.compile(reverse=True))
+    assert find_faults(mechanism, other) == []
+    assert compare(mechanism, run, other) < SAME
+
+
+@pytest.mark.parametrize("seed", (12, 19, 53, 59))
+def test_a_mirrored_mechanism_has_the_mirrored_motion(seed: int) -> None:
+    mechanism, model = made(seed)
+    run = simulate(mechanism, model)
+    other = simulate(mechanism, mechanism.compile(mirror=True), PLAIN, mirror=True)
+    signs = {name: -1.0 if q.odd else 1.0 for name, q in mechanism.initial.items()}
+    assert compare(mechanism, run, other, signs=signs) < SAME
+
+
+@pytest.mark.parametrize("seed", (1, 22, 1036))
+def test_lanes_are_equal_to_single_runs(seed: int) -> None:
+    mechanism, model = made(seed)
+    others = [mechanism, vary(mechanism, seed)]
+    given = mechanism.settings()
+    given["initial"] = {k: np.array([m.initial[k].value for m in others]) for k in given["initial"]}
+    sample = mechanism.duration / 1000
+    names = list(mechanism.initial)
+    batch = model.simulate_batch(
+        mechanism.duration, sample=sample, outputs=names, threads=1, progress=False, **given
+    )
+    assert list(batch.status) == ["finished"] * 2
+    run = simulate(mechanism, model)
+    lane = _Lane(np.asarray(batch.time), {name: np.asarray(batch[name])[0] for name in names})
+    assert compare(mechanism, run, lane) < SAME
+
+
+class _Lane(dict[str, np.ndarray]):
+    """One run of a batch, as `compare` reads it."""
+
+    def __init__(self, time: np.ndarray, values: dict[str, np.ndarray]) -> None:
+        super().__init__(values)
+        self.time = time
