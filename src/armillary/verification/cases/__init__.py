@@ -7,6 +7,7 @@ from armillary.verification.cases import (
     bowling_ball,
     closed_forms,
     contact,
+    impact_maps,
     impacts,
     ivp,
     mechanisms,
@@ -30,7 +31,7 @@ from armillary.verification.rows import Case
 _FILES = (
     stanford_arm, spacecraft_1, spacecraft_2, car, cart, four_bar, jpl, momentum, basilisk, bowling_ball,
     bicycle, beams, shafts, moving_base, elastica, rolling, closed_forms, rotation, mechanisms, contact, ivp,
-    flexible_slider_crank, impacts,
+    flexible_slider_crank, impacts, impact_maps,
 )  # fmt: skip
 
 CASES: dict[str, Case] = {case.name: case for file in _FILES for case in file.CASES}

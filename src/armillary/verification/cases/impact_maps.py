@@ -1,0 +1,306 @@
+"""Motions of rigid contact with maps and integrals in closed form: rimless wheel, impact oscillator, cradle,
+slider-crank with clearance, a wheel that rolls, slides and jumps, tippe top, clutch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from armillary.algebra.functions import acos, sqrt
+from armillary.algebra.vectors.vectors import dot
+from armillary.model.bodies.motion import position
+from armillary.model.joints import Free, Joint, Prismatic, Revolute
+from armillary.stages import System
+from armillary.verification.reference import TIGHT, drift, largest, largest_difference
+from armillary.verification.rows import Case, at_most, difference, value
+
+_G = 9.81
+_PLANAR = Joint(translate=["x", "z"], rotate=["y"])
+_SPOKES, _SLOPE, _INERTIA = 8, 0.08, 0.1  # of legs of 1 m and a mass of 1 kg
+_HALF = math.pi / _SPOKES
+_KEPT = (_INERTIA + math.cos(2 * _HALF)) / (_INERTIA + 1)
+_GAINED = 4 * _G * math.sin(_HALF) * math.sin(_SLOPE) / (_INERTIA + 1)  # of ω², from one leg to the next
+_STEADY = _KEPT * math.sqrt(_GAINED / (1 - _KEPT**2))
+
+
+def measure_rimless_wheel() -> Iterator[float]:
+    """ω⁺ = η ω⁻, η = (cos 2α + r²)/(1 + r²), and between impacts ω² grows by 4 g l sin α sin γ/(l² + r²)."""
+    s = System("rimless wheel")
+    wheel = s.body("wheel", joint=_PLANAR, mass=1.0, inertia=(_INERTIA,) * 3)
+    s.gravity(_G, s.ground.x * math.sin(_SLOPE) - s.ground.z * math.cos(_SLOPE))
+    for k in range(_SPOKES):
+        angle = 2 * math.pi * k / _SPOKES
+        foot = wheel.point(f"foot{k}", (math.sin(angle), 0, -math.cos(angle)))
+        s.contact(f"leg{k}", foot, plane=(s.ground, s.ground.z), friction=2.0)
+    model = s.derive().compile()
+    w, sine, cosine = 1.5, math.sin(_HALF), math.cos(_HALF)
+    start = {
+        "wheel.q2": cosine, "wheel.q3": _HALF, "wheel.u1": w * cosine, "wheel.u2": w * sine, "wheel.u3": w
+    }  # fmt: skip
+    times = [event.time for event in model.simulate(40.0, initial=start, **TIGHT).events]
+    after = [t + 1e-10 for t in times]
+    speeds = model.simulate(40.0, initial=start, sample=[*after, 40.0], **TIGHT)["wheel.u3"][:-1]
+    expected = []
+    for _ in times:
+        w = _KEPT * math.sqrt(w * w + _GAINED)
+        expected.append(w)
+    yield largest_difference(speeds, expected)
+    yield float(speeds[-1])
+
+
+_DRIVEN, _BOUNCE = 2.2, 0.6  # frequency of the force in terms of the oscillator's, restitution
+
+
+def measure_oscillator() -> Iterator[float]:
+    """ẍ + x = F cos(ω t + φ) above a stop at x = 0, met once in a period T = 2π/ω with the speed v.
+
+    x = A cos t + B sin t + C cos(ω t + φ), C = F/(1 − ω²), with x(0) = x(T) = 0 and ẋ(0) = −e ẋ(T).
+    """
+    e, period = _BOUNCE, 2 * math.pi / _DRIVEN
+    c, s = math.cos(period), math.sin(period)
+    C = 1 / (1 - _DRIVEN**2)
+    across = (1 - c) / s * (1 - e) / (1 + e) / _DRIVEN  # C sin φ = across A, C cos φ = −A
+    A = math.copysign(abs(C) / math.hypot(1, across), (1 - c) / s)
+    v = 2 * A * (1 - c) / s / (1 + e)
+    phase = math.atan2(across * A / C, -A / C)
+    system = System("impact oscillator")
+    body = system.body("body", joint=Prismatic("x"), mass=1.0, inertia=0)
+    system.parameter("k", 1.0)
+    system.force("spring", "-k*body.q1", system.ground.x, at=body)
+    system.force("drive", f"1*cos({_DRIVEN}*t + {phase!r})", system.ground.x, at=body)
+    system.stop("wall", body.q1, lower=0, restitution=e)
+    model = system.derive().compile()
+    run = model.simulate(20.5 * period, initial={"body.u1": e * v}, **TIGHT)
+    times = [event.time for event in run.events]
+    yield largest_difference(times, period * np.arange(1, 21))
+    run = model.simulate(200.5 * period, initial={"body.q1": 0.1, "body.u1": e * v}, **TIGHT)
+    yield largest_difference(np.diff([event.time for event in run.events])[-5:], [period] * 5)
+    last = run.events[-1].time
+    sample = model.simulate(last + 1, initial={"body.q1": 0.1, "body.u1": e * v}, sample=[last + 1], **TIGHT)
+    t = 1 + period
+    place = A * math.cos(t - period) + A * (1 - c) / s * math.sin(t - period)
+    yield abs(float(sample["body.q1"][-1]) - place - C * math.cos(_DRIVEN * t + phase))
+
+
+def measure_cradle() -> Iterator[float]:
+    """Balls that touch: 1 − (1 + e)(n − 1)/n and (1 + e)/n by either law; with gaps one after another."""
+    touching = {"newton": 0.0, "poisson": 0.0}
+    for law in touching:
+        for e in (1.0, 0.8):
+            expected = [1 - (1 + e) * 3 / 4, *[(1 + e) / 4] * 3]
+            touching[law] = largest(touching[law], largest_difference(_cradle(e, law, 0.0), expected))
+    yield from touching.values()
+    yield largest_difference(_cradle(1.0, "newton", 1e-3), [0.0, 0.0, 0.0, 1.0])
+
+
+def _cradle(e: float, law: str, apart: float) -> list[float]:
+    """Speeds of four balls, once the first has met the others with 1 m/s."""
+    s = System("cradle")
+    balls = [s.body(f"b{k}", joint=Prismatic("x"), mass=1.0, inertia=0) for k in range(4)]
+    for k in range(3):
+        s.unilateral(f"c{k}", balls[k + 1].q1 - balls[k].q1, restitution=e, law=law)
+    start = {"b0.q1": -0.1, "b0.u1": 1.0} | {f"b{k}.q1": k * apart for k in range(1, 4)}
+    run = s.derive().compile().simulate(0.3, initial=start, max_step=0.01, **TIGHT)
+    return [run.final[f"b{k}.u1"] for k in range(4)]
+
+
+_CRANK, _ROD = 0.05, 0.12
+
+
+def measure_clearance() -> Iterator[float]:
+    """A journal of radius c less than its bearing leaves it and strikes it; the slider stays within what rods
+    of the lengths l ± c allow, so that the ideal linkage is the limit of small clearance.
+    """
+    for clearance in (5e-4, 5e-6):
+        s = System("slider-crank with clearance")
+        inertia = (1e-3, 1e-3, 1e-3)
+        crank = s.body("crank", joint=Revolute("z"), mass=0.4, inertia=inertia)
+        rod = s.body(
+            "rod",
+            crank,
+            Revolute("z"),
+            at=(_CRANK, 0, 0),
+            com=(_ROD / 2, 0, 0),
+            mass=0.2,
+            inertia=(3e-4,) * 3,
+        )
+        slider = s.body("slider", joint=Prismatic("x"), mass=0.15, inertia=0)
+        apart = position(rod.point("journal", (_ROD, 0, 0)), slider)
+        gap = clearance - sqrt(dot(apart, s.ground.x) ** 2 + dot(apart, s.ground.y) ** 2)
+        s.unilateral("bearing", gap)
+        s.output("energy", s.total_energy(), units="J")
+        s.output("gap", gap)
+        start = {"slider.q1": _CRANK + _ROD, "crank.u1": 30.0, "rod.u1": -30.0 * (1 + _CRANK / _ROD)}
+        run = s.derive().compile().simulate(0.5, initial=start, sample=1e-4, max_step=1e-4, rtol=1e-10)
+        angle = run["crank.q1"]
+        far, near = (
+            _CRANK * np.cos(angle) + np.sqrt((_ROD + sign * clearance) ** 2 - (_CRANK * np.sin(angle)) ** 2)
+            for sign in (1, -1)
+        )
+        yield largest(-run["gap"], 0.0)
+        yield largest(run["slider.q1"] - far, near - run["slider.q1"], 0.0)
+        yield largest(np.diff(run["energy"]), 0.0)
+        yield float(not (run["bearing_status"] == 0).any())
+
+
+_TURN, _LIFT, _MU, _R, _M = 8.0, 12.0, 0.4, 0.2, 3.0  # N·m/s, N/s, –, m, kg
+
+
+def measure_wheel() -> Iterator[float]:
+    """A disc under a moment a t and a lifting force b t rolls until 2 a t/(3 r) = μ (m g − b t), slides until
+    m g = b t, and then rises as b t³/(6 m).
+    """
+    s = System("disc")
+    disc = s.body("disc", joint=_PLANAR, mass=_M, inertia=(_M * _R**2 / 2,) * 3)
+    s.gravity(_G, -s.ground.z)
+    s.moment("drive", f"{_TURN}*t", s.ground.y, on=disc)
+    s.force("lift", f"{_LIFT}*t", s.ground.z, at=disc)
+    s.contact("road", disc, plane=(s.ground, s.ground.z), friction=_MU, radius=_R)
+    slides = _MU * _M * _G / (2 * _TURN / (3 * _R) + _MU * _LIFT)
+    jumps = _M * _G / _LIFT
+    run = s.derive().compile().simulate(jumps + 1, initial={"disc.q2": _R}, **TIGHT)
+    events = {event.name: event.time for event in run.events}
+    yield abs(events["road_grip"] - slides)
+    yield abs(events["road_touch"] - jumps)
+    rolling = _TURN * slides**2 / (3 * _M * _R)
+    pulled = _MU * (_G * (jumps - slides) - _LIFT * (jumps**2 - slides**2) / (2 * _M))
+    turned = (_TURN * ((jumps + 1) ** 2 - slides**2) / 2 - _R * _M * pulled) / (_M * _R**2 / 2)
+    yield abs(run.final["disc.u1"] - rolling - pulled)
+    yield abs(run.final["disc.u3"] - rolling / _R - turned)
+    yield abs(run.final["disc.q2"] - _R - _LIFT / (6 * _M))
+
+
+def measure_tippe_top() -> Iterator[float]:
+    """Gravity and any force at the contact leave L · r_CP constant, with r_CP from mass centre to contact."""
+    s = System("tippe top")
+    radius, off, up = 0.02, 0.003, s.ground.z
+    s.gravity(_G, -up)
+    top = s.body("top", joint=Free(), com=(0, 0, -off), mass=0.015, inertia=(2.4e-6, 2.4e-6, 2.3e-6))
+    s.contact("floor", top, plane=(s.ground, up), friction=0.05, radius=radius)
+    s.output("jellett", dot(s.angular_momentum(top.com), off * top.z - radius * up))
+    s.output("tilt", acos(dot(top.z, up)), units="deg")
+    s.output("energy", s.total_energy(), units="J")
+    tilt, spin = 0.1, 150.0
+    start = {
+        "top.q3": radius, "top.q4": math.cos(tilt / 2), "top.q5": math.sin(tilt / 2),
+        "top.u5": spin * math.sin(tilt), "top.u6": spin * math.cos(tilt),
+    }  # fmt: skip
+    run = s.derive().compile().simulate(6.0, initial=start, sample=0.01, rtol=1e-11, atol=1e-13)
+    yield drift(run["jellett"])
+    yield largest(np.diff(run["energy"]), 0.0)
+    yield float(run["tilt"].max() < 90)
+
+
+def measure_clutch() -> Iterator[float]:
+    """Speeds meet after ω/((T_c − T_e)/I_e + (T_c + T_l)/I_l); then I_e and I_l turn as one."""
+    s = System("clutch")
+    engine = s.body("engine", joint=Revolute("z"), mass=1.0, inertia=(1, 1, 0.3))
+    load = s.body("load", joint=Revolute("z"), mass=1.0, inertia=(1, 1, 0.5))
+    s.moment("drive", 20.0, s.ground.z, on=engine)
+    s.moment("drag", -10.0, s.ground.z, on=load)
+    s.clutch("clutch", engine.q1, load.q1, capacity=50.0)
+    run = s.derive().compile().simulate(3.0, initial={"engine.u1": 100.0}, **TIGHT)
+    yield run.events[0].time
+    yield abs(run.final["engine.u1"] - run.final["load.u1"])
+    yield float(run.final["clutch"])
+
+
+_ENGAGED = 100 / (30 / 0.3 + 40 / 0.5)
+_WITH = "clearance 0.5 mm"
+_LESS = "clearance 5 µm"
+
+CASES = (
+    Case(
+        "rimless_wheel",
+        "Rimless wheel",
+        "McGeer (1990)",
+        (
+            difference("speeds after all impacts of 40 s (rad/s)", 1e-8),
+            value("steady speed after an impact (rad/s)", _STEADY, 1e-8),
+        ),
+        measure_rimless_wheel,
+        "impacts",
+    ),
+    Case(
+        "impact_oscillator",
+        "Impact oscillator",
+        "closed form of the cycle with one impact per period",
+        (
+            difference("times of 20 impacts on the cycle (s)", 1e-9),
+            difference("periods in the end, from another start (s)", 1e-9),
+            difference("place on the cycle then (m)", 1e-8),
+        ),
+        measure_oscillator,
+        "impacts",
+    ),
+    Case(
+        "cradle",
+        "Newton's cradle",
+        "closed forms of simultaneous and successive impacts",
+        (
+            difference("four balls that touch, Newton's law, e = 1 and 0.8 (m/s)", 1e-12),
+            difference("the same, Poisson's law (m/s)", 1e-12),
+            difference("balls 1 mm apart, e = 1 (m/s)", 1e-12),
+        ),
+        measure_cradle,
+        "impacts",
+    ),
+    Case(
+        "clearance",
+        "Slider-crank with clearance",
+        "Flores & Ambrósio (2004); bounds of the ideal linkage",
+        tuple(
+            check
+            for size in (_WITH, _LESS)
+            for check in (
+                difference(f"{size}: journal outside its bearing (m)", 1e-12),
+                difference(f"{size}: slider beyond the linkages with rods l ± c (m)", 1e-12),
+                difference(f"{size}: gain of energy in a step (J)", 1e-9),
+                at_most(f"{size}: runs without loss of contact", 0),
+            )
+        ),
+        measure_clearance,
+        "impacts",
+    ),
+    Case(
+        "wheel_jumps",
+        "Wheel that rolls, slides and jumps",
+        "closed form",
+        (
+            difference("time at which it begins to slide (s)", 1e-9),
+            difference("time at which it leaves the road (s)", 1e-9),
+            difference("speed a second later (m/s)", 1e-8),
+            difference("turn then (rad/s)", 1e-8),
+            difference("height then (m)", 1e-8),
+        ),
+        measure_wheel,
+        "impacts",
+    ),
+    Case(
+        "tippe_top",
+        "Tippe top",
+        "Jellett (1872)",
+        (
+            difference("Jellett's integral over 6 s, of itself", 1e-9),
+            difference("gain of energy (J)", 1e-12),
+            at_most("runs in which it does not turn over", 0),
+        ),
+        measure_tippe_top,
+        "impacts",
+    ),
+    Case(
+        "clutch_engages",
+        "Engagement of a clutch",
+        "closed form",
+        (
+            value("time of engagement (s)", _ENGAGED, 1e-10),
+            difference("slip in the end (rad/s)", 1e-11),
+            value("moment that it carries then (N·m)", 0.3 * 10 / 0.8 - 20, 1e-9),
+        ),
+        measure_clutch,
+        "impacts",
+    ),
+)
