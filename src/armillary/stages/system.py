@@ -63,6 +63,7 @@ class System(OtherStages, core.SystemCore):
     force_vector = efforts.force_vector
     moment_vector = efforts.moment_vector
     effort_on = efforts.effort_on
+    joint_effort = efforts.joint_effort
     stop = contact.stop
     brake = contact.brake
     contact = contact.contact
@@ -197,6 +198,7 @@ def load(path: str | os.PathLike[str], **options: object) -> System:
     strict      URDF and MJCF: what may change the motion is an error instead of a warning (False)
     root        URDF and MJCF: the folder of meshes, and of the packages of package:// paths
     every       packages: seconds between the steps of the FMUs
+    exact_angles robots: take angles as they are written; 1.5708 is a right angle otherwise (False)
     extrapolate packages: inputs of the FMUs are extrapolated between steps (False)
     """
     from armillary.files.model.load import read

@@ -14,6 +14,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, number, power, scale, total
 from armillary.algebra.intermediate import let
+from armillary.algebra.user_functions.blocks import BlockFunction, BlockPart
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError, shown
 
@@ -109,9 +110,8 @@ def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
         return total(terms)
     if node.kind == "let":
         return let(rates[0], f"{node.data}_dot")
-    if hasattr(node.data, "tangent"):  # a block, or a part of one
-        made: Expr = node.data.tangent(node, rates)
-        return made
+    if isinstance(node.data, BlockFunction | BlockPart):
+        return node.data.tangent(node, rates)
     pairs = zip(call_partials(node), rates, strict=True)
     return total([(1, partial * rate) for partial, rate in pairs if rate is not ZERO])
 

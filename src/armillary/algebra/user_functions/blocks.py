@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from armillary.algebra.expression import ZERO, Expr, as_expr, call
+from armillary.untyped import Given
 
 
 class BlockFunction(ABC):
@@ -44,9 +44,9 @@ class BlockFunction(ABC):
         self._content = (name, tuple(sizes.items()), tuple(tables.items()))
         self.digest = crc32(repr(self._content).encode())
 
-    def split(self, names: Sequence[str], numbers: Sequence[Any]) -> dict[str, list[Any]]:
+    def split(self, names: Sequence[str], numbers: Sequence[Given]) -> dict[str, list[Given]]:
         """Return vectors by name from their numbers in a row, of any kind."""
-        found: dict[str, list[Any]] = {}
+        found: dict[str, list[Given]] = {}
         first = 0
         for name in names:
             found[name] = list(numbers[first : first + self.vectors[name]])

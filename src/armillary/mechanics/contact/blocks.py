@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any
 
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr, call
 from armillary.algebra.user_functions.blocks import BlockFunction, parts
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
-from armillary.mechanics.contact import problem
+from armillary.mechanics.contact import problem, statuses
+from armillary.untyped import Given
 
 # Kinds of vectors by their names in ``language.py``, with their lengths in contacts m, rows r and speeds s.
 LENGTHS: dict[str, Callable[[int, int, int], int]] = {
@@ -27,6 +27,7 @@ LENGTHS: dict[str, Callable[[int, int, int], int]] = {
     "Wholes": lambda m, r, s: r,
 }
 FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # vectors of the solver, with their kinds
+Vectors = dict[str, list[Given]]  # of expressions, by name
 _ROWS = ("jacobian", "columns", "free")
 # Of each block: the function of the solver, the vectors that it takes and those that it gives.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
@@ -119,7 +120,7 @@ class ContactBlock(BlockFunction):
         return call(block, tuple(as_expr(x) for x in flat), None)
 
     def _held_rows(
-        self, given: dict[str, list[Any]], moved: dict[str, list[Any]], found: dict[str, list[Any]]
+        self, given: Vectors, moved: Vectors, found: Vectors
     ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """Return held, weight and offset of the derivatives."""
         if self.name == "contact_forces":
@@ -160,10 +161,11 @@ def _products(columns: Sequence[Expr], force: Sequence[Expr], speeds: int) -> li
     return [total([times(columns[i * speeds + k], x) for i, x in enumerate(force)]) for k in range(speeds)]
 
 
-def _running(constants: Mapping[str, object]) -> dict[str, Any]:
+def _running(constants: Mapping[str, object]) -> dict[str, Given]:
     """Return the functions of the description with sizes and tables of one shape."""
-    scope: dict[str, Any] = {**vars(problem), **constants}
-    for name, f in vars(problem).items():
-        if isinstance(f, FunctionType) and f.__module__ == problem.__name__:
-            scope[name] = FunctionType(f.__code__, scope, name)
+    scope: dict[str, Given] = {**vars(problem), **vars(statuses), **constants}
+    for module in (problem, statuses):
+        for name, f in vars(module).items():
+            if isinstance(f, FunctionType) and f.__module__ == module.__name__:
+                scope[name] = FunctionType(f.__code__, scope, name)
     return scope

@@ -31,7 +31,7 @@ Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -151,8 +151,11 @@ def decide(
     return Decision(impulses, memories, fn.named(failed, "contact_failed"), fn.equal(outcome, _DOUBTFUL))
 
 
-def _any(conditions: object) -> Scalar:
-    return reduce(fn.or_, conditions, 0)  # type: ignore[call-overload, no-any-return]
+def _any(conditions: Iterable[Scalar]) -> Scalar:
+    found: Scalar = 0
+    for condition in conditions:
+        found = fn.or_(found, condition)
+    return found
 
 
 def _is_struck(c: ContactState) -> fn.Operand:
@@ -230,7 +233,13 @@ def _impact(
         if c.normal is not None:
             back[c.name] = fn.named(times(e[c.name], first["force"][c.normal]), "contact_back")
             given[c.normal] = plus(given[c.normal], back[c.name])
-    right = [_rounded(v, change) for v, change in zip(before, rows_times(rows, given), strict=True)]
+    changes = rows_times(rows, given)
+    right = [_rounded(v, change) for v, change in zip(before, changes, strict=True)]
+    for c in contacts:
+        if c.normal is not None:  # slips that are nothing beside the approach
+            approach = times(1e-9, plus(fn.absolute(before[c.normal]), fn.absolute(changes[c.normal])))
+            for row in c.slip:
+                right[row] = fn.select(fn.absolute(right[row]) <= approach, 0, right[row])
     second = rows.solve(right, _restitution_phase(contacts, choices, back), apart=True)
     failed = fn.or_(fn.equal(first["failed"][0], _NOT_FOUND), fn.equal(second["failed"][0], _NOT_FOUND))
     pressed: list[Scalar] = list(first["force"])
@@ -249,7 +258,7 @@ def _rounded(velocity: Scalar, change: Scalar) -> Scalar:
     """Return a velocity after a change; zero where only rounding is left of it."""
     after = plus(velocity, change)
     size = plus(fn.absolute(velocity), fn.absolute(change))
-    return fn.named(fn.select(fn.absolute(after) <= times(1e-13, size), 0, after), "contact_after")
+    return fn.named(fn.select(fn.absolute(after) <= times(1e-10, size), 0, after), "contact_after")
 
 
 def _restitution_phase(

@@ -33,3 +33,8 @@ FIRST = 0
 def at(i: whole, n: whole, j: whole) -> whole:
     """Return the index of element j of row i in a table with rows of n."""
     return i * n + j
+
+
+def below(i: whole, n: whole) -> truth:
+    """Return whether number i is one of the first n."""
+    return i < n

@@ -35,6 +35,9 @@ GENTLE = 1e-7
 TURNING = 1e-4
 # Likewise: a slip in a plane that is none. It turns faster and faster as it ends, by 15° again and again.
 STILL_IN_PLANE = 2e-5
+# Likewise: a velocity against a slide in a plane that is none. Redundant contacts at their limit that stand
+# still have as much after the drift of others was taken away.
+BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction of the memory
 WEAK = 1e-11  # of the forces that make up a force: a force that is none
 
@@ -58,6 +61,7 @@ class ContactState:
     longest: Expr = ZERO  # flight of its present bounces
     length: Scalar = 1  # of the geometry that the gap is made of
     slow: Scalar = 0  # a velocity of slip that is none
+    reversal: Scalar = 0  # a velocity against the slide that is none
     gentle: Scalar = 0  # an approach that is none
     turning: Scalar = 0  # a speed of slip below which friction does not turn with it
     direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
@@ -159,10 +163,11 @@ class ContactState:
             onwards = times(0.5, times(self.status, self.sliding[0]))
         else:
             along = total([times(v, d) for v, d in zip(self.sliding, self.direction, strict=True)])
-            onwards = minus(along, times(WITHIN, length_of(list(self.sliding))))
+            turned = plus(minus(along, times(WITHIN, length_of(list(self.sliding)))), self.slow)
+            onwards = fn.minimum(along, minus(turned, self.reversal))
         # A released brake waits for a capacity.
         still_released = fn.select(self.friction > 0, times(-1, self.friction), 1) if self.is_brake else 1
-        otherwise = fn.select(self.slides, plus(onwards, self.slow), still_released)
+        otherwise = fn.select(self.slides, plus(onwards, self.reversal), still_released)
         return fn.select(self.sticks, spare, otherwise)
 
 

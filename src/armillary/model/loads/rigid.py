@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
@@ -315,7 +315,7 @@ def _add(
     )
 
 
-def _slip_record(slip: Slip | None) -> dict[str, Any]:
+def _slip_record(slip: Slip | None) -> dict[str, Given]:
     """The part of a contact's record that friction has."""
     if slip is None:
         return {}

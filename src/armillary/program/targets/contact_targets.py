@@ -29,6 +29,7 @@ from armillary.mechanics.constraints.sizes import Sizes, unit_sizes
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
 from armillary.mechanics.contact.state import (
+    BACK_IN_PLANE,
     GENTLE,
     LOST,
     SLOW,
@@ -224,7 +225,7 @@ def _states(
                 hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)]))
             )
         pace = fn.sqrt(as_expr(times(length, hard)))
-        still = STILL_IN_PLANE if len(slip) > 1 else SLOW
+        still, back = (STILL_IN_PLANE, BACK_IN_PLANE) if len(slip) > 1 else (SLOW, SLOW)
         fast = total([fn.absolute(times(J[row][s], u)) for row in own for s, u in enumerate(speeds)])
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
@@ -234,6 +235,7 @@ def _states(
                 closing=0 if normal is None else velocities[normal],
                 sliding=tuple(velocities[row] for row in slip),
                 length=fn.named(as_expr(length), f"{c.name}_length"),
+                reversal=fn.named(as_expr(plus(times(back, pace), times(SLOW, fast))), f"{c.name}_reversal"),
                 slow=fn.named(as_expr(plus(times(still, pace), times(SLOW, fast))), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), times(SLOW, fast))), f"{c.name}_gentle"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),

@@ -16,6 +16,8 @@ _REASONS = tuple(Reason)
 CONSTANTS_FROM = (
     "mechanics/constraints/choice/partition.py",
     "mechanics/constraints/closing/closing_thresholds.py",
+    "mechanics/contact/blocks.py",
+    "mechanics/contact/contact_thresholds.py",
     "program/targets/targets.py",
 )
 

@@ -60,7 +60,11 @@ _LOOPS = (
     *("assembly/least_squares.py", "assembly/loop_geometry.py"),
     *("assembly/speed_agreement.py", "assembly/assembly.py"),
 )
-_CONTACTS = ("armillary.mechanics.contact:problem.py",) * 2  # which has its record and its functions
+# The first file has the record, and functions too.
+_CONTACTS = (
+    *("armillary.mechanics.contact:problem.py",) * 2,
+    "armillary.mechanics.contact:statuses.py",
+)
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
     "SNAP": layout.SNAP,
@@ -170,7 +174,8 @@ def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
 
 def described_sources() -> str:
     """The text that decides the code of contacts."""
-    return _source(_CONTACTS[0]) + _source(_CONTACTS[0].replace("problem", "contact_thresholds"))
+    thresholds = _CONTACTS[0].replace("problem", "contact_thresholds")
+    return "".join(_source(name) for name in (*_CONTACTS, thresholds))
 
 
 def _source(name: str) -> str:
