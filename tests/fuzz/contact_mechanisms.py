@@ -607,5 +607,5 @@ def compare(
         sign = 1.0 if signs is None else signs.get(name, 1.0)
         a, b = one[name][:n][rows], two[name][:n][rows] / unit * sign
         if len(a):
-            worst = max(worst, float(np.max(np.abs(a - b)) / (1.0 + np.max(np.abs(a)))))
+            worst = float(np.maximum(worst, np.max(np.abs(a - b)) / (1.0 + np.max(np.abs(a)))))
     return worst

@@ -327,3 +327,31 @@ def test_many_contacts_compile_and_run() -> None:
 def test_other_formalisms_refuse_rigid_contacts() -> None:
     with pytest.raises(arm.ModelError, match="'floor' is a contact or brake without compliance"):
         ball(0.5).derive("momentum")
+
+
+def test_the_energetic_law_returns_the_square_of_its_coefficient_of_work() -> None:
+    """A rod strikes with one end: without friction all laws agree. With friction the energy after the impact
+    is T_c + e² W, of the end of compression and of the work of its normal impulse; the tip sticks here.
+    """
+
+    def speeds(law: str, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        s = arm.System("rod")
+        rod = s.body("rod", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=2.0, inertia=(0.3,) * 3)
+        tip = rod.point("tip", (0.4, -0.3, 0))
+        s.contact("c", tip, plane=(s.ground, s.ground.y), restitution=0.6, friction=mu, law=law)
+        start = {"rod.q2": 0.301, "rod.u1": 0.4, "rod.u2": -1.0}
+        run = s.derive().compile().simulate(0.01, initial=start)
+        return np.array([0.4, -1.0, 0.0]), np.array([run.final[f"rod.u{i}"] for i in (1, 2, 3)])
+
+    M = np.diag([2.0, 2.0, 0.3])
+    found = {law: speeds(law, 0.0)[1] for law in ("newton", "poisson", "energetic")}
+    np.testing.assert_allclose(found["energetic"], found["newton"], rtol=1e-9)
+    np.testing.assert_allclose(found["poisson"], found["newton"], rtol=1e-9)
+    before, after = speeds("energetic", 2.0)
+    J = np.array([[0, 1, 0.4], [1, 0, 0.3]])
+    P = np.linalg.solve(J @ np.linalg.inv(M) @ J.T, -J @ before)
+    assert abs(P[1]) < 2.0 * P[0]
+    middle = before + np.linalg.inv(M) @ J.T @ P
+    work = 0.5 * P[0] * -(J @ before)[0]
+    wanted = 0.5 * middle @ M @ middle + 0.6**2 * work
+    assert abs(0.5 * after @ M @ after - wanted) < 1e-9

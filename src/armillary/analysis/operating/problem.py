@@ -94,7 +94,8 @@ class Problem:
         n = self.conditions.speeds.stop
         sizes = np.where(self.conditions.angles, 1.0, np.maximum(self.conditions.kind_sizes, np.abs(x)))
         moved = np.sort(self.unknown)
-        lengths = moved[(moved < n) & ~self.conditions.angles[moved]]
+        # Speeds of a branch may be far from zero, where their equations bend without being small.
+        lengths = moved[(moved < self.conditions.speeds.start) & ~self.conditions.angles[moved]]
         if len(lengths) and not self.conditions.by_columns:
             sizes[lengths] *= self._bend(x, sizes, lengths)
         places = np.tile(x, (_SAMPLES + 1, 1))

@@ -301,7 +301,7 @@ def _returned_energy(
         if c.normal is not None:
             taken = times(-0.5, times(pressed[c.normal], before[c.normal]))
             stored = plus(stored, times(times(e[c.name], e[c.name]), fn.maximum(taken, 0)))
-    return fn.minimum(stored, lost)
+    return as_expr(fn.minimum(stored, lost))
 
 
 def _share(
@@ -312,7 +312,7 @@ def _share(
     square = fn.named(fn.maximum(_work(impulses, changes), 0), "contact_square")
     root = fn.sqrt(as_expr(fn.maximum(plus(times(linear, linear), times(2, times(square, energy))), 0)))
     some = square > 0
-    return fn.select(some, minus(root, linear) / fn.select(some, square, 1), 1)
+    return as_expr(fn.select(some, minus(root, linear) / fn.select(some, square, 1), 1))
 
 
 def rows_times(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar]:

@@ -158,10 +158,10 @@ def contact(
     """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
 
     A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 where it is left out) is
-    Newton's, of velocities, or Poisson's, of impulses, by ``law``; ``friction`` and ``static`` are
-    coefficients while sliding and at rest. With a ``radius`` the point is the centre of a ball or disc, which
-    may roll. Bounces that would all be over within ``settle`` seconds are taken as over. Its memory is
-    ``name_status`` (0 open, 1 closed or sticking, ±2 sliding); its events are ``name_touch`` and
+    Newton's, of velocities, Poisson's, of impulses, or the energetic one, of work, by ``law``; ``friction``
+    and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
+    ball or disc, which may roll. Bounces end where they would all be over within ``settle`` seconds, or
+    within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed or sticking, ±2 sliding); its events are ``name_touch`` and
     ``name_grip``. With a stiffness friction is a law, ``SmoothFriction`` or ``StickSlip``.
 
     ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
