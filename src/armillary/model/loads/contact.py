@@ -161,8 +161,9 @@ def contact(
     Newton's, of velocities, Poisson's, of impulses, or the energetic one, of work, by ``law``; ``friction``
     and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
     ball or disc, which may roll. Bounces end where they would all be over within ``settle`` seconds, or
-    within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed or sticking, ±2 sliding); its events are ``name_touch`` and
-    ``name_grip``. With a stiffness friction is a law, ``SmoothFriction`` or ``StickSlip``.
+    within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed or sticking, ±2
+    sliding); its events are ``name_touch`` and ``name_grip``. With a stiffness friction is a law,
+    ``SmoothFriction`` or ``StickSlip``.
 
     ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
     side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;
