@@ -48,6 +48,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "spacecraft_2": {},
     "spinning_boom": {},
     "spinning_top": {},
+    "tumbling_box": {},
     "stanford_arm": {},
     "steered_car": {},
     "stewart_platform": {},

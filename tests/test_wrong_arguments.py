@@ -375,6 +375,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "coordinate of an effort": lambda a, v: standing().effort_on(v, 1),
     "effort on a coordinate": lambda a, v: standing().effort_on("b.q1", v, name="f"),
     "name of an effort": lambda a, v: standing().effort_on("b.q1", 1, name=v),
+    "joint_effort": lambda a, v: standing().joint_effort("f", "b.q1", v),
     "force_vector": lambda a, v: standing().force_vector("f", v, at="b"),
     "place of a force_vector": lambda a, v: standing().force_vector("f", "b.x", at=v),
     "moment_vector": lambda a, v: standing().moment_vector("f", v, on="b"),
@@ -547,6 +548,7 @@ ALLOWED |= dict.fromkeys(
 ALLOWED |= dict.fromkeys([f"solve {x}" for x in ("limits", "held", "shown", "parameters")], "None")
 ALLOWED |= {"value of a table": "a list, a fraction, NaN, minus one, an array"}
 ALLOWED |= {"effort on a coordinate": "text, a fraction, minus one"}
+ALLOWED |= {"joint_effort": "text, a fraction, minus one"}
 ALLOWED |= {"name of an effort": "None, text", "segment of psd": "None", "margins": "None"}
 ALLOWED |= {"frequencies of a weighting": "a list, a fraction, minus one, an array"}
 ALLOWED |= {"densities of psd": "None", "a density of psd": "a fraction, a function"}

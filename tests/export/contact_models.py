@@ -86,7 +86,7 @@ CONTACT_CASES = {
     "plank": ContactCase(plank, 1.0, 0.01, 20),
     "clutch": ContactCase(coupled, 4.0, 0.02, 2),
     "puck": ContactCase(puck, 1.0, 0.01, 3),
-    "box": ContactCase(box, 0.5, 0.01, 30),
+    "box": ContactCase(box, 0.5, 0.01, 10),
 }
 
 

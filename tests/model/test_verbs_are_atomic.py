@@ -71,6 +71,7 @@ GOOD: dict[str, Callable[[arm.System], Any]] = {
     "gravity": lambda s: s.gravity("fresh", s.ground.x),
     "force": lambda s: s.force("push", "fresh*A.q1", "A.x", at="boom.tip", reaction="B"),
     "moment": lambda s: s.moment("turn", "fresh*A.q1", "A.x", on="A", reaction="B"),
+    "joint_effort": lambda s: s.joint_effort("servo", "A.q1", "fresh*A.u1"),
     "force_vector": lambda s: s.force_vector("wind", "fresh*A.x", at="boom.tip"),
     "moment_vector": lambda s: s.moment_vector("twist", "fresh*A.x", on="A", reaction="B"),
     "shape": lambda s: s.shape("case", body="A", shape=arm.Box("fresh", 1, 1), at=("fresh2", 0, 0)),
