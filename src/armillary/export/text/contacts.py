@@ -172,18 +172,6 @@ class _Names(ast.NodeTransformer):
         node.id = self.functions.get(node.id) or self.constants.get(node.id) or node.id
         return node
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """A number that is compared with a count depends on the first index: it is `below` it or not."""
-        self.generic_visit(node)
-        match node:
-            case ast.Compare(
-                left=ast.Subscript(value=ast.Name(id="SLIP_END")) as count,
-                ops=[ast.Gt()],
-                comparators=[number],
-            ):
-                return ast.Call(ast.Name("below"), [number, count], [])
-        return node
-
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         node.attr = _OTHER_FIELDS.get(node.attr, node.attr)
         return node

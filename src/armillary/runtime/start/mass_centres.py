@@ -43,16 +43,13 @@ def started_memory(
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
     """The place with the statuses of contacts decided where none was given; one that is struck bounces."""
-    equations = instance.equations
-    if not equations.system.contacts:
+    if not instance.equations.system.contacts:
         return place
-    names = list(equations.system.memories)
-    statuses = [names.index(c.status.data.name) for c in equations.system.contacts.values()]
-    if not any(place.memory[i] == UNDECIDED for i in statuses):
+    decided = _decide_contacts(instance, place.t, instance.packed(place), place.memory)
+    if decided is None:
         return place
-    k = instance.model.watched_index[decision_event(equations.system)]
-    state, memory = instance.fired(k, place.t, instance.packed(place), place.memory)
-    if memory[names.index(FAILED)] == OVERLAPS:
+    state, memory, failed = decided
+    if failed == OVERLAPS:
         _refuse_overlap(instance, place)
     return instance.place(place.t, state, memory)._replace(note=place.note)
 
@@ -61,14 +58,22 @@ def decided_statuses(instance: Instance, t: float, state: np.ndarray, memory: np
     """Return the memory with the statuses that contacts have at a state, where none are given; an overlap is
     an open contact.
     """
-    equations = instance.equations
-    names = list(equations.system.memories)
-    statuses = [names.index(c.status.data.name) for c in equations.system.contacts.values()]
+    decided = _decide_contacts(instance, t, state, memory)
+    return memory if decided is None or decided[2] else decided[1]
+
+
+def _decide_contacts(
+    instance: Instance, t: float, state: np.ndarray, memory: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Return state, memory and the reason of a failure once contacts are decided; None if all are."""
+    system = instance.equations.system
+    names = list(system.memories)
+    statuses = [names.index(c.status.data.name) for c in system.contacts.values()]
     if not any(memory[i] == UNDECIDED for i in statuses):
-        return memory
-    k = instance.model.watched_index[decision_event(equations.system)]
-    _, found = instance.fired(k, t, state, memory)
-    return memory if found[names.index(FAILED)] else found
+        return None
+    k = instance.model.watched_index[decision_event(system)]
+    new_state, new_memory = instance.fired(k, t, state, memory)
+    return new_state, new_memory, float(new_memory[names.index(FAILED)])
 
 
 def _refuse_overlap(instance: Instance, place: Place) -> None:
