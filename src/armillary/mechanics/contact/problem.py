@@ -61,6 +61,7 @@ class Contacts:
     force_size: ContactRows  # and as a force
     motion: ContactRows  # z
     # A problem of complementarity: what each contact may do, and what it does.
+    rebound: ContactRows  # is added to `free`; left out where no statuses are found with it
     active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign, 3: its slip, too
     rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
     friction: ContactReals  # μ while it slides
@@ -70,7 +71,10 @@ class Contacts:
     before: ContactReals  # 1: was closed
     direction: ContactRows  # e of slips that are given, and of those that were found
     status: ContactReals  # 0 open, 1 sticks or closed without friction, 2 slides
-    failed: ContactReals  # the first: 1 where no statuses were found, 2 where others are possible, too
+    doubt: ContactReals  # 1: it slides, and its normal force would grow with its own friction
+    # The first: 1 where no statuses were found, 2 where others are possible, too, 3 where some were found
+    # without `rebound`.
+    failed: ContactReals
     # Workspace.
     effective: ContactTerms  # columns with the friction that follows from a normal force
     diagonal: ContactRows

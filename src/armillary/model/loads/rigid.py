@@ -31,7 +31,16 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import choice
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, check_sign, known_value
-from armillary.model.recording.records import AMBIGUOUS, FAILED, UNDECIDED, Load, Memory, RigidContact
+from armillary.model.recording.records import (
+    AMBIGUOUS,
+    FAILED,
+    JAMMED,
+    UNDECIDED,
+    WITHOUT_REBOUND,
+    Load,
+    Memory,
+    RigidContact,
+)
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.memory import memory
 from armillary.untyped import Given
@@ -329,7 +338,8 @@ def _slip_record(slip: Slip | None) -> dict[str, Given]:
 def _status(system: Description, name: str, text: str) -> Expr:
     """The memory of a status; with the first, those of all contacts."""
     if FAILED not in system.memories:
-        for label, about in ((FAILED, "no admissible forces 1, no admissible impulses 2"), (AMBIGUOUS, "")):
+        failed = "no admissible forces 1, no admissible impulses 2"
+        for label, about in ((FAILED, failed), (AMBIGUOUS, ""), (JAMMED, ""), (WITHOUT_REBOUND, "")):
             node = symbol(label, "memory", dimension=ONE, owner=system.identity)
             system.memories[label] = Memory(node, 0.0, None, about, hidden=True)
             system.rates[node] = ZERO

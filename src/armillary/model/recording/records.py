@@ -89,6 +89,7 @@ class StateRecord:
 
 
 ENDS_STATUS = -2  # a direction: of events that end a status, whose expression is positive before
+FINDS_LOWEST = 2  # a direction: of rates of gaps, which show where a gap is lowest, and never happen
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +141,9 @@ class Prescription:
 
 
 # Memories of contacts: a mode that is not decided yet, at the start of a run, and those of all together.
-UNDECIDED = 9
+JAMS, UNDECIDED = 3, 9
 FAILED, AMBIGUOUS = "contacts_failed", "contacts_ambiguous"
+JAMMED, WITHOUT_REBOUND = "contacts_jammed", "contacts_without_rebound"
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,16 @@ from armillary.mechanics.contact.state import (
     term_sizes,
 )
 from armillary.model.description import Description
-from armillary.model.recording.records import AMBIGUOUS, ENDS_STATUS, FAILED, EventRecord, RigidContact
+from armillary.model.recording.records import (
+    AMBIGUOUS,
+    ENDS_STATUS,
+    FAILED,
+    FINDS_LOWEST,
+    JAMMED,
+    WITHOUT_REBOUND,
+    EventRecord,
+    RigidContact,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +155,12 @@ def contact_targets(
         for c, state in zip(contacts, states, strict=True)
         if c.size is not None
     }
-    failed, ambiguous = (plain(system.memories[name].symbol) for name in (FAILED, AMBIGUOUS))
+    failed = plain(system.memories[FAILED].symbol)
     changes[failed] = as_expr(fn.maximum(failed, made.failed))
-    changes[ambiguous] = as_expr(plus(ambiguous, fn.select(made.ambiguous, 1, 0)))
+    counted = {AMBIGUOUS: made.ambiguous, JAMMED: made.jammed, WITHOUT_REBOUND: made.without_rebound}
+    for name, happens in counted.items():
+        count = plain(system.memories[name].symbol)
+        changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
     events, guards = _events(states, found, solution["force_size"])
     corrected = _without_drift(system, reduction, matrices, states, velocities, D, speeds, independent)
     return ContactTargets(
@@ -340,6 +352,10 @@ def _events(
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
+            guards.append(as_expr(fn.select(state.open, state.closing, 1)))
+            about = f"the gap of {state.name} is lowest"
+            name = f"{state.name}_lowest"
+            events.append(EventRecord(name, guards[-1], FINDS_LOWEST, {}, False, about, hidden=True))
         if state.slip:
             about = f"{state.name} begins to stick or to slide"
             more = total([sizes[row] for row in state.slip])

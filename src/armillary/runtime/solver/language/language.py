@@ -78,6 +78,7 @@ KIND: Wholes = np.zeros(0, dtype=int)
 PIVOT_OF: Wholes = np.zeros(0, dtype=int)
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 ENDS_STATUS = -2  # in it, of events that end a status: their functions are positive unless they happen
+FINDS_LOWEST = 2  # likewise, of rates of gaps: they show where in a step a gap is lowest, and never happen
 STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
 
