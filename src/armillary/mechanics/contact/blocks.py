@@ -33,7 +33,11 @@ _ROWS = ("jacobian", "columns", "free")
 NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `failed`
 # Of each block: the function of the solver, the vectors that it takes and those that it gives.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "contact_forces": ("solve_forces", (*_ROWS, "held", "weight", "offset"), ("force", "force_size")),
+    "contact_forces": (
+        "solve_forces",
+        (*_ROWS, "held", "weight", "offset", "static", "static_capacity"),
+        ("force", "force_size"),
+    ),
     "contact_problem": (
         "solve_contacts",
         (
@@ -124,7 +128,8 @@ class ContactBlock(BlockFunction):
         ]
         held, weight, offset = self._held_rows(given, moved, found)
         block = ContactBlock("contact_forces", self.shape)
-        flat = [*given["jacobian"], *given["columns"], *free, *held, *weight, *offset]
+        limits = [0] * (2 * len(self.shape.rows))  # of derivatives of friction there are none
+        flat = [*given["jacobian"], *given["columns"], *free, *held, *weight, *offset, *limits]
         return call(block, tuple(as_expr(x) for x in flat), None)
 
     def _held_rows(

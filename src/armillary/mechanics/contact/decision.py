@@ -4,7 +4,7 @@ An event of a contact is the end of its status. All contacts decide together, in
 
     impact          M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
     accelerations   of all contacts that touch and do not separate: who opens, sticks or slides
-    rest            what is left of the velocities of rows that hold is taken away
+    rest            what is left of the velocities of rows that hold, and of slips that begin, is taken away
 
 Impacts take in every contact that touches, whether it is struck, closed or separates. Newton's law, with the
 coefficient of restitution e of each contact that is struck and 0 for the others:
@@ -68,11 +68,17 @@ class ContactRows:
     problem: ContactBlock
     apart: ContactBlock  # the problem with normals and slips as contacts of their own
 
+    @property
+    def count(self) -> int:
+        """The number of contacts."""
+        return len(self.forces.shape.rows)
+
     def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> list[Expr]:
         """Return the forces, or impulses, that hold rows; others have none."""
         none = [0] * len(held)
         given = {"jacobian": self.jacobian, "columns": self.columns, "free": free}
-        return self.forces.solve(**given, held=held, weight=none, offset=none)["force"]
+        limits = {"static": [0] * self.count, "static_capacity": [0] * self.count}
+        return self.forces.solve(**given, held=held, weight=none, offset=none, **limits)["force"]
 
     def solve(
         self,
@@ -159,7 +165,11 @@ def decide(
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
     lost = fn.named(fn.equal(outcome, NOT_FOUND), "contact_lost")
-    left = rows.hold(after, [fn.select(lost, 0, held) for held in solution["held"]])
+    still = list(solution["held"])
+    for c, choice, status in zip(contacts, choices, solution["status"], strict=True):
+        for row in c.slip:  # a slip that begins does so from rest
+            still[row] = fn.maximum(still[row], fn.and_(status > 0, fn.equal(choice.rests, 1)))
+    left = rows.hold(after, [fn.select(lost, 0, x) for x in still])
     impulses = [plus(P, more) for P, more in zip(impulses, left, strict=True)]
     memories: dict[Expr, Scalar] = {}
     for c, status, doubt in zip(contacts, solution["status"], solution["doubt"], strict=True):

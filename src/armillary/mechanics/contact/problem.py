@@ -33,8 +33,9 @@ Relaxation ends for every problem without friction, and with friction unless nor
 friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
 
 Rows may be redundant, as those of a table on four legs: SOFT of its diagonal is added to A, and what that
-spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions. All limits
-are shares of what enters a row, so none depends on units.
+spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions. Friction of
+redundant contacts is shared as their limits are, so that none slides as long as all together can hold. All
+limits are shares of what enters a row, so none depends on units.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999),
 The non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation.
@@ -76,6 +77,7 @@ class Contacts:
     # without `rebound`.
     failed: ContactReals
     # Workspace.
+    softness: ContactRows  # of rows that hold: redundant ones share their forces inversely to it
     effective: ContactTerms  # columns with the friction that follows from a normal force
     diagonal: ContactRows
     root: ContactRows  # of the diagonal: rows and forces are in terms of it
@@ -101,6 +103,15 @@ def measure_rows(run: Contacts) -> None:
             largest = max(largest, abs(term))
         run.diagonal[i] = total if total > MASSLESS * largest else 0.0
         run.root[i] = sqrt(run.diagonal[i]) if total > MASSLESS * largest else 0.0
+    # Slips in a plane have one size, so that the shares of redundant frictions do not depend on its axes.
+    for c in range(N_CONTACTS):
+        in_plane: truth = SLIP_ROW[c] != NONE and below(SLIP_ROW[c] + 1, SLIP_END[c])
+        if in_plane:
+            mean: real = 0.0
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                mean = mean + 0.5 * run.diagonal[k]
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                run.root[k] = sqrt(mean)
 
 
 def add_column(run: Contacts, row: whole, factor: real) -> None:
@@ -141,8 +152,11 @@ def list_held_rows(run: Contacts) -> whole:
     return count
 
 
-def factorise(run: Contacts, count: whole) -> None:
-    """Factorise the matrix of the rows that hold, in terms of the roots of its diagonal."""
+def factorise(run: Contacts, count: whole) -> real:
+    """Factorise the matrix of the rows that hold, in terms of the roots of its diagonal; return the smallest
+    pivot.
+    """
+    smallest: real = 1.0
     for a in range(count):
         i: whole = run.order[a]
         for b in range(count):
@@ -152,8 +166,8 @@ def factorise(run: Contacts, count: whole) -> None:
                 term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)]
                 total = total + term * run.effective[at(j, N_CONTACT_SPEEDS, s)]
             run.matrix[at(a, N_CONTACT_ROWS, b)] = total / (run.root[i] * run.root[j])
-        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)] + run.slack[i] / run.diagonal[i]
-        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + SOFT if count > 1 else own
+        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)] + run.slack[i] / (run.root[i] * run.root[i])
+        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + run.softness[i] if count > 1 else own
     for k in range(count):
         pivot: whole = k
         largest: real = abs(run.matrix[at(k, N_CONTACT_ROWS, k)])
@@ -162,6 +176,7 @@ def factorise(run: Contacts, count: whole) -> None:
                 largest = abs(run.matrix[at(i, N_CONTACT_ROWS, k)])
                 pivot = i
         run.exchange[k] = pivot
+        smallest = min(smallest, largest)
         if pivot != k:
             for j in range(count):
                 kept: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
@@ -175,6 +190,7 @@ def factorise(run: Contacts, count: whole) -> None:
                     above: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
                     place: whole = at(i, N_CONTACT_ROWS, j)
                     run.matrix[place] = run.matrix[place] - factor * above
+    return smallest
 
 
 def solve_factors(run: Contacts, count: whole) -> None:
@@ -257,30 +273,70 @@ def solve_held_rows(run: Contacts) -> None:
     for i in range(N_CONTACT_ROWS):
         if run.diagonal[i] <= 0.0:
             run.held[i] = 0.0
+        run.softness[i] = SOFT
+    count: whole = 0
+    count = list_held_rows(run)
+    smallest: real = refine_forces(run, count)
+    if smallest < DEPENDENT:
+        shared: truth = share_friction(run)
+        if shared:
+            refine_forces(run, count)
+
+
+def share_friction(run: Contacts) -> truth:
+    """Let redundant frictions share their load as their limits are, which keeps them below these as long as
+    that is possible at all; return whether there are any limits.
+    """
+    largest: real = 0.0
+    for c in range(N_CONTACTS):
+        if SLIP_ROW[c] != NONE:
+            largest = max(largest, friction_limit(run, c) * run.root[SLIP_ROW[c]])
+    for c in range(N_CONTACTS):
+        if SLIP_ROW[c] != NONE:
+            limit: real = friction_limit(run, c)
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                own: real = limit * run.root[k]
+                run.softness[k] = SOFT * min(largest / own, SOFTEST) if own > 0.0 else SOFT * SOFTEST
+    return largest > 0.0
+
+
+def friction_limit(run: Contacts, c: whole) -> real:
+    """Return the greatest friction of a contact at rest."""
+    normal: real = 0.0
+    if NORMAL_ROW[c] != NONE:
+        normal = max(run.force[NORMAL_ROW[c]], 0.0)
+    return run.static[c] * normal + run.static_capacity[c]
+
+
+def refine_forces(run: Contacts, count: whole) -> real:
+    """Find the forces of rows that hold, by one factorisation; return its smallest pivot."""
+    for i in range(N_CONTACT_ROWS):
         run.force[i] = 0.0
     set_other_forces(run)
     find_motion(run)
-    count: whole = 0
-    count = list_held_rows(run)
-    if count > 0:
-        set_effective_columns(run)
-        factorise(run, count)
-        turn: real = 0.0
-        left: real = 1.0
-        while turn < 2.0 or (turn < REFINEMENTS and left > PRECISE):
-            turn = turn + 1.0
-            for a in range(count):
-                row: whole = run.order[a]
-                run.side[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
-            solve_factors(run, count)
-            for a in range(count):
-                held: whole = run.order[a]
-                run.force[held] = run.force[held] + run.side[a] / run.root[held]
-            set_other_forces(run)
-            find_motion(run)
-            left = 0.0
-            for a in range(count):
-                k: whole = run.order[a]
-                rest: real = abs(run.motion[k] + run.slack[k] * run.force[k])
-                if rest > left * run.size[k]:
-                    left = rest / run.size[k]
+    if count == 0:
+        return 1.0
+    set_effective_columns(run)
+    smallest: real = factorise(run, count)
+    turn: real = 0.0
+    left: real = 1.0
+    before: real = 2.0
+    while turn < 2.0 or (turn < REFINEMENTS and left > PRECISE and left < STALLED * before):
+        turn = turn + 1.0
+        before = left
+        for a in range(count):
+            row: whole = run.order[a]
+            run.side[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
+        solve_factors(run, count)
+        for a in range(count):
+            held: whole = run.order[a]
+            run.force[held] = run.force[held] + run.side[a] / run.root[held]
+        set_other_forces(run)
+        find_motion(run)
+        left = 0.0
+        for a in range(count):
+            k: whole = run.order[a]
+            rest: real = abs(run.motion[k] + run.slack[k] * run.force[k])
+            if rest > left * run.size[k]:
+                left = rest / run.size[k]
+    return smallest

@@ -128,7 +128,14 @@ def contact_targets(
 
     held, weight, offset = _held_rows(states, len(rows))
     solution = matrices.forces.solve(
-        jacobian=matrices.jacobian, columns=matrices.columns, free=b, held=held, weight=weight, offset=offset
+        jacobian=matrices.jacobian,
+        columns=matrices.columns,
+        free=b,
+        held=held,
+        weight=weight,
+        offset=offset,
+        static=[0 if state.is_brake or not state.slip else state.held for state in states],
+        static_capacity=[state.held if state.is_brake else 0 for state in states],
     )
     found = [fn.named(x, "contact_force") for x in solution["force"]]
     with_forces = {i: _pushed(free_rates[k], [d[k] for d in D], found) for k, i in enumerate(speeds)}
