@@ -83,10 +83,13 @@ class Contacts:
     root: ContactRows  # of the diagonal: rows and forces are in terms of it
     matrix: ContactSquare
     side: ContactRows
+    rest: ContactRows  # what is left of each row that holds, then the change of its force
+    speed_size: ContactSpeeds  # the largest that a row changes each speed
     order: Wholes  # rows that hold
     exchange: Wholes  # of them the one that was taken as pivot in each step
     moved: ContactSpeeds  # speeds that forces change
     best: ContactRows  # forces that were improved so far
+    steady: ContactRows  # forces that sweeps do not change any more
     wanted: ContactReals  # the status that would agree with the solution
     cosine: ContactReals  # how far the slip rows of a contact have been turned
     sine: ContactReals
@@ -152,11 +155,8 @@ def list_held_rows(run: Contacts) -> whole:
     return count
 
 
-def factorise(run: Contacts, count: whole) -> real:
-    """Factorise the matrix of the rows that hold, in terms of the roots of its diagonal; return the smallest
-    pivot.
-    """
-    smallest: real = 1.0
+def set_matrix_of_rows(run: Contacts, count: whole) -> None:
+    """Find Σ + J Dᵀ of the rows that hold, in terms of their roots; Σ is their softness."""
     for a in range(count):
         i: whole = run.order[a]
         for b in range(count):
@@ -166,50 +166,131 @@ def factorise(run: Contacts, count: whole) -> real:
                 term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)]
                 total = total + term * run.effective[at(j, N_CONTACT_SPEEDS, s)]
             run.matrix[at(a, N_CONTACT_ROWS, b)] = total / (run.root[i] * run.root[j])
-        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)] + run.slack[i] / (run.root[i] * run.root[i])
-        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + run.softness[i] if count > 1 else own
-    for k in range(count):
+        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)]
+        if count > 1:
+            own = own + run.softness[i]
+        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + run.slack[i] / (run.root[i] * run.root[i])
+
+
+def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
+    """Find I + Dᵀ Σ⁻¹ J, of as many rows as there are speeds. Speeds are in terms of the largest that a row
+    changes them, so that the choice of pivots does not depend on their units.
+    """
+    for s in range(N_CONTACT_SPEEDS):
+        largest: real = 0.0
+        for a in range(count):
+            i: whole = run.order[a]
+            largest = max(largest, abs(run.effective[at(i, N_CONTACT_SPEEDS, s)]) / run.root[i])
+        run.speed_size[s] = largest if largest > 0.0 else 1.0
+    for s in range(N_CONTACT_SPEEDS):
+        for r in range(N_CONTACT_SPEEDS):
+            total: real = 1.0 if s == r else 0.0
+            for a in range(count):
+                i: whole = run.order[a]
+                column: real = run.effective[at(i, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
+                term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, r)] * run.speed_size[r]
+                total = total + column * term / (run.root[i] * run.root[i] * whole_softness(run, i))
+            run.matrix[at(s, N_CONTACT_ROWS, r)] = total
+
+
+def whole_softness(run: Contacts, i: whole) -> real:
+    """Return the softness of a row with its compliance, in terms of its root."""
+    return run.softness[i] + run.slack[i] / (run.root[i] * run.root[i])
+
+
+def factorise(run: Contacts, count: whole) -> real:
+    """Factorise the matrix of the rows that hold; return the smallest pivot in terms of the diagonal, 0 for
+    more rows than speeds.
+    """
+    size: whole = count
+    if count > N_CONTACT_SPEEDS:
+        set_matrix_of_speeds(run, count)
+        size = N_CONTACT_SPEEDS
+    else:
+        set_matrix_of_rows(run, count)
+    smallest: real = 1.0
+    for k in range(size):
         pivot: whole = k
         largest: real = abs(run.matrix[at(k, N_CONTACT_ROWS, k)])
-        for i in range(k + 1, count):
+        for i in range(k + 1, size):
             if abs(run.matrix[at(i, N_CONTACT_ROWS, k)]) > largest:
                 largest = abs(run.matrix[at(i, N_CONTACT_ROWS, k)])
                 pivot = i
         run.exchange[k] = pivot
-        smallest = min(smallest, largest)
+        if largest < smallest:
+            smallest = largest
         if pivot != k:
-            for j in range(count):
+            for j in range(size):
                 kept: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
                 run.matrix[at(k, N_CONTACT_ROWS, j)] = run.matrix[at(pivot, N_CONTACT_ROWS, j)]
                 run.matrix[at(pivot, N_CONTACT_ROWS, j)] = kept
         if largest > 0.0:
-            for i in range(k + 1, count):
+            for i in range(k + 1, size):
                 factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)] / run.matrix[at(k, N_CONTACT_ROWS, k)]
                 run.matrix[at(i, N_CONTACT_ROWS, k)] = factor
-                for j in range(k + 1, count):
+                for j in range(k + 1, size):
                     above: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
                     place: whole = at(i, N_CONTACT_ROWS, j)
                     run.matrix[place] = run.matrix[place] - factor * above
+    if count > N_CONTACT_SPEEDS:
+        return 0.0
     return smallest
 
 
-def solve_factors(run: Contacts, count: whole) -> None:
-    """Solve matrix · correction = side, by the factors; the solution takes the place of the side."""
-    for k in range(count):
+def solve_factors(run: Contacts, size: whole) -> None:
+    """Solve matrix · solution = side, by the factors; the solution takes the place of the side."""
+    for k in range(size):
         pivot: whole = run.exchange[k]
         kept: real = run.side[k]
         run.side[k] = run.side[pivot]
         run.side[pivot] = kept
-    for k in range(count):
-        for i in range(k + 1, count):
+    for k in range(size):
+        for i in range(k + 1, size):
             run.side[i] = run.side[i] - run.matrix[at(i, N_CONTACT_ROWS, k)] * run.side[k]
-    for b in range(count):
-        last: whole = count - 1 - b + FIRST + FIRST
+    for b in range(size):
+        last: whole = size - 1 - b + FIRST + FIRST
         total: real = run.side[last]
-        for j in range(last + 1, count):
+        for j in range(last + 1, size):
             total = total - run.matrix[at(last, N_CONTACT_ROWS, j)] * run.side[j]
         diagonal: real = run.matrix[at(last, N_CONTACT_ROWS, last)]
         run.side[last] = total / diagonal if abs(diagonal) > 0.0 else 0.0
+
+
+def correct_forces(run: Contacts, count: whole) -> None:
+    """Change the forces of rows that hold so that what is left of these rows vanishes, up to rounding.
+
+    With more rows than speeds, by (Σ + J Dᵀ)⁻¹ = Σ⁻¹ − Σ⁻¹ J (I + Dᵀ Σ⁻¹ J)⁻¹ Dᵀ Σ⁻¹ (Woodbury).
+    """
+    for a in range(count):
+        row: whole = run.order[a]
+        run.rest[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
+    if count > N_CONTACT_SPEEDS:
+        for a in range(count):
+            run.rest[a] = run.rest[a] / whole_softness(run, run.order[a])
+        for s in range(N_CONTACT_SPEEDS):
+            run.side[s] = 0.0
+        for a in range(count):
+            i: whole = run.order[a]
+            for s in range(N_CONTACT_SPEEDS):
+                column: real = run.effective[at(i, N_CONTACT_SPEEDS, s)] / run.root[i]
+                run.side[s] = run.side[s] + column * run.rest[a] / run.speed_size[s]
+        solve_factors(run, N_CONTACT_SPEEDS)
+        for a in range(count):
+            j: whole = run.order[a]
+            less: real = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
+                less = less + term * run.side[s]
+            run.rest[a] = run.rest[a] - less / (run.root[j] * whole_softness(run, j))
+    else:
+        for a in range(count):
+            run.side[a] = run.rest[a]
+        solve_factors(run, count)
+        for a in range(count):
+            run.rest[a] = run.side[a]
+    for a in range(count):
+        held: whole = run.order[a]
+        run.force[held] = run.force[held] + run.rest[a] / run.root[held]
 
 
 def set_other_forces(run: Contacts) -> None:
@@ -276,11 +357,13 @@ def solve_held_rows(run: Contacts) -> None:
         run.softness[i] = SOFT
     count: whole = 0
     count = list_held_rows(run)
-    smallest: real = refine_forces(run, count)
+    smallest: real = 0.0
+    smallest = refine_forces(run, count)
     if smallest < DEPENDENT:
-        shared: truth = share_friction(run)
+        shared: truth = False
+        shared = share_friction(run)
         if shared:
-            refine_forces(run, count)
+            smallest = refine_forces(run, count)
 
 
 def share_friction(run: Contacts) -> truth:
@@ -296,7 +379,9 @@ def share_friction(run: Contacts) -> truth:
             limit: real = friction_limit(run, c)
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 own: real = limit * run.root[k]
-                run.softness[k] = SOFT * min(largest / own, SOFTEST) if own > 0.0 else SOFT * SOFTEST
+                run.softness[k] = SOFT * SOFTEST
+                if SOFTEST * own > largest:
+                    run.softness[k] = SOFT * largest / own
     return largest > 0.0
 
 
@@ -317,20 +402,15 @@ def refine_forces(run: Contacts, count: whole) -> real:
     if count == 0:
         return 1.0
     set_effective_columns(run)
-    smallest: real = factorise(run, count)
+    smallest: real = 0.0
+    smallest = factorise(run, count)
     turn: real = 0.0
     left: real = 1.0
     before: real = 2.0
     while turn < 2.0 or (turn < REFINEMENTS and left > PRECISE and left < STALLED * before):
         turn = turn + 1.0
         before = left
-        for a in range(count):
-            row: whole = run.order[a]
-            run.side[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
-        solve_factors(run, count)
-        for a in range(count):
-            held: whole = run.order[a]
-            run.force[held] = run.force[held] + run.side[a] / run.root[held]
+        correct_forces(run, count)
         set_other_forces(run)
         find_motion(run)
         left = 0.0

@@ -411,7 +411,7 @@ def admissible_share(run: Contacts, c: whole) -> real:
     if own_part(run, c) * (sqrt(reached) - limit - slope) <= ADMISSIBLE * size:
         return share
     # The first positive root; `best` itself is admissible, so the constant is at most rounding.
-    constant = min(constant, 0.0)
+    constant = -max(-constant, 0.0)
     root: real = sqrt(max(linear * linear - square * constant, 0.0))
     beyond: real = 0.0
     if linear + root > 0.0:
@@ -449,7 +449,11 @@ def find_own_forces(run: Contacts) -> truth:
                 least = share
                 first = c
         if first == NONE:
-            return agrees(run)
+            agreeing: truth = False
+            agreeing = agrees(run)
+            holding: truth = False
+            holding = rows_hold(run)
+            return agreeing and holding
         for i in range(N_CONTACT_ROWS):
             run.best[i] = run.best[i] + least * (run.force[i] - run.best[i])
         run.status[first] = run.wanted[first]
@@ -525,8 +529,13 @@ def search_statuses(run: Contacts) -> truth:
         if found:
             read_statuses(run, False)
             found = agrees(run)
-            if found:
-                found = find_own_forces(run)
+            run.steady = run.force
+            own: truth = False
+            own = find_own_forces(run)
+            if found and not own:  # events will follow at once
+                run.force = run.steady
+                read_statuses(run, False)
+                found = agrees(run)
             break
         read_statuses(run, True)
         found = try_statuses(run)
@@ -569,7 +578,8 @@ def solve_contacts(run: Contacts) -> None:
         for i in range(N_CONTACT_ROWS):
             run.free[i] = run.free[i] - run.rebound[i]
         found = search_statuses(run)
-    doubt: truth = find_doubt(run)
+    doubt: truth = False
+    doubt = find_doubt(run)
     if not found and not doubt:  # several contacts together leave no forces
         for c in range(N_CONTACTS):
             slides: truth = run.active[c] > 0.5 and run.rests[c] < 0.75

@@ -349,7 +349,9 @@ def lowest_place(run: RunRecord, x: real) -> real:
         rises: truth = run.sign[k] < 0 and run.g[k] > 0.0
         if DIRECTION[k] == FINDS_LOWEST and rises:
             before: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
-            lowest: real = locate(run, k, run.low[k], x) - before
+            lowest: real = 0.0
+            lowest = locate(run, k, run.low[k], x)
+            lowest = lowest - before
             if lowest > run.low[k] and lowest < place:
                 events_inside(run, lowest)
                 for j in range(N_EVENTS):
@@ -397,7 +399,8 @@ def scan(run: RunRecord) -> None:
         early: truth = x < FIRST_LOOK * run.h_taken
         events_at(run, x)
         if CONTACTS:
-            lowest: real = lowest_place(run, x)
+            lowest: real = 0.0
+            lowest = lowest_place(run, x)
             if lowest < x:
                 x = lowest
                 continue
