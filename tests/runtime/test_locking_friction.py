@@ -108,6 +108,8 @@ def test_pieces_hold_the_forces_of_contacts(rolling: arm.Model) -> None:
     assert np.abs(found - forcing).max() < 1e-12
     with pytest.raises(arm.ArmillaryError, match="does not determine the forces of its contact 'road'"):
         rolling.inverse(q, u, [0.0, 0.0, 0.0])
+    with pytest.raises(arm.ArmillaryError, match=r"contact 'road', .* for the regressor of its efforts"):
+        rolling.regressor(q, u, [0.0, 0.0, 0.0])
 
 
 def test_redundant_friction_comes_to_rest_together() -> None:

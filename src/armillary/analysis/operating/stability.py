@@ -75,7 +75,8 @@ def stability_of(
     found = values.of
     rows = _held_by_contacts(found, C, touching)
     moved = {j for j in np.flatnonzero(rows.any(axis=0)).tolist() if j < found.coordinates}
-    kept = np.array(sorted({*found.noncyclic(touching.positions if touching else ()).tolist(), *moved}), dtype=int)
+    noncyclic = found.noncyclic(touching.positions if touching else ())
+    kept = np.array(sorted({*noncyclic.tolist(), *moved}), dtype=int)
     rates = c[kept]
     if not np.all(np.isfinite(C)) or not np.max(np.abs(rates), initial=0.0) <= 1e-6:
         return None
