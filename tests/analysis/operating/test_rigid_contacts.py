@@ -180,15 +180,21 @@ def test_a_table_on_three_feet_bears_by_the_lever_rule() -> None:
     assert model.linearize(op).A.shape == (0, 0)
 
 
-def test_a_brake_holds_up_to_its_capacity() -> None:
+def test_a_brake_holds_up_to_its_capacity_and_is_released_beyond() -> None:
     s = arm.System("arm")
     s.parameter("most", 12.0, units="N*m")
+    s.parameter("torque", 0.0, units="N*m")
     link = s.body("link", joint=arm.Revolute("z"), com=(0.5, 0, 0), mass=2.0, inertia=(0.1,) * 3)
     s.gravity(G, -s.ground.y)
     s.brake("brake", link.q1, capacity="most")
+    s.moment("motor", "torque", s.ground.z, on=link)
     model = s.derive().compile()
-    assert model.equilibrium(starts={"link.q1": 0.1})["link.q1"] == pytest.approx(0.1, abs=1e-14)
-    with pytest.raises(
-        arm.ArmillaryError, match=r"brake 'brake' would have to hold with 9.76\d* N.m and bears 9"
-    ):
-        model.equilibrium(starts={"link.q1": 0.1}, parameters={"most": 9.0})
+    start = {"link.q1": 0.1}
+    assert model.equilibrium(starts=start)["link.q1"] == pytest.approx(0.1, abs=1e-14)
+    weak = {"most": 9.0}
+    assert abs(model.equilibrium(starts=start, parameters=weak)["link.q1"]) == pytest.approx(math.pi / 2)
+    words = r"brake 'brake' would have to hold with 9.76\d* N.m and bears 9 N.m; release it with memory="
+    with pytest.raises(arm.ArmillaryError, match=words):
+        model.equilibrium(starts=start, parameters=weak, memory={"brake_status": 1})
+    held = model.equilibrium(fixed=start, inputs=["torque"])
+    assert held.inputs["torque"] == pytest.approx(G * math.cos(0.1), rel=1e-10)

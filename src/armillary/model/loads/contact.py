@@ -186,16 +186,16 @@ def contact(
         _check_rigid(damping, exponent, where)
         rebound = Rebound(restitution, law, settle)
 
-        def place(label: str, at: Point, size: object) -> Expr:
+        def add_contact(label: str, at: Point, size: object) -> Expr:
             return rigid_contact(system, label, at, base, normal, rebound, friction, static, size)
 
         if shape is None:
-            return place(name, foot, radius)
+            return add_contact(name, foot, radius)
         if radius is not None:
             raise ModelError(
                 f"{where}: radius= is that of a ball about its point; with a shape= leave it out"
             )
-        return figure_contacts(system, name, foot, base, normal, shape, place)
+        return figure_contacts(system, name, foot, base, normal, shape, add_contact)
     _check_compliant(restitution, where)
     if radius is not None or static is not None or shape is not None:
         raise ModelError(f"{where}: radius=, shape= and static= are for contacts without stiffness=")

@@ -1,8 +1,9 @@
 """Statuses of contacts that agree with an operating point, found along with it.
 
-Open contacts that overlap at the solution are closed, the deepest first, and the point is looked for again.
-Statuses that ``memory=`` gives are not changed, and no contact is opened: a solution with a contact that
-would pull, or slide, is refused, because what lies beyond it may be far from what was asked.
+Open contacts that overlap at the solution are closed, the deepest first, and the point is looked for again;
+brakes that do not hold there are released, since a rest without their friction is one with it. Statuses that
+``memory=`` gives are not changed, and no contact is opened: a solution with a contact that would pull, or
+slide, is refused, because what lies beyond it may be far from what was asked.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
     if not request.model.equations.system.contacts:
         return problem(request, x)
     state = x[: len(x) - len(request.inputs)]
-    return problem(replace(request, memory=start_statuses(instance, request.t, state, request.memory)), x)
+    # With a brake that holds, any input of some range would do: the one that holds without friction is found.
+    memory = start_statuses(instance, request.t, state, request.memory, brakes_hold=not request.inputs)
+    return problem(replace(request, memory=memory), x)
 
 
 def solve_with_statuses(
@@ -66,10 +69,12 @@ def _changed(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarra
     instance, _ = held_instance(made, np.zeros(len(made.conditions.names)))
     free = undecided(instance, given)
     places = {c.name: c.status for c in made.conditions.contacts}
+    brakes = {c.name for c in made.conditions.contacts if c.gap is None}
     for fault in faults:
-        if fault.status == STICKS and places[fault.name] in free:
+        may_change = fault.status == STICKS or fault.name in brakes
+        if may_change and fault.status is not None and places[fault.name] in free:
             memory = made.request.memory.copy()
-            memory[places[fault.name]] = STICKS
+            memory[places[fault.name]] = fault.status
             return memory
     return None
 
@@ -77,12 +82,12 @@ def _changed(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarra
 def refusal(made: Problem, faults: list[Fault]) -> str:
     """Return the sentence for a point whose contacts do not bear it."""
     system, worst = made.conditions.equations.system, faults[0]
+    kind, opens = ("brake", "release") if system.contacts[worst.name].gap is None else ("contact", "open")
     remedies = {
-        None: "give it more friction or capacity, other loads, or another start with starts=",
-        0.0: f"open it with memory={{'{worst.name}_status': 0}}, or start elsewhere with starts=",
+        None: "give it more friction, other loads, or another start with starts=",
+        0.0: f"{opens} it with memory={{'{worst.name}_status': 0}}, or start elsewhere with starts=",
         1.0: f"close it with memory={{'{worst.name}_status': 1}}, or start where it touches, with starts=",
     }
-    kind = "brake" if system.contacts[worst.name].gap is None else "contact"
     more = f" ({len(faults) - 1} more are contradicted, too)" if len(faults) > 1 else ""
     return (
         f"'{system.name}' does not stay at the operating point that was found: {kind} '{worst.name}' "

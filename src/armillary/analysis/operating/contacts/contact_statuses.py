@@ -52,8 +52,12 @@ def with_open_contacts(instance: Instance, memory: np.ndarray, *, only_undecided
     return found
 
 
-def start_statuses(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-    """Return the memory with statuses that were not given as the start of a search has them."""
+def start_statuses(
+    instance: Instance, t: float, state: np.ndarray, memory: np.ndarray, *, brakes_hold: bool
+) -> np.ndarray:
+    """Return the memory with statuses that were not given as the start of a search has them; a brake at rest
+    holds, or is released.
+    """
     system, stored = instance.equations.system, memory.copy()
     names = list(system.memories)
     values = instance.values(instance.place(t, state, with_open_contacts(instance, memory)))
@@ -71,6 +75,8 @@ def start_statuses(instance: Instance, t: float, state: np.ndarray, memory: np.n
                 sizes = sum(float(evaluate(as_expr(term_sizes(v)), values)) for v in c.sliding)
                 if length > _SLOW * sizes:
                     stored[i] = 2.0 if len(slips) > 1 else np.copysign(2.0, slips[0])
+                elif c.gap is None and not brakes_hold:
+                    stored[i] = 0.0
         if abs(stored[i]) == 2 and c.direction and length > 0:
             for direction, v in zip(c.direction, slips, strict=True):
                 stored[names.index(direction.data.name)] = v / length
@@ -118,7 +124,7 @@ def _faults(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray)
             guard = float(guards[model.watched_index[f"{c.name}_grip"]])
             reason = forces.needed(c, values) if status == STICKS else "would slide against its status"
             if guard < 0 and not (own and own[0].depth > -_MUCH * guard):
-                own = [Fault(c.name, reason, None, -guard)]
+                own = [Fault(c.name, reason, 0.0 if c.gap is None else None, -guard)]
         found += own
     return found
 
