@@ -240,6 +240,7 @@ def _times_of_impacts() -> list[float]:
     def gap(t: float, y: np.ndarray) -> float:
         return float(_PLAY - _ARM * math.sin(y[0]) - _LINK * math.sin(y[1]))
 
+    # mypy: SciPy reads attributes of the function.
     gap.terminal, gap.direction = True, -1  # type: ignore[attr-defined]
     t, y, found = 0.0, np.array([0.0, 0.0, *_SPEED]), []
     for _ in range(_BOUNCES):
