@@ -153,7 +153,8 @@ class RigidContact:
     ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction,
     one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on
     them; the derivation replaces them. ``friction`` is the coefficient, of a brake the greatest force, while
-    sliding, ``held`` the same at rest.
+    sliding, ``held`` the same at rest. ``place`` are expressions of coordinates whose rates ``sliding`` are,
+    where there are such.
     """
 
     name: str
@@ -169,6 +170,7 @@ class RigidContact:
     push: Expr | None = None
     sliding: tuple[Expr, ...] = ()
     sliding_rate: tuple[Expr, ...] = ()
+    place: tuple[Expr, ...] = ()
     drag: tuple[Expr, ...] = ()
     friction: Expr | None = None
     held: Expr | None = None
