@@ -58,7 +58,7 @@ REALS = (
     "stop",  # the next time at which inputs jump
     "look",  # when weak constraints are looked at again
     "across", "singular", "share", "searched", "arrival",  # see runtime/solver/singularities/passages.py
-    "short_begin", "short_end", "short_step",
+    "short_begin", "short_end", "short_step", "resolved",
 )  # fmt: skip
 WHOLES = (
     "phase", "status", "failed",  # Phase, Reason, the state or event to blame (−1: none)

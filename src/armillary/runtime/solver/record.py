@@ -122,6 +122,7 @@ class RunRecord:
         short_begin: real
         short_end: real
         short_step: real
+        resolved: real  # the longest step that resolves the motion where constraints are weak
         wary: truth  # a place was passed or jumped over: steps are no longer than a forecast is believed
         sign_old: Wholes  # before the step just taken was searched
         slopes: Slopes  # rates at its stages

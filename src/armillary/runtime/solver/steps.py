@@ -10,7 +10,7 @@ from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pending, mark_returning
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.singularities.forecasts import horizon, longest_step
+from armillary.runtime.solver.singularities.forecasts import horizon, longest_step, resolve_weakness
 from armillary.runtime.solver.singularities.masses import (
     blame_masses,
     measure_speeds,
@@ -247,6 +247,8 @@ def settle(run: RunRecord) -> None:
     if ADAPTIVE and run.choose_step and adaptive(run):
         first_step(run)
         run.choose_step = False
+    if PASSING:
+        resolve_weakness(run)
     if CONFIGURATIONS and ADAPTIVE and run.look > run.t:
         run.h = min(run.h, run.look - run.t)
     if PASSING and ADAPTIVE:
