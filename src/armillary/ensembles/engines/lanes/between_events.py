@@ -212,16 +212,16 @@ class StepsBetweenEvents(AdaptiveSteps):
             looks = weak & (t_new >= self["look"] - 16.0 * ulp)
             fast, quickens = self.rates_of_motion()
             long = ~((h * fast < BELIEVED) & (h * h * quickens < 2.0 * BELIEVED))  # see ``pace_of_looks``
-            met.set(self.choose(looks | long | self.is_coarse(h * fast), 1.0, met.get()))
+            met.set(self.choose(looks | long | self.is_coarse(h * fast, self.rank), 1.0, met.get()))
         leaves = good & met.get().differs(0.0)
         self.put(leaves, "done", 1.0)
         return leaves
 
-    def is_coarse(self, motion: Value) -> Value:
+    def is_coarse(self, motion: Value, rank: int) -> Value:
         """Lanes whose step covers so much motion that it does not resolve a turn: see ``resolve_weakness`` of
         runtime/solver/singularities/forecasts.py.
         """
-        left = self.vector("g_start")[self.rank] + WEAK_RANK
+        left = self.vector("g_start")[rank] + WEAK_RANK
         part = RESOLVED_ADAPTIVE if self.interpolates else RESOLVED_FIXED
         coarse = (left < WEAK_RANK) & (motion * motion > part * part * self.most(left, UNSOUND))
         return coarse & (left > UNSOUND_ADAPTIVE) if self.interpolates else coarse

@@ -367,8 +367,8 @@ class LegRunner:
         """
         if self.stretch is not None and self.stretch.begin <= result.t_stop <= self.stretch.end:
             sound = result.time < self.stretch.begin
-            rows = {"time": result.time[sound], "samples": result.samples[sound]}
-            self.legs.parts.append(replace(result, **rows, status="step too small"))
+            rows = replace(result, time=result.time[sound], samples=result.samples[sound])
+            self.legs.parts.append(replace(rows, status="step too small"))
             refuse_place(instance, result.t_stop, self.place)
         near = min(horizon(instance, self.place, AROUND), self.t_end - self.t0)
         begin, end = max(self.place.t, result.t_stop - near), result.t_stop + near
