@@ -59,6 +59,9 @@ class RunRecord:
         rejected: count
         choose_step: truth
         after_rejection: truth
+        if KINKS:
+            own: whole  # states of the motion, before its derivatives
+            forced: whole  # shortest steps that were taken one after the other
         # Step-size control of the method.
         order: real
         exponent: real
