@@ -44,6 +44,7 @@ class Functions:
     solve: int = 0  # of redundant coordinates
     residuals: int = 0
     n_states: int = 0
+    n_own: int = 0  # those of the motion, before its derivatives; 0: all
     n_outputs: int = 0
     n_memory: int = 0
     n_events: int = 0

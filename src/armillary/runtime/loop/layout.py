@@ -58,7 +58,7 @@ REALS = (
     "stop",  # the next time at which inputs jump
     "look",  # when weak constraints are looked at again
     "across", "singular", "share", "searched", "arrival",  # see runtime/solver/singularities/passages.py
-    "short_begin", "short_end", "short_step",
+    "short_begin", "short_end", "short_step", "resolved",
 )  # fmt: skip
 WHOLES = (
     "phase", "status", "failed",  # Phase, Reason, the state or event to blame (−1: none)
@@ -67,6 +67,7 @@ WHOLES = (
     "restart",  # the derivative kept for the next step is not valid
     "choose_step",  # adaptive: h is to be chosen again
     "after_rejection", "prepared", "pending",
+    "own", "forced",  # states of the motion before its derivatives, and shortest steps in turn
     "steps", "rejected", "evaluations",
     "budget",  # steps this call may still try
     "jump",  # number of the next of the times at which inputs jump
@@ -230,6 +231,7 @@ class LoopShape:
     stops: bool = False  # whether inputs over time jump: no step leads across such a time
     changes: ChangeShape | None = None  # of configuration
     general: bool = False
+    kinks: bool = False  # whether derivatives of the motion follow its states
 
     def any_size(self) -> LoopShape:
         """This shape with sizes that only say whether there is something; itself where they matter."""

@@ -45,6 +45,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
         "ADJUSTING": shape.changes is not None and shape.changes.adjusting > 0,
         "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
+        "KINKS": shape.adaptive and shape.kinks,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
