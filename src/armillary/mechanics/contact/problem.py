@@ -185,17 +185,18 @@ def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
     for s in range(N_CONTACT_SPEEDS):
         for r in range(N_CONTACT_SPEEDS):
             total: real = 1.0 if s == r else 0.0
-            for a in range(count):
-                i: whole = run.order[a]
-                column: real = run.effective[at(i, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
-                term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, r)] * run.speed_size[r]
-                total = total + column * term / (run.root[i] * run.root[i] * whole_softness(run, i))
+            for b in range(count):
+                j: whole = run.order[b]
+                column: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
+                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, r)] * run.speed_size[r]
+                total = total + column * term / (run.root[j] * run.root[j] * whole_softness(run, j))
             run.matrix[at(s, N_CONTACT_ROWS, r)] = total
 
 
 def whole_softness(run: Contacts, i: whole) -> real:
     """Return the softness of a row with its compliance, in terms of its root."""
-    return run.softness[i] + run.slack[i] / (run.root[i] * run.root[i])
+    soft: real = run.softness[i] + run.slack[i] / (run.root[i] * run.root[i])
+    return soft
 
 
 def factorise(run: Contacts, count: whole) -> real:
@@ -390,7 +391,8 @@ def friction_limit(run: Contacts, c: whole) -> real:
     normal: real = 0.0
     if NORMAL_ROW[c] != NONE:
         normal = max(run.force[NORMAL_ROW[c]], 0.0)
-    return run.static[c] * normal + run.static_capacity[c]
+    limit: real = run.static[c] * normal + run.static_capacity[c]
+    return limit
 
 
 def refine_forces(run: Contacts, count: whole) -> real:

@@ -124,6 +124,7 @@ def contact_targets(
         [[J[s][i] for s in moving] for i in range(len(rows))],
         [[D[i][s] for s in moving] for i in range(len(rows))],
         [plain(system.speeds[speeds[s]]) for s in moving],
+        [free_rates[s] for s in moving],
     )
 
     held, weight, offset = _held_rows(states, len(rows))
@@ -229,14 +230,23 @@ def _states(
     J: Sequence[Sequence[Expr]],
     D: Sequence[Sequence[Expr]],
     speeds: Sequence[Expr],
+    rates: Sequence[Expr],
 ) -> list[ContactState]:
-    """Return the contacts without dimensions, with their sizes in this run."""
+    """Return the contacts without dimensions, with their sizes in this run.
+
+    Velocities and accelerations of a contact may be small differences of large ones, as those of two bodies
+    that fall together: what counts is the sum of the sizes, Σ |J| |u| and Σ |J| |u̇|.
+    """
     units = unit_sizes(system)
+    quick = [fn.named(fn.absolute(u), "contact_speed") for u in speeds]
+    quickness = [fn.named(fn.absolute(a), "contact_rate") for a in rates]
     found = []
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
         length = _length(c, plain, units)
+        reach = [total([fn.absolute(J[row][s]) for row in own]) for s in range(len(speeds))]
         hard = total([fn.absolute(free[row]) for row in own])
+        hard = plus(hard, total([times(r, a) for r, a in zip(reach, quickness, strict=True)]))
         if normal is None:  # what a brake itself makes of its speed
             assert c.friction is not None and c.held is not None
             capacity = fn.maximum(plain(c.friction), plain(c.held))
@@ -245,7 +255,7 @@ def _states(
             )
         pace = fn.sqrt(as_expr(times(length, hard)))
         still, back = (STILL_IN_PLANE, BACK_IN_PLANE) if len(slip) > 1 else (SLOW, SLOW)
-        fast = total([fn.absolute(times(J[row][s], u)) for row in own for s, u in enumerate(speeds)])
+        fast = total([times(r, u) for r, u in zip(reach, quick, strict=True)])
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
         found.append(
