@@ -1,0 +1,35 @@
+"""Vehicles: tyres, wheels, machines and manoeuvres, built on the public verbs of Armillary alone.
+
+Nothing here uses a part of Armillary that a user's own package could not: `tests/test_project.py` sees to
+it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads and outputs. Read
+`tyres/tyre.py` first, then `wheel.py`.
+
+    import armillary as arm
+    import armillary.vehicles as veh
+
+    tyre = veh.read_tyre("car.tir", side="left")
+    forces = tyre.evaluate(fz=4000, kappa=0, alpha=np.radians([1, 2, 4]))
+"""
+
+from armillary.vehicles.tyres.magic_formula import MagicFormula
+from armillary.vehicles.tyres.reading import read_tyre
+from armillary.vehicles.tyres.simple import BrushTyre, FialaTyre, LinearTyre
+from armillary.vehicles.tyres.table import TableTyre
+from armillary.vehicles.tyres.tir import TyreFile, read_tir
+from armillary.vehicles.tyres.tmeasy import Curve, TMeasyTyre
+from armillary.vehicles.tyres.tyre import Forces, Tyre
+
+__all__ = [
+    "BrushTyre",
+    "Curve",
+    "FialaTyre",
+    "Forces",
+    "LinearTyre",
+    "MagicFormula",
+    "TMeasyTyre",
+    "TableTyre",
+    "Tyre",
+    "TyreFile",
+    "read_tir",
+    "read_tyre",
+]
