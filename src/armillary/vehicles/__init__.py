@@ -11,6 +11,9 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
     forces = tyre.evaluate(fz=4000, kappa=0, alpha=np.radians([1, 2, 4]))
 """
 
+from armillary.vehicles.motorcycle import motorcycle
+from armillary.vehicles.road import Road
+from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
 from armillary.vehicles.tyres.simple import BrushTyre, FialaTyre, LinearTyre
@@ -18,6 +21,7 @@ from armillary.vehicles.tyres.table import TableTyre
 from armillary.vehicles.tyres.tir import TyreFile, read_tir
 from armillary.vehicles.tyres.tmeasy import Curve, TMeasyTyre
 from armillary.vehicles.tyres.tyre import Forces, Tyre
+from armillary.vehicles.wheel import Wheel, add_wheel
 
 __all__ = [
     "BrushTyre",
@@ -26,10 +30,15 @@ __all__ = [
     "Forces",
     "LinearTyre",
     "MagicFormula",
+    "Road",
     "TMeasyTyre",
     "TableTyre",
     "Tyre",
     "TyreFile",
+    "Wheel",
+    "add_rolling_wheel",
+    "add_wheel",
+    "motorcycle",
     "read_tir",
     "read_tyre",
 ]

@@ -152,7 +152,7 @@ class MagicFormula(MagicRadius):
         side = -1 if self.mirrored else 1
         s = self._state(fz, kappa, side * alpha, side * gamma, pressure, speed, rolling, turn_slip)
         mu = self._friction_scales(s, sliding)
-        pure_x, stiffness_x = self._longitudinal(s, mu[0])
+        pure_x, stiffness_x, _ = self._longitudinal(s, mu[0])
         lateral = self._lateral(s, mu[1])
         fx = s.fz * self._combined_x(s) * pure_x
         reduction = self._combined_y(s, s.gamma)
@@ -168,7 +168,7 @@ class MagicFormula(MagicRadius):
         side = -1 if self.mirrored else 1
         s = self._state(fz, kappa, side * alpha, side * gamma, pressure, None, 1.0, None)
         mu = self._friction_scales(s, 0.0)
-        fx, _ = self._longitudinal(s, mu[0])
+        fx, _, _ = self._longitudinal(s, mu[0])
         lateral = self._lateral(s, mu[1])
         straight = replace(s, kappa=0.0 * s.kappa)
         mz = self._aligning(straight, mu[1], lateral, 1, 0, 0, 0)
@@ -285,10 +285,23 @@ class MagicFormula(MagicRadius):
         self._require("LATERAL_STIFFNESS", "the relaxation length of Fy")
         long = c["LONGITUDINAL_STIFFNESS"] * (1 + c["PCFX1"] * s.dfz + c["PCFX2"] * s.dfz * s.dfz)
         side = c["LATERAL_STIFFNESS"] * (1 + c["PCFY1"] * s.dfz + c["PCFY2"] * s.dfz * s.dfz)
-        _, slip_stiffness = self._longitudinal(s, c["LMUX"])
+        _, slip_stiffness, _ = self._longitudinal(s, c["LMUX"])
         along = s.fz * slip_stiffness / (long * (1 + c["PCFX3"] * s.dpi))
         across = s.fz * size(self._cornering_stiffness(s, s.gamma)) / (side * (1 + c["PCFY3"] * s.dpi))
         return along, across
+
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return 3 μ/K per load for κ and tan α, upright."""
+        c = self.coefficients
+        s = self._state(fz, 0.0, 0.0, 0.0, None, None, 1.0, None)
+        _, along, mu = self._longitudinal(s, c["LMUX"])
+        lateral = self._lateral(s, c["LMUY"], upright=True)
+        return 3 * size(mu) / along, 3 * size(lateral.mu) / size(lateral.stiffness)
+
+    def with_friction(self, scale: Scalar) -> MagicFormula:
+        """Return this tyre on a surface that has ``scale`` times the friction: LMUX and LMUY."""
+        scaled = {name: self.coefficients[name] * scale for name in ("LMUX", "LMUY")}
+        return replace(self, coefficients={**self.coefficients, **scaled})
 
     def _numbers(self) -> dict[str, Scalar]:
         return dict(self.coefficients)
@@ -298,8 +311,8 @@ class MagicFormula(MagicRadius):
 
     # ------------------------------------------------------------ pure slip
 
-    def _longitudinal(self, s: _State, scale: Scalar) -> tuple[Scalar, Scalar]:
-        """Fx0/Fz and Kxκ/Fz, (4.E9) to (4.E18)."""
+    def _longitudinal(self, s: _State, scale: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """Fx0/Fz, Kxκ/Fz and μx, (4.E9) to (4.E18)."""
         c = self.coefficients
         gamma = s.camber * (c["LGAX"] if self._older else 1)
         mu = (c["PDX1"] + c["PDX2"] * s.dfz) * (1 + c["PPX3"] * s.dpi + c["PPX4"] * s.dpi * s.dpi)
@@ -312,7 +325,7 @@ class MagicFormula(MagicRadius):
         e = self._curvature(e * (1 - c["PEX4"] * arm.sign(slip)))
         offset = (c["PVX1"] + c["PVX2"] * s.dfz) * c["LVX"] * self._shift_scale(scale) * s.spin.zeta1
         b = self._slope(s, stiffness, shape * mu * s.spin.zeta1, c["PDX1"])
-        return mu * s.spin.zeta1 * arm.sin(shape * bend(b, e, slip)) + offset, stiffness
+        return mu * s.spin.zeta1 * arm.sin(shape * bend(b, e, slip)) + offset, stiffness, mu
 
     def _lateral(self, s: _State, scale: Scalar, *, upright: bool = False) -> _Lateral:
         """Fy0/Fz and its parts, (4.E19) to (4.E30); ``upright`` without camber and turn slip."""

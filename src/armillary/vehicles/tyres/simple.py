@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import armillary as arm
@@ -45,6 +45,10 @@ class LinearTyre(SpringTyre):
     vertical_damping: Scalar = 0.0
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
+
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return slips out of reach: this tyre does not slide."""
+        return 1e6, 1e6
 
     def forces(
         self,
@@ -95,6 +99,15 @@ class BrushTyre(SpringTyre):
     vertical_damping: Scalar = 0.0
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
+
+    def with_friction(self, scale: Scalar) -> BrushTyre:
+        """Return this tyre on a surface that has ``scale`` times the friction."""
+        return replace(self, friction=self.friction * scale)
+
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return 3 μ/C for both."""
+        slip = 3 * self.friction / self.slip_stiffness
+        return slip, slip
 
     def forces(
         self,
@@ -153,6 +166,15 @@ class FialaTyre(SpringTyre):
     vertical_damping: Scalar = 0.0
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
+
+    def with_friction(self, scale: Scalar) -> FialaTyre:
+        """Return this tyre on a surface that has ``scale`` times the friction."""
+        return replace(self, friction=self.friction * scale, sliding_friction=self.sliding_friction * scale)
+
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return 3 μ Fz over each stiffness, at least 0.001."""
+        grip = 3 * self.friction * arm.max(fz, 0.0)
+        return arm.max(grip / self.slip_stiffness, 1e-3), arm.max(grip / self.cornering_stiffness, 1e-3)
 
     def forces(
         self,

@@ -37,6 +37,10 @@ class TableTyre(SpringTyre):
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
 
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return the slips of the maxima."""
+        return self.peak_kappa, arm.tan(self.peak_alpha)
+
     def forces(
         self,
         fz: Scalar,

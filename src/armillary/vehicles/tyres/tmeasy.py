@@ -60,6 +60,10 @@ class TMeasyTyre(SpringTyre):
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
 
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return the slips of the maxima at the nominal load."""
+        return self.along[0].slip_max, self.across[0].slip_max
+
     def forces(
         self,
         fz: Scalar,

@@ -87,6 +87,10 @@ class Tyre:
         """Return σκ and σα, the distances in which slip builds up its force."""
         raise NotImplementedError
 
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return κ and tan α about which the whole contact begins to slide: 3 μ Fz over the stiffness."""
+        raise NotImplementedError
+
     @property
     def free_radius(self) -> Scalar:
         """The radius of the wheel that does not touch."""
@@ -182,6 +186,10 @@ class Tyre:
             if not isinstance(table[name], arm.Expr) and table[name] != 0 and np.isfinite(table[name])
         }
         return self._replace_numbers(made)
+
+    def with_friction(self, scale: Scalar) -> Self:
+        """Return this tyre on a surface that has ``scale`` times the friction."""
+        raise arm.ModelError(f"{type(self).__name__} has no friction to scale; use a tyre that has")
 
     def _numbers(self) -> dict[str, Scalar]:
         """Numbers of the tyre by name."""
