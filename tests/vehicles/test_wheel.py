@@ -101,8 +101,8 @@ def test_the_contact_of_a_torus_is_its_lowest_point(crown: float) -> None:
 
 def test_a_locked_wheel_stops_and_stands() -> None:
     """From 10 m/s with the brake on: it slides at κ = −1, stops, and the tyre rocks to rest. The rebound is
-    that of the tyre's spring: 3.3 kN on K/σ = 106 kN/m hold 51 J, which give 400 kg 0.5 m/s; the way to sliding
-    adds some.
+    that of the tyre's spring: 3.3 kN on K/σ = 106 kN/m hold 51 J, which give 400 kg 0.5 m/s; the way to
+    sliding adds some.
     """
     s = rig(veh.read_tyre(DATA / "mf_185_80R14.tir"), driven=False)
     s.lock("wheel.q1")

@@ -11,9 +11,11 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
     forces = tyre.evaluate(fz=4000, kappa=0, alpha=np.radians([1, 2, 4]))
 """
 
+from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.motorcycle import motorcycle
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
+from armillary.vehicles.step_steer import Response, StepSteer, step_steer
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
 from armillary.vehicles.tyres.simple import BrushTyre, FialaTyre, LinearTyre
@@ -25,12 +27,15 @@ from armillary.vehicles.wheel import Wheel, add_wheel
 
 __all__ = [
     "BrushTyre",
+    "Car",
     "Curve",
     "FialaTyre",
     "Forces",
     "LinearTyre",
     "MagicFormula",
+    "Response",
     "Road",
+    "StepSteer",
     "TMeasyTyre",
     "TableTyre",
     "Tyre",
@@ -38,7 +43,10 @@ __all__ = [
     "Wheel",
     "add_rolling_wheel",
     "add_wheel",
+    "fourteen_freedom_car",
     "motorcycle",
     "read_tir",
     "read_tyre",
+    "single_track_car",
+    "step_steer",
 ]

@@ -103,7 +103,9 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
     return s
 
 
-def _turned(across: arm.Expr, along: arm.Expr, sine: arm.Expr, cosine: arm.Expr) -> tuple[object, ...]:
+def _turned(
+    across: arm.Expr, along: arm.Expr, sine: arm.Expr, cosine: arm.Expr
+) -> tuple[arm.Expr | int, ...]:
     """Inertia (11, 22, 33, 12, 13, 23) of a frame with principal axes along and across the steering axis."""
     return (
         across * cosine * cosine + along * sine * sine,

@@ -43,5 +43,5 @@ class Road:
         if not isinstance(height, arm.Expr):
             return Surface(height, 0.0, 0.0, friction)
         place = {along: x, across: y}
-        slopes = [arm.substitute(arm.derivative(height, symbol), place) for symbol in (along, across)]
-        return Surface(arm.substitute(height, place), *slopes, friction)
+        slope_x, slope_y = (arm.substitute(arm.derivative(height, by), place) for by in (along, across))
+        return Surface(arm.substitute(height, place), slope_x, slope_y, friction)

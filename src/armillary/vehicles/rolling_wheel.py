@@ -23,7 +23,7 @@ def add_rolling_wheel(
     load: Scalar,
     speed: Scalar,
     spin_inertia: Scalar = 0,
-    at: Sequence[object] = (0, 0, 0),
+    at: Sequence[Scalar] = (0, 0, 0),
     outputs: bool = True,
 ) -> arm.Body:
     """Add a wheel of the tyre's radius that spins with ``speed``/radius, and return its body.

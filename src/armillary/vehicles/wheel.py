@@ -43,6 +43,7 @@ class Wheel:
 
     name: str
     body: arm.Body
+    carrier: arm.Body
     tyre: Tyre
     forces: Forces  # of the contact, N and N·m
     fz: Scalar
@@ -70,9 +71,9 @@ def add_wheel(
     parent: arm.Body,
     tyre: Tyre,
     *,
-    at: Sequence[object] = (0, 0, 0),
-    mass: object,
-    inertia: object,
+    at: Sequence[Scalar] = (0, 0, 0),
+    mass: Scalar,
+    inertia: Scalar | Sequence[Scalar],
     road: Road | None = None,
     crown_radius: Scalar = 0.0,
     pressure: Scalar | None = None,
@@ -181,8 +182,8 @@ def add_wheel(
             ("kappa", kappa, None), ("alpha", alpha, "deg"), ("gamma", gamma, "deg"),
         ):  # fmt: skip
             system.output(f"{name} {label}", value, units=units)
-    return Wheel(name, body, tyre, forces, fz, kappa, alpha, gamma, deflection, spin, speed, slip_x, slip_y,
-                 forward, left, normal, lever)  # fmt: skip
+    return Wheel(name, body, parent, tyre, forces, fz, kappa, alpha, gamma, deflection, spin, speed,
+                 slip_x, slip_y, forward, left, normal, lever)  # fmt: skip
 
 
 def _is_one(value: Scalar) -> bool:

@@ -187,6 +187,10 @@ class Tyre:
         }
         return self._replace_numbers(made)
 
+    def mirror(self) -> Self:
+        """Return the tyre for the other side of the vehicle; this one has no sides."""
+        return self
+
     def with_friction(self, scale: Scalar) -> Self:
         """Return this tyre on a surface that has ``scale`` times the friction."""
         raise arm.ModelError(f"{type(self).__name__} has no friction to scale; use a tyre that has")
