@@ -50,8 +50,8 @@ def test_the_single_track_car_has_the_eigenvalues_of_the_textbook() -> None:
 
 
 def test_figures_of_a_step_steer_are_those_of_the_textbook_response() -> None:
-    """The linear system stepped by the exponential of its matrix, exact for a ramp; a steer so small that sines
-    do not count.
+    """The linear system stepped by the exponential of its matrix, exact for a ramp; a steer so small that
+    sines do not count.
     """
     from scipy.linalg import expm
 
