@@ -80,6 +80,16 @@ def test_figures_of_a_step_steer_are_those_of_the_textbook_response() -> None:
     assert "TB factor" in found.table() and len(found.table().splitlines()) == 13
 
 
+def test_the_steady_circle_by_trim_is_the_end_of_the_manoeuvre() -> None:
+    run = veh.step_steer(small_car(), steer=0.02, speed=V, duration=10.0).run
+    model = small_car().model
+    circle = model.simulate(
+        0.01, step=1e-3, initial=model.trim(memory={"steer": 0.02}), inputs={"steer": ([0, 1], [0.02] * 2)}
+    )
+    for name in (*model.speed_names, *model.state_names):
+        assert np.isclose(circle[name][0], run[name][-1], rtol=1e-9, atol=1e-12), name
+
+
 def test_the_large_car_stands_in_balance() -> None:
     """With all coordinates zero the loads are the weight; then the shifts of the tyres' curves, which are not
     zero at zero slip, move it by their deflection of a millimetre.

@@ -143,6 +143,24 @@ def test_a_wheel_that_jumps_lands_without_a_step_of_force() -> None:
     assert np.all(np.isfinite(run["wheel Mz"]))
 
 
+def test_the_energy_balance_of_braking_to_reversal_closes() -> None:
+    """Kinetic and potential energy change by the work of road and torque; RK4 with steps of 0.2 ms."""
+    s = arm.System("wheel")
+    s.parameter("torque", -200.0, units="N*m")
+    frame = s.body("frame", joint=arm.Planar("y"), mass=380, inertia=(9, 9, 9))
+    s.lock(frame.q3)
+    wheel = veh.add_wheel(s, "wheel", frame, veh.read_tyre(DATA / "mf_185_80R14.tir"), **WHEEL)  # type: ignore[arg-type]
+    s.gravity(9.81, -s.ground.z)
+    s.moment("drive", "torque", frame.y, on=wheel.body, reaction=frame)
+    s.state("work", rate=wheel.power() + s.parameters["torque"] * wheel.body.u1)
+    s.output("energy", s.total_energy())
+    model = s.derive().compile()
+    run = model.simulate(4.0, step=2e-4, initial={"frame.u2": 3.0, "frame.q1": 0.36, "wheel.u1": 8.2})
+    balance = run["energy"] - run["work"]
+    assert run["frame.u2"][-1] < -0.5
+    assert np.max(np.abs(balance - balance[0])) < 1e-8 * np.ptp(run["work"])
+
+
 def test_friction_of_the_road_scales_the_tyres() -> None:
     """On ice to the right of x = 0 the sliding force is 0.2 of that before."""
     s = rig(veh.BrushTyre(20.0, 1.0, vertical_damping=2000.0),

@@ -16,6 +16,7 @@ from armillary.vehicles.motorcycle import motorcycle
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.step_steer import Response, StepSteer, step_steer
+from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
 from armillary.vehicles.tyres.simple import BrushTyre, FialaTyre, LinearTyre
@@ -40,9 +41,11 @@ __all__ = [
     "TableTyre",
     "Tyre",
     "TyreFile",
+    "TyreFit",
     "Wheel",
     "add_rolling_wheel",
     "add_wheel",
+    "fit_tyre",
     "fourteen_freedom_car",
     "motorcycle",
     "read_tir",

@@ -43,7 +43,8 @@ def add_rolling_wheel(
     forward = arm.cross(axle, ground.z) / arm.sqrt(1 - sine * sine)
     left = arm.cross(ground.z, forward)
     lever = radius * arm.cross(axle, forward)
-    velocity = arm.velocity(body.origin) + arm.cross(arm.angular_velocity(parent), lever)
+    hub = parent.point(*at)
+    velocity = arm.velocity(hub) + arm.cross(arm.angular_velocity(parent), lever)
     ahead = size(arm.dot(velocity, forward))
     sideways = arm.dot(velocity, left)
     alpha, gamma = arm.atan2(sideways, ahead), arm.asin(sine)
@@ -52,8 +53,8 @@ def add_rolling_wheel(
     forces = tyre.forces(load, 0.0, alpha, gamma)
     system.rate(f"{name}_fy", ahead * (forces.fy - fy) / relaxation)
     force = fy * left + load * ground.z
-    system.force_vector(f"{name}_force", force, at=body.origin)
-    system.moment_vector(f"{name}_moment", arm.cross(lever, force) + forces.mz * ground.z, on=body)
+    system.force_vector(f"{name}_force", force, at=hub)
+    system.moment_vector(f"{name}_moment", arm.cross(lever, force) + forces.mz * ground.z, on=parent)
     if outputs:
         system.output(f"{name} alpha", alpha, units="deg")
         system.output(f"{name} gamma", gamma, units="deg")

@@ -59,6 +59,13 @@ class Wheel:
     left: arm.Vector
     normal: arm.Vector
     arm: arm.Vector  # from the hub to the contact
+    force: arm.Vector  # of the road on the wheel
+    moment: arm.Vector  # about the hub
+
+    def power(self) -> Scalar:
+        """Return the power of the road on the wheel, N·m/s: F·v + M·ω of its body."""
+        at_hub = arm.dot(self.force, arm.velocity(self.body.origin))
+        return at_hub + arm.dot(self.moment, arm.angular_velocity(self.body))
 
     def slip_power(self) -> Scalar:
         """Return the power that the slip takes: −(Fx Vsx + Fy Vsy), positive if it is lost."""
@@ -93,15 +100,17 @@ def add_wheel(
     parameters    numbers of the tyre that become parameters of the model, such as "LMUY"
     outputs       add the forces, the slips and the camber as outputs
 
-    Names are those of the wheel with an ending: states name_kappa and name_slip, loads name_force and
-    name_moment. The units of the model must be SI.
+    Names are those of the wheel with an ending: states name_kappa and name_slip, loads name_force,
+    name_moment and name_spin. The force and the moment across the axle act on the parent, at the hub, and the
+    moment about the axle on the wheel. The motion is the same as if all acted on the wheel, but no equation
+    contains the angle of its spin. The units of the model must be SI.
     """
     ground, road = system.ground, road or Road()
     body = system.body(name, parent, arm.Revolute("y"), at=at, mass=mass, inertia=inertia)
     tyre = tyre.with_parameters(system, name, parameters)
     radius = tyre.free_radius
     body.shape(arm.Wheel(radius, 0.6 * radius))
-    centre = body.origin
+    centre = parent.point(*at)
     unit = system.parameter(f"{name}_slow", slow, units="m/s", about="where rolling ends")
 
     # The plane of the road below the hub.
@@ -132,7 +141,7 @@ def add_wheel(
     velocity = arm.velocity(centre)
     at_contact = velocity + arm.cross(arm.angular_velocity(parent), lever)
     speed = arm.dot(velocity, forward)
-    spin = arm.dot(arm.angular_velocity(body), axle)
+    spin = arm.dot(arm.angular_velocity(parent), axle) + body.u1
     fz = tyre.vertical_force(deflection, -arm.dot(at_contact, normal), omega=spin, pressure=pressure)
     effective = tyre.effective_radius(fz, spin, pressure)
     slip_x = speed - effective * spin
@@ -173,9 +182,11 @@ def add_wheel(
         sliding=sliding,
     )
     force = forces.fx * forward + forces.fy * left + fz * normal
-    moment = forces.mx * forward + forces.my * left + forces.mz * normal
+    moment = arm.cross(lever, force) + forces.mx * forward + forces.my * left + forces.mz * normal
     system.force_vector(f"{name}_force", force, at=centre)
-    system.moment_vector(f"{name}_moment", arm.cross(lever, force) + moment, on=body)
+    about_axle = arm.dot(moment, axle)
+    system.moment_vector(f"{name}_moment", moment - about_axle * axle, on=parent)
+    system.moment(f"{name}_spin", about_axle, axle, on=body)
     if outputs:
         for label, value, units in (
             ("Fx", forces.fx, "N"), ("Fy", forces.fy, "N"), ("Fz", fz, "N"), ("Mz", forces.mz, "N*m"),
@@ -183,7 +194,7 @@ def add_wheel(
         ):  # fmt: skip
             system.output(f"{name} {label}", value, units=units)
     return Wheel(name, body, parent, tyre, forces, fz, kappa, alpha, gamma, deflection, spin, speed,
-                 slip_x, slip_y, forward, left, normal, lever)  # fmt: skip
+                 slip_x, slip_y, forward, left, normal, lever, force, moment)  # fmt: skip
 
 
 def _is_one(value: Scalar) -> bool:
