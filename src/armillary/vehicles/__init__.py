@@ -24,7 +24,7 @@ from armillary.vehicles.tyres.table import TableTyre
 from armillary.vehicles.tyres.tir import TyreFile, read_tir
 from armillary.vehicles.tyres.tmeasy import Curve, TMeasyTyre
 from armillary.vehicles.tyres.tyre import Forces, Tyre
-from armillary.vehicles.wheel import Wheel, add_wheel
+from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 __all__ = [
     "BrushTyre",
@@ -36,13 +36,13 @@ __all__ = [
     "MagicFormula",
     "Response",
     "Road",
+    "RoadWheel",
     "StepSteer",
     "TMeasyTyre",
     "TableTyre",
     "Tyre",
     "TyreFile",
     "TyreFit",
-    "Wheel",
     "add_rolling_wheel",
     "add_wheel",
     "fit_tyre",

@@ -16,7 +16,7 @@ import armillary as arm
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.tyres.tyre import Tyre
-from armillary.vehicles.wheel import Wheel, add_wheel
+from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 # A compiled model; its class has no public name.
 Compiled: TypeAlias = Any
@@ -58,7 +58,7 @@ class Car:
     """A described car: its system, and how it starts at a speed."""
 
     system: arm.System
-    wheels: Mapping[str, Wheel]
+    wheels: Mapping[str, RoadWheel]
     spin_per_speed: Mapping[str, float]  # Ω/V of free rolling, by wheel, 1/m
 
     @cached_property

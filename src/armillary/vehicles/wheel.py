@@ -38,7 +38,7 @@ QUICKEST = 0.002  # seconds in which a slip may build up: RK4 is stable with ste
 
 
 @dataclass(frozen=True)
-class Wheel:
+class RoadWheel:
     """A wheel that stands on a road: its body, and expressions for outputs, controllers and further loads."""
 
     name: str
@@ -88,7 +88,7 @@ def add_wheel(
     damping_time: float = 0.02,
     parameters: Sequence[str] = (),
     outputs: bool = True,
-) -> Wheel:
+) -> RoadWheel:
     """Add a wheel with a tyre to a system: a body that turns about its parent's y, two states, and loads.
 
     at            the hub in the parent's frame
@@ -193,7 +193,7 @@ def add_wheel(
             ("kappa", kappa, None), ("alpha", alpha, "deg"), ("gamma", gamma, "deg"),
         ):  # fmt: skip
             system.output(f"{name} {label}", value, units=units)
-    return Wheel(name, body, parent, tyre, forces, fz, kappa, alpha, gamma, deflection, spin, speed,
+    return RoadWheel(name, body, parent, tyre, forces, fz, kappa, alpha, gamma, deflection, spin, speed,
                  slip_x, slip_y, forward, left, normal, lever, force, moment)  # fmt: skip
 
 
