@@ -34,8 +34,8 @@ def rig(tyre: veh.Tyre, *, driven: bool = True, lean: float = 0.0, **options: ob
     wheel = veh.add_wheel(s, "wheel", fork, tyre, **WHEEL, **options)  # type: ignore[arg-type]
     s.gravity(9.81, -s.ground.z)
     s.moment("drive", "torque", fork.y, on=wheel.body, reaction=fork)
-    s.output("lever z", arm.dot(wheel.arm, s.ground.z))
-    s.output("lever y", arm.dot(wheel.arm, s.ground.y))
+    s.output("lever z", arm.dot(wheel.lever, s.ground.z))
+    s.output("lever y", arm.dot(wheel.lever, s.ground.y))
     s.output("deflection", wheel.deflection)
     s.output("loss", wheel.slip_power())
     return s

@@ -13,6 +13,7 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
 
 from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.motorcycle import motorcycle
+from armillary.vehicles.random_roads import iso8608_road, road_profiles
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.step_steer import Response, StepSteer, step_steer
@@ -47,9 +48,11 @@ __all__ = [
     "add_wheel",
     "fit_tyre",
     "fourteen_freedom_car",
+    "iso8608_road",
     "motorcycle",
     "read_tir",
     "read_tyre",
+    "road_profiles",
     "single_track_car",
     "step_steer",
 ]

@@ -58,7 +58,7 @@ class RoadWheel:
     forward: arm.Vector
     left: arm.Vector
     normal: arm.Vector
-    arm: arm.Vector  # from the hub to the contact
+    lever: arm.Vector  # from the hub to the contact
     force: arm.Vector  # of the road on the wheel
     moment: arm.Vector  # about the hub
 
