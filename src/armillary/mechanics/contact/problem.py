@@ -32,7 +32,7 @@ direction.
 Relaxation ends for every problem without friction, and with friction unless normal forces grow with their own
 friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
 
-Rows may be redundant, as those of a table on four legs: SOFT of its diagonal is added to A, and what that
+Rows may be redundant, as those of a table on four legs: then SOFT of its diagonal is added to A, and what that
 spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions. Friction of
 redundant contacts is shared as their limits are, so that none slides as long as all together can hold. All
 limits are shares of what enters a row, so none depends on units.
@@ -84,9 +84,11 @@ class Contacts:
     matrix: ContactSquare
     side: ContactRows
     rest: ContactRows  # what is left of each row that holds, then the change of its force
+    kernel: ContactTerms  # Dᵀ Σ⁻¹ D, of more rows than speeds
     speed_size: ContactSpeeds  # the largest that a row changes each speed
     order: Wholes  # rows that hold
     exchange: Wholes  # of them the one that was taken as pivot in each step
+    across: Wholes  # and its column
     moved: ContactSpeeds  # speeds that forces change
     best: ContactRows  # forces that were improved so far
     steady: ContactRows  # forces that sweeps do not change any more
@@ -166,15 +168,12 @@ def set_matrix_of_rows(run: Contacts, count: whole) -> None:
                 term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)]
                 total = total + term * run.effective[at(j, N_CONTACT_SPEEDS, s)]
             run.matrix[at(a, N_CONTACT_ROWS, b)] = total / (run.root[i] * run.root[j])
-        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)]
-        if count > 1:
-            own = own + run.softness[i]
-        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + run.slack[i] / (run.root[i] * run.root[i])
+        run.matrix[at(a, N_CONTACT_ROWS, a)] = run.matrix[at(a, N_CONTACT_ROWS, a)] + whole_softness(run, i)
 
 
 def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
-    """Find I + Dᵀ Σ⁻¹ J, of as many rows as there are speeds. Speeds are in terms of the largest that a row
-    changes them, so that the choice of pivots does not depend on their units.
+    """Find Jᵀ J K with K = Dᵀ Σ⁻¹ D, of as many rows as there are speeds, in terms of the roots of rows.
+    Speeds are in terms of the largest that a row changes them, so that no choice depends on their units.
     """
     for s in range(N_CONTACT_SPEEDS):
         largest: real = 0.0
@@ -184,13 +183,35 @@ def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
         run.speed_size[s] = largest if largest > 0.0 else 1.0
     for s in range(N_CONTACT_SPEEDS):
         for r in range(N_CONTACT_SPEEDS):
-            total: real = 1.0 if s == r else 0.0
-            for b in range(count):
-                j: whole = run.order[b]
-                column: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
-                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, r)] * run.speed_size[r]
-                total = total + column * term / (run.root[j] * run.root[j] * whole_softness(run, j))
-            run.matrix[at(s, N_CONTACT_ROWS, r)] = total
+            total: real = 0.0
+            for a in range(count):
+                j: whole = run.order[a]
+                one: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
+                two: real = run.effective[at(j, N_CONTACT_SPEEDS, r)] / run.speed_size[r]
+                total = total + one * two / (run.root[j] * run.root[j] * relative_softness(run, j))
+            run.kernel[at(s, N_CONTACT_SPEEDS, r)] = total
+    for s in range(N_CONTACT_SPEEDS):
+        for r in range(N_CONTACT_SPEEDS):
+            run.matrix[at(s, N_CONTACT_ROWS, r)] = 0.0
+    for a in range(count):
+        k: whole = run.order[a]
+        for r in range(N_CONTACT_SPEEDS):
+            along: real = 0.0
+            for q in range(N_CONTACT_SPEEDS):
+                term: real = run.jacobian[at(k, N_CONTACT_SPEEDS, q)] * run.speed_size[q]
+                along = along + term * run.kernel[at(q, N_CONTACT_SPEEDS, r)]
+            run.rest[r] = along / (run.root[k] * run.root[k])
+        for s in range(N_CONTACT_SPEEDS):
+            own: real = run.jacobian[at(k, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
+            for r in range(N_CONTACT_SPEEDS):
+                place: whole = at(s, N_CONTACT_ROWS, r)
+                run.matrix[place] = run.matrix[place] + own * run.rest[r]
+
+
+def relative_softness(run: Contacts, i: whole) -> real:
+    """Return the softness of a row in terms of the usual one."""
+    soft: real = whole_softness(run, i) / SOFT
+    return soft
 
 
 def whole_softness(run: Contacts, i: whole) -> real:
@@ -199,33 +220,43 @@ def whole_softness(run: Contacts, i: whole) -> real:
     return soft
 
 
-def factorise(run: Contacts, count: whole) -> real:
-    """Factorise the matrix of the rows that hold; return the smallest pivot in terms of the diagonal, 0 for
-    more rows than speeds.
+def factorise(run: Contacts, count: whole, by_speeds: truth) -> real:
+    """Factorise the matrix of the rows that hold, or that of the speeds; return the smallest pivot.
+
+    Pivots are the largest elements that are left; what is below NOTHING of the first is taken as nothing, and
+    the unknowns there as zero.
     """
     size: whole = count
-    if count > N_CONTACT_SPEEDS:
+    if by_speeds:
         set_matrix_of_speeds(run, count)
         size = N_CONTACT_SPEEDS
     else:
         set_matrix_of_rows(run, count)
-    smallest: real = 1.0
+    first: real = 0.0
+    smallest: real = 0.0
     for k in range(size):
-        pivot: whole = k
-        largest: real = abs(run.matrix[at(k, N_CONTACT_ROWS, k)])
-        for i in range(k + 1, size):
-            if abs(run.matrix[at(i, N_CONTACT_ROWS, k)]) > largest:
-                largest = abs(run.matrix[at(i, N_CONTACT_ROWS, k)])
-                pivot = i
-        run.exchange[k] = pivot
-        if largest < smallest:
-            smallest = largest
-        if pivot != k:
-            for j in range(size):
-                kept: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
-                run.matrix[at(k, N_CONTACT_ROWS, j)] = run.matrix[at(pivot, N_CONTACT_ROWS, j)]
-                run.matrix[at(pivot, N_CONTACT_ROWS, j)] = kept
-        if largest > 0.0:
+        row: whole = k
+        column: whole = k
+        largest: real = 0.0
+        for i in range(k, size):
+            for j in range(k, size):
+                if abs(run.matrix[at(i, N_CONTACT_ROWS, j)]) > largest:
+                    largest = abs(run.matrix[at(i, N_CONTACT_ROWS, j)])
+                    row = i
+                    column = j
+        run.exchange[k] = row
+        run.across[k] = column
+        first = max(first, largest)
+        smallest = largest
+        for j in range(size):
+            kept: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
+            run.matrix[at(k, N_CONTACT_ROWS, j)] = run.matrix[at(row, N_CONTACT_ROWS, j)]
+            run.matrix[at(row, N_CONTACT_ROWS, j)] = kept
+        for i in range(size):
+            other: real = run.matrix[at(i, N_CONTACT_ROWS, k)]
+            run.matrix[at(i, N_CONTACT_ROWS, k)] = run.matrix[at(i, N_CONTACT_ROWS, column)]
+            run.matrix[at(i, N_CONTACT_ROWS, column)] = other
+        if largest > NOTHING * first:
             for i in range(k + 1, size):
                 factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)] / run.matrix[at(k, N_CONTACT_ROWS, k)]
                 run.matrix[at(i, N_CONTACT_ROWS, k)] = factor
@@ -233,18 +264,19 @@ def factorise(run: Contacts, count: whole) -> real:
                     above: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
                     place: whole = at(i, N_CONTACT_ROWS, j)
                     run.matrix[place] = run.matrix[place] - factor * above
-    if count > N_CONTACT_SPEEDS:
-        return 0.0
+        else:
+            for i in range(k, size):
+                run.matrix[at(i, N_CONTACT_ROWS, k)] = 0.0
     return smallest
 
 
 def solve_factors(run: Contacts, size: whole) -> None:
     """Solve matrix · solution = side, by the factors; the solution takes the place of the side."""
     for k in range(size):
-        pivot: whole = run.exchange[k]
+        row: whole = run.exchange[k]
         kept: real = run.side[k]
-        run.side[k] = run.side[pivot]
-        run.side[pivot] = kept
+        run.side[k] = run.side[row]
+        run.side[row] = kept
     for k in range(size):
         for i in range(k + 1, size):
             run.side[i] = run.side[i] - run.matrix[at(i, N_CONTACT_ROWS, k)] * run.side[k]
@@ -255,34 +287,39 @@ def solve_factors(run: Contacts, size: whole) -> None:
             total = total - run.matrix[at(last, N_CONTACT_ROWS, j)] * run.side[j]
         diagonal: real = run.matrix[at(last, N_CONTACT_ROWS, last)]
         run.side[last] = total / diagonal if abs(diagonal) > 0.0 else 0.0
+    for b in range(size):
+        back: whole = size - 1 - b + FIRST + FIRST
+        column: whole = run.across[back]
+        found: real = run.side[back]
+        run.side[back] = run.side[column]
+        run.side[column] = found
 
 
-def correct_forces(run: Contacts, count: whole) -> None:
+def correct_forces(run: Contacts, count: whole, by_speeds: truth) -> None:
     """Change the forces of rows that hold so that what is left of these rows vanishes, up to rounding.
 
-    With more rows than speeds, by (Σ + J Dᵀ)⁻¹ = Σ⁻¹ − Σ⁻¹ J (I + Dᵀ Σ⁻¹ J)⁻¹ Dᵀ Σ⁻¹ (Woodbury).
+    Of more rows than speeds the smallest change, in terms of softness, is λ = Σ⁻¹ D y with J K y = −z, where
+    K = Dᵀ Σ⁻¹ D: a system of the speeds by least squares, Jᵀ J K y = −Jᵀ z.
     """
     for a in range(count):
         row: whole = run.order[a]
         run.rest[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
-    if count > N_CONTACT_SPEEDS:
-        for a in range(count):
-            run.rest[a] = run.rest[a] / whole_softness(run, run.order[a])
+    if by_speeds:
         for s in range(N_CONTACT_SPEEDS):
             run.side[s] = 0.0
         for a in range(count):
             i: whole = run.order[a]
             for s in range(N_CONTACT_SPEEDS):
-                column: real = run.effective[at(i, N_CONTACT_SPEEDS, s)] / run.root[i]
-                run.side[s] = run.side[s] + column * run.rest[a] / run.speed_size[s]
+                term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.speed_size[s] / run.root[i]
+                run.side[s] = run.side[s] + term * run.rest[a]
         solve_factors(run, N_CONTACT_SPEEDS)
         for a in range(count):
             j: whole = run.order[a]
-            less: real = 0.0
+            change: real = 0.0
             for s in range(N_CONTACT_SPEEDS):
-                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
-                less = less + term * run.side[s]
-            run.rest[a] = run.rest[a] - less / (run.root[j] * whole_softness(run, j))
+                column: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
+                change = change + column * run.side[s]
+            run.rest[a] = change / (run.root[j] * relative_softness(run, j))
     else:
         for a in range(count):
             run.side[a] = run.rest[a]
@@ -310,7 +347,13 @@ def set_other_forces(run: Contacts) -> None:
 
 
 def find_motion(run: Contacts) -> None:
-    """Find z and the sizes of what enters rows."""
+    """Find z, and the sizes of what enters rows."""
+    move_rows(run)
+    measure_motion(run)
+
+
+def move_rows(run: Contacts) -> None:
+    """Find what forces make of the speeds, and z."""
     for s in range(N_CONTACT_SPEEDS):
         run.moved[s] = 0.0
     for i in range(N_CONTACT_ROWS):
@@ -318,6 +361,11 @@ def find_motion(run: Contacts) -> None:
             add_column(run, i, run.force[i])
     for i in range(N_CONTACT_ROWS):
         run.motion[i] = run.free[i] + row_product(run, i)
+
+
+def measure_motion(run: Contacts) -> None:
+    """Find the sizes of what enters rows, once the speeds have been moved."""
+    for i in range(N_CONTACT_ROWS):
         total: real = abs(run.free[i]) + NO_MOTION
         for s in range(N_CONTACT_SPEEDS):
             total = total + abs(run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s])
@@ -355,16 +403,51 @@ def solve_held_rows(run: Contacts) -> None:
     for i in range(N_CONTACT_ROWS):
         if run.diagonal[i] <= 0.0:
             run.held[i] = 0.0
-        run.softness[i] = SOFT
+        run.softness[i] = 0.0
     count: whole = 0
     count = list_held_rows(run)
+    clear_forces(run)
+    if count == 0:
+        measure_motion(run)
+        return
+    set_effective_columns(run)
     smallest: real = 0.0
-    smallest = refine_forces(run, count)
-    if smallest < DEPENDENT:
-        shared: truth = False
-        shared = share_friction(run)
-        if shared:
-            smallest = refine_forces(run, count)
+    left: real = 1.0
+    # A system of the speeds is quicker for many rows, and less exact.
+    if count > 3 * N_CONTACT_SPEEDS:
+        left = share_forces(run, count, True)
+    else:
+        smallest = factorise(run, count, False)
+        if smallest > NEARLY_DEPENDENT:
+            left = refine_forces(run, count, False)
+    if left > 10.0 * PRECISE:  # redundant rows, or few speeds of very different sizes
+        left = share_forces(run, count, False)
+
+
+def share_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
+    """Find the forces of rows that are redundant; return what is left of the rows."""
+    for i in range(N_CONTACT_ROWS):
+        run.softness[i] = SOFT
+    smallest: real = 0.0
+    clear_forces(run)
+    smallest = factorise(run, count, by_speeds)
+    correct_forces(run, count, by_speeds)  # once is enough to know how large forces are
+    shared: truth = False
+    shared = share_friction(run)
+    if shared:
+        smallest = factorise(run, count, by_speeds)
+    clear_forces(run)
+    left: real = 0.0
+    left = refine_forces(run, count, by_speeds)
+    return left
+
+
+def clear_forces(run: Contacts) -> None:
+    """Take away the forces of rows that hold."""
+    for i in range(N_CONTACT_ROWS):
+        run.force[i] = 0.0
+    set_other_forces(run)
+    move_rows(run)
 
 
 def share_friction(run: Contacts) -> truth:
@@ -395,30 +478,27 @@ def friction_limit(run: Contacts, c: whole) -> real:
     return limit
 
 
-def refine_forces(run: Contacts, count: whole) -> real:
-    """Find the forces of rows that hold, by one factorisation; return its smallest pivot."""
-    for i in range(N_CONTACT_ROWS):
-        run.force[i] = 0.0
-    set_other_forces(run)
-    find_motion(run)
-    if count == 0:
-        return 1.0
-    set_effective_columns(run)
-    smallest: real = 0.0
-    smallest = factorise(run, count)
+def refine_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
+    """Find the forces of rows that hold, by a factorisation; what it leaves is mended by solutions for that.
+    Return what is left in the end, as a share of what enters the rows.
+    """
     turn: real = 0.0
     left: real = 1.0
     before: real = 2.0
-    while turn < 2.0 or (turn < REFINEMENTS and left > PRECISE and left < STALLED * before):
+    while turn < REFINEMENTS and left > PRECISE and left < STALLED * before:
         turn = turn + 1.0
         before = left
-        correct_forces(run, count)
+        correct_forces(run, count, by_speeds)
         set_other_forces(run)
-        find_motion(run)
+        move_rows(run)
+        if turn < 1.5:
+            measure_motion(run)
         left = 0.0
         for a in range(count):
             k: whole = run.order[a]
             rest: real = abs(run.motion[k] + run.slack[k] * run.force[k])
             if rest > left * run.size[k]:
                 left = rest / run.size[k]
-    return smallest
+    if turn > 1.5:
+        measure_motion(run)
+    return left

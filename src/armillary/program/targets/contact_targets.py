@@ -21,15 +21,16 @@ from dataclasses import dataclass
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.units.dimension import TIME
+from armillary.algebra.units.dimension import ONE, TIME
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.constraints.sizes import Sizes, unit_sizes
+from armillary.mechanics.constraints.sizes import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
+    DRIFT,
     GENTLE,
     LOST,
     SLOW,
@@ -123,7 +124,7 @@ def contact_targets(
         velocities,
         [[J[s][i] for s in moving] for i in range(len(rows))],
         [[D[i][s] for s in moving] for i in range(len(rows))],
-        [plain(system.speeds[speeds[s]]) for s in moving],
+        [system.speeds[speeds[s]] for s in moving],
         [free_rates[s] for s in moving],
     )
 
@@ -238,13 +239,14 @@ def _states(
     that fall together: what counts is the sum of the sizes, Σ |J| |u| and Σ |J| |u̇|.
     """
     units = unit_sizes(system)
-    quick = [fn.named(fn.absolute(u), "contact_speed") for u in speeds]
+    quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
+    turning = [s for s, u in enumerate(speeds) if speed_kind(u) == ONE]
     quickness = [fn.named(fn.absolute(a), "contact_rate") for a in rates]
     found = []
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
-        length = _length(c, plain, units)
         reach = [total([fn.absolute(J[row][s]) for row in own]) for s in range(len(speeds))]
+        length = _length(c, plain, units, [reach[s] for s in turning])
         hard = total([fn.absolute(free[row]) for row in own])
         hard = plus(hard, total([times(r, a) for r, a in zip(reach, quickness, strict=True)]))
         if normal is None:  # what a brake itself makes of its speed
@@ -267,6 +269,7 @@ def _states(
                 reversal=fn.named(as_expr(plus(times(back, pace), times(SLOW, fast))), f"{c.name}_reversal"),
                 slow=fn.named(as_expr(plus(times(still, pace), times(SLOW, fast))), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), times(SLOW, fast))), f"{c.name}_gentle"),
+                rounding=fn.named(as_expr(times(DRIFT, plus(pace, fast))), f"{c.name}_rounding"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
                 settle=c.settle,
@@ -279,15 +282,16 @@ def _states(
 SMALLEST = 1e-9  # metres or radians: the length of a gap that is made of nothing else than itself
 
 
-def _length(c: RigidContact, plain: Undimensioned, units: Sizes) -> Scalar:
-    """Return the size of what the gap of a contact is made of, now or at an earlier event; of a brake a
-    metre or radian.
+def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequence[Scalar]) -> Scalar:
+    """Return the size of what the gap of a contact is made of, now or at an earlier event, and of its levers,
+    the velocities of its rows at a radian per second; of a brake a metre or radian.
     """
     if c.gap is None or c.size is None:
         kind = c.sliding[0].dimension
         return units.get(None if kind is None else kind * TIME, 1.0)
     least = times(SMALLEST, units.get(c.gap.dimension, 1.0))
-    return as_expr(fn.maximum(fn.maximum(plain(c.size), term_sizes(plain(c.gap))), least))
+    now = plus(term_sizes(plain(c.gap)), total(levers))
+    return as_expr(fn.maximum(fn.maximum(plain(c.size), now), least))
 
 
 def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
@@ -330,6 +334,18 @@ def _without_drift(
     gaps: list[Scalar] = [0] * len(velocities)
     on_gap: list[Scalar] = [0] * len(velocities)
     on_speed: list[Scalar] = [0] * len(velocities)
+    far: Scalar = 0  # whether a gap, or a velocity, has drifted at all
+    fast: Scalar = 0
+    for state in states:
+        if state.normal is not None:
+            off = fn.absolute(state.gap) > times(DRIFT, state.length)
+            far = fn.or_(far, fn.and_(state.closed, off))
+            moves = fn.absolute(velocities[state.normal]) > state.rounding
+            fast = fn.or_(fast, fn.and_(state.closed, moves))
+        for row in state.slip:
+            moves = fn.absolute(velocities[row]) > state.rounding
+            fast = fn.or_(fast, fn.and_(state.sticks, moves))
+    far, fast = fn.named(far, "contact_far"), fn.named(fast, "contact_fast")
     for state in states:
         if state.normal is not None:
             gaps[state.normal] = state.gap
@@ -340,7 +356,8 @@ def _without_drift(
             on_speed[row] = fn.select(state.sticks, 1, 0)
     corrected: dict[Expr, Expr] = {}
     if any(state.normal is not None for state in states):
-        shift = [fn.named(x, "contact_shift") for x in rows.hold(gaps, on_gap)]
+        drifting = [fn.and_(far, x) for x in on_gap]
+        shift = [fn.named(x, "contact_shift") for x in rows.hold(gaps, drifting)]
         change = {
             plain(system.speeds[i]): _pushed(ZERO, [d[k] for d in D], shift) for k, i in enumerate(speeds)
         }
@@ -351,7 +368,8 @@ def _without_drift(
             for q, way in zip(coordinates, ways, strict=True)
             if way is not ZERO
         }
-    left = [fn.named(x, "contact_left") for x in rows.hold(velocities, on_speed)]
+    moving = [fn.and_(fast, x) for x in on_speed]
+    left = [fn.named(x, "contact_left") for x in rows.hold(velocities, moving)]
     corrected |= {u: _pushed(u, [d[k] for d in D], left) for u, k in independent}
     return {s: x for s, x in corrected.items() if s is not x}
 
