@@ -5,13 +5,22 @@ Enters: `Functions` (addresses and sizes), the settings of a run, state, memory,
 
 One method per file: its tableau, its source, and the alternative not taken. Which to use: "rk4" for a given
 step, "midpoint" where speed matters more than accuracy, "dopri5" for tolerances down to about 1e-7, "dop853"
-below, and "scipy:Radau", "scipy:BDF" or "scipy:LSODA" for stiff systems.
+below, "rodas5p" for stiff systems and "rodas3" for those with a given step. SciPy's solvers serve to compare.
 """
 
 from __future__ import annotations
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators.methods import dop853, dopri5, midpoint, projected, rk4, staggered
+from armillary.runtime.integrators.methods import (
+    dop853,
+    dopri5,
+    midpoint,
+    projected,
+    rk4,
+    rodas3,
+    rodas5p,
+    staggered,
+)
 from armillary.runtime.integrators.records import Functions, Integration, IntegrationStatus, Method, Stepping
 
 __all__ = [
@@ -32,6 +41,10 @@ _METHODS = (
            exported=True),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU, exported=True),
+    Method("rodas3", 3, False, "linearly implicit, stiff systems, one factorisation per fixed step",
+           rosenbrock=rodas3.ROSENBROCK),
+    Method("rodas5p", 5, True, "linearly implicit, stiff systems, adaptive, dense output",
+           rosenbrock=rodas5p.ROSENBROCK),
     Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU,
            family="redundant coordinates"),
     Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU,

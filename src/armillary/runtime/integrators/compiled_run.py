@@ -84,7 +84,7 @@ def _plan(
     changes: RunChanges | None,
 ) -> _Plan:
     """The plan of a run, made for the first one of its kind."""
-    tableau = settings.integrator.tableau
+    tableau = settings.integrator.compiled
     assert tableau is not None
     adaptive = tableau.control is not None
     inside = adaptive or functions.n_events > 0 or not settings.on_grid
@@ -111,6 +111,8 @@ def _plan(
         stops=stops,
         changes=changes.shape if changes else None,
         general=stepping is None,
+        differentiated=bool(functions.partial_rates),
+        driven=functions.driven and settings.integrator.rosenbrock is not None,
     )
     loop = compiled_loop(shape, functions.ir)
     offsets, length = shape.layout()

@@ -46,7 +46,7 @@ def integrate(
     state = _vector("state", state, functions.n_states)
     memory = _vector("memory", memory, functions.n_memory)
     constants = np.ascontiguousarray(constants, dtype=float)
-    if settings.integrator.tableau is None:
+    if settings.integrator.compiled is None:
         check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
         start = {"state": state, "memory": memory, "constants": constants}
         return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)

@@ -12,7 +12,7 @@ import numpy as np
 from armillary.runtime.addresses import address
 from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.loop.tableau import Rosenbrock, Tableau
 
 IntegrationStatus = Literal[
     "finished",
@@ -43,6 +43,8 @@ class Functions:
     normalise: int = 0
     solve: int = 0  # of redundant coordinates
     residuals: int = 0
+    partial_rates: int = 0  # of linearly implicit methods; 0: they take differences
+    driven: bool = False  # inputs are read from data over time, whose slopes only differences show
     n_states: int = 0
     n_outputs: int = 0
     n_memory: int = 0
@@ -108,7 +110,8 @@ class RunChanges:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver. Those of a
+    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``),
+    or the name of a SciPy solver. Those of a
     ``family`` are for equations of the same ``method_family``, and only for those; "" is that of most.
     Exported programs have the ``exported`` ones.
     """
@@ -121,6 +124,12 @@ class Method:
     solver: str = ""
     family: str = ""
     exported: bool = False
+    rosenbrock: Rosenbrock | None = None
+
+    @property
+    def compiled(self) -> Tableau | Rosenbrock | None:
+        """The data of a method of the compiled loops."""
+        return self.tableau or self.rosenbrock
 
 
 @dataclass

@@ -35,7 +35,7 @@ from armillary.runtime.solver.language import language
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
-    *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
+    *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
     *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
 )
 # Features of the solver; those that a system decides are words of export/text/features.py.
@@ -53,7 +53,7 @@ _RUN = (
     "record.py",
     *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
     *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
-    *("step_control.py", "steps.py", "clock.py", "rows.py"),
+    *("linearly_implicit.py", "step_control.py", "steps.py", "clock.py", "rows.py"),
 )
 _LOOPS = (
     "assembly/assembly_record.py",
