@@ -39,7 +39,7 @@ def with_partial_rates(equations: DerivedEquations) -> DerivedEquations:
         except ExpressionError:
             return equations
         names = [s.data.name for s in program.state]
-        labels = tuple(f"d({of}')/d({by})" for by in (*names, program.time.data.name) for of in names)
+        labels = tuple(f"d({of}')/d({by})" for by in (*names, "time") for of in names)
         search = len(operands_first(found)) <= _SEARCHED
         wanted = StepSection(PARTIAL_RATES, labels, tuple(found), search)
         return replace(equations, program=with_partial_section(program, equations.system, wanted))

@@ -9,7 +9,8 @@ q' = v u, follows it: w_q = g (r_q + v w_u). Followers are left out of the matri
 then, and an eighth of the operations. What follows is seen from ∂f/∂y itself at each step, so that no table
 says it.
 
-Matrices are stored column by column, for then all inner loops go through memory in order.
+States are those of the present configuration. Matrices are stored column by column, for then all inner loops
+go through memory in order.
 """
 
 from __future__ import annotations
@@ -19,20 +20,24 @@ from armillary.runtime.solver.record import RunRecord
 
 
 def difference_states(run: RunRecord, t: real) -> None:
-    """Find ∂f/∂y by differences: one evaluation for each state, lengths as in Hairer's rodas.f."""
+    """Find df/dy by differences: one evaluation for each state, lengths as in Hairer's rodas.f."""
     n: whole = N_STATES
-    for j in range(N_STATES):
+    if CONFIGURATIONS:
+        n = run.used
+    for j in range(n):
         run.stage = run.state
         run.stage[j] = run.state[j] + sqrt(EPSILON * max(1e-5, abs(run.state[j])))
         change: real = run.stage[j] - run.state[j]  # as rounded, so that linear rates have exact differences
         run.right_side = derivatives(t, run.stage)
-        for i in range(N_STATES):
+        for i in range(n):
             run.partials[at(j, n, i)] = (run.right_side[i] - run.k0[i]) / change
 
 
 def find_partials(run: RunRecord, t: real, h: real) -> None:
-    """Find ∂f/∂y and ∂f/∂t where a step begins."""
+    """Find df/dy and df/dt where a step begins."""
     n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
     if DIFFERENTIATED:
         run.partials = partial_rates(t, run.state)
     else:
@@ -43,8 +48,8 @@ def find_partials(run: RunRecord, t: real, h: real) -> None:
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)
     else:
-        last: whole = FIRST + N_STATES
-        for i in range(N_STATES):
+        last: whole = FIRST + n
+        for i in range(n):
             run.time_rate[i] = run.partials[at(last, n, i)]
     find_followers(run)
 
@@ -52,15 +57,17 @@ def find_partials(run: RunRecord, t: real, h: real) -> None:
 def find_followers(run: RunRecord) -> None:
     """Find the states whose rates are multiples of another state that is no follower."""
     n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
     run.unknowns = 0
     run.followers = 0
-    for i in range(N_STATES):
+    for i in range(n):
         run.leader[i] = NONE
         run.column[i] = 0
-    for i in range(N_STATES):
+    for i in range(n):
         found: whole = NONE
         terms: whole = 0
-        for j in range(N_STATES):
+        for j in range(n):
             if differs(run.partials[at(j, n, i)], 0.0):
                 found = j
                 terms = terms + 1
@@ -71,7 +78,7 @@ def find_followers(run: RunRecord) -> None:
             if free:
                 run.leader[i] = found
                 run.column[found] = 1  # it leads, and so does not follow
-    for i in range(N_STATES):
+    for i in range(n):
         if run.leader[i] == NONE:
             run.unknown[FIRST + run.unknowns] = i
             run.column[i] = FIRST + run.unknowns
@@ -88,6 +95,8 @@ def find_followers(run: RunRecord) -> None:
 def set_system(run: RunRecord) -> None:
     """Write the matrix of the unknowns for the step's `shift`, with what followers add to it."""
     n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
     count: whole = run.unknowns
     for b in range(count):
         j: whole = run.unknown[b]
@@ -107,6 +116,8 @@ def set_system(run: RunRecord) -> None:
 def factorise_system(run: RunRecord) -> None:
     """Factorise the matrix: Gauss's elimination with the largest element of a column as pivot."""
     n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
     count: whole = run.unknowns
     for k in range(count):
         pivot: whole = k
@@ -134,6 +145,8 @@ def factorise_system(run: RunRecord) -> None:
 def solve_system(run: RunRecord) -> None:
     """Solve for a right side `right_side`, which the solution replaces."""
     n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
     count: whole = run.unknowns
     for a in range(count):
         run.solved[a] = run.right_side[run.unknown[a]]
@@ -186,8 +199,11 @@ def blame_rates(run: RunRecord, h: real) -> None:
     if not is_finite(run.right_side):
         run.failed = first_nonfinite(run.right_side)
         return
+    n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
     largest: real = -1.0
-    for i in range(N_STATES):
+    for i in range(n):
         if abs(run.right_side[i]) > largest:
             largest = abs(run.right_side[i])
             run.failed = i

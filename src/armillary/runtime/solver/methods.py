@@ -14,14 +14,17 @@ from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.tableau import Rosenbrock, Row, Tableau
 
 
-def exported_methods(adaptive: bool) -> list[Method]:
-    """The methods of exported programs, in the order of their numbers; without those that choose steps."""
-    return [m for m in METHODS.values() if m.exported and (adaptive or not m.adaptive)]
+def exported_methods(adaptive: bool, stiff: bool = False) -> list[Method]:
+    """The methods of exported programs, in the order of their numbers; with those that choose steps and with
+    linearly implicit ones, or without them.
+    """
+    known = [m for m in METHODS.values() if adaptive or not m.adaptive]
+    return [m for m in known if m.exported] + [m for m in known if stiff and m.rosenbrock]
 
 
-def method_names(adaptive: bool, quote: str = "", joint: str = "or") -> str:
+def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool = False) -> str:
     """The names of the exported methods in a sentence."""
-    *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive)]
+    *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive, stiff)]
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
