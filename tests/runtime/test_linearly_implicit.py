@@ -18,7 +18,7 @@ from tests.runtime.problems import integrate
 from tests.runtime.traced import compile_model
 
 scipy_integrate, scipy_linalg = later("scipy.integrate"), later("scipy.linalg")
-IMPLICIT = [m.name for m in METHODS.values() if m.rosenbrock]
+IMPLICIT = [m.name for m in METHODS.values() if m.rosenbrock and not m.begins_with]
 
 
 # ---------------------------------------------------------------- coefficients
@@ -239,3 +239,69 @@ def test_derivatives_of_a_stiff_motion_are_carried_along() -> None:
     )
     for name in ("m0.q1", "m0.u1"):
         assert found[f"d({name})/d(m0.q1)"] == pytest.approx((high[name] - low[name]) / 2e-3, abs=1e-5)
+
+
+# ---------------------------------------------------------------- the change between methods
+
+
+def relaxing() -> CompiledModel:
+    """x follows cos t, with a rate of 1e5 1/s that an event at t = 1 makes 1/s, beside a fast pendulum."""
+    s = arm.System("relaxing")
+    rate = s.memory("rate", initial=1e5)
+    s.body("b", joint=arm.Revolute("z"), com=(0, -0.01, 0), mass=1.0, inertia=(0, 0, 0))
+    s.gravity(9.81, -s.ground.y)
+    s.state("x", "rate*(cos(t) - x)", initial=1.0)
+    s.event("calm", "t - 1", set={rate: 1.0})
+    s.start({"b.q1": 1.0})
+    return s.derive().compile()
+
+
+def test_auto_takes_a_stiff_method_while_a_run_is_stiff_and_changes_back() -> None:
+    """x = cos t up to 1e-5 until t = 1; then ẋ = cos t − x: x = (cos t + sin t)/2 + C e^(−t)."""
+    model = relaxing()
+    settings = {"rtol": 1e-7, "atol": 1e-9, "sample": 0.05}
+    run = model.simulate(4.0, method="auto", **settings)
+    first, second = run.info["stiffness"].split("; ")
+    assert first.startswith("rodas5p from t = 0.0") and second.startswith("dop853 from t = 1.")
+    after = run.time > 1.0 + 1e-9
+    assert run["x"][~after][1:] == pytest.approx(np.cos(run.time[~after][1:]), abs=2e-5)
+    start = np.cos(1.0) + np.sin(1.0) / 1e5
+    wanted = (np.cos(run.time) + np.sin(run.time)) / 2
+    wanted += (start - (np.cos(1.0) + np.sin(1.0)) / 2) * np.exp(1.0 - run.time)
+    assert run["x"][after] == pytest.approx(wanted[after], abs=1e-7)
+    assert [e.name for e in run.events] == ["calm"]
+    explicit = model.simulate(4.0, **settings)
+    assert run["b.q1"] == pytest.approx(explicit["b.q1"], abs=1e-4)
+    assert run.info["steps"] < explicit.info["steps"] / 5
+    again = model.simulate(4.0, method="auto", **settings)
+    assert again.values.tobytes() == run.values.tobytes()
+
+
+def test_auto_is_dop853_where_nothing_is_stiff() -> None:
+    settings = {"rtol": 1e-8, "atol": 1e-10, "sample": 0.05, "initial": {"A.q1": -0.5}}
+    run, plain = (linkage().simulate(1.0, method=method, **settings) for method in ("auto", "dop853"))
+    np.testing.assert_allclose(run.values, plain.values, rtol=0, atol=1e-10)
+    assert "stiffness" not in run.info and run.info["method"] == "auto"
+    assert run.info["steps"] == plain.info["steps"]
+
+
+def test_locks_and_releases_are_kept_across_changes_of_method() -> None:
+    """A clutch that grips at 0.3 s and lets go at 0.6 s, heat of a rate of 1e5 1/s beside it."""
+    s = arm.System("clutch")
+    A = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 0.5))
+    B = s.body("B", A, arm.Revolute("z"), mass=1, inertia=(1, 1, 0.3))
+    s.state("heat", "1e5*(A.u1*A.u1 - heat)")
+    s.moment("motor", "2 - 0.1*B.u1 + 0.01*heat", s.ground.z, on=B, reaction=A)
+    s.event("grip", "t - 0.3", lock=B.q1)
+    s.event("release", "t - 0.6", unlock=B.q1)
+    s.start({"A.u1": 3.0, "B.u1": -1.0})
+    model = s.derive().compile()
+    settings = {"rtol": 1e-7, "atol": 1e-9, "sample": 0.05}
+    run, explicit = (model.simulate(1.0, method=method, **settings) for method in ("auto", "dop853"))
+    assert [(e.name, round(e.time, 12)) for e in run.events] == [("grip", 0.3), ("release", 0.6)]
+    for name in ("A.q1", "B.q1", "A.u1", "B.u1"):
+        assert run[name] == pytest.approx(explicit[name], abs=1e-6)
+    assert run.info["stiffness"].startswith("rodas5p") and run.info["steps"] < explicit.info["steps"] / 5
+    again = model.simulate(1.0, method="auto", **settings)  # the loop has both configurations by now
+    for name in ("A.q1", "B.q1", "A.u1", "B.u1"):
+        assert again[name] == pytest.approx(explicit[name], abs=1e-6)

@@ -41,6 +41,8 @@ _METHODS = (
            exported=True),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU, exported=True),
+    Method("auto", 5, True, "dop853, and rodas5p while a run is stiff", rosenbrock=rodas5p.ROSENBROCK,
+           begins_with="dop853"),
     Method("rodas3", 3, False, "linearly implicit, stiff systems, one factorisation per fixed step",
            rosenbrock=rodas3.ROSENBROCK),
     Method("rodas5p", 5, True, "linearly implicit, stiff systems, adaptive, dense output",
@@ -57,6 +59,7 @@ _METHODS = (
     ),
     Method("scipy:BDF", 5, True, "implicit multistep, stiff systems; Python at every step", solver="BDF"),
 )  # fmt: skip
+STIFF = "rodas5p"  # takes over while a run by "auto" is stiff
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
 
 

@@ -125,6 +125,7 @@ class Method:
     family: str = ""
     exported: bool = False
     rosenbrock: Rosenbrock | None = None
+    begins_with: str = ""  # the explicit method that steps until a run is stiff
 
     @property
     def compiled(self) -> Tableau | Rosenbrock | None:
@@ -169,4 +170,5 @@ class Integration:
     outlook: Outlook | None = None
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it
+    changeovers: list[tuple[float, str]] = field(default_factory=list)  # times and methods that took over
     last_row: np.ndarray | None = None  # at that event, where its state alone does not determine it

@@ -97,7 +97,7 @@ def emit_install(program: LoopModule) -> LoopFunction:
         f[name] = Value(f, address)
     used = figure(f, "used", c).to_whole()
     f["used"] = used
-    kept = ("trial", "stage", "base", "end", "point", *shape.stage_vectors)
+    kept = ("trial", "stage", "base", "end", "point", "fast", "image", *shape.stage_vectors)
     vectors = [name for name in kept if name in shape.lengths()]
     with f.each(f.size("states")) as m, f.when(m >= used):
         for name in vectors:

@@ -60,6 +60,7 @@ REALS = (
     "across", "singular", "share", "searched", "arrival",  # see runtime/solver/singularities/passages.py
     "short_begin", "short_end", "short_step",
     "shift",  # see runtime/solver/linearly_implicit.py
+    "stiff_steps", "calm_steps", "patience",  # see runtime/solver/stiffness.py
 )  # fmt: skip
 WHOLES = (
     "phase", "status", "failed",  # Phase, Reason, the state or event to blame (−1: none)
@@ -82,6 +83,7 @@ WHOLES = (
     "passing", "continues", "refused", "wary",  # see runtime/solver/singularities/passages.py
     "filled", "capacity", "firings", "log_capacity",
     "unknowns", "followers",  # see runtime/solver/linearly_implicit.py
+    "changeover",  # see runtime/solver/stiffness.py
 )  # fmt: skip
 EVENT_VECTORS = (
     "g", "g_start",  # the event functions now, and at the start of the step
@@ -240,6 +242,7 @@ class LoopShape:
     general: bool = False
     differentiated: bool = False  # of linearly implicit methods: the program has its partial derivatives
     driven: bool = False  # and reads inputs from data over time
+    watched: bool = False  # stiffness is watched, for a change between two methods
 
     def any_size(self) -> LoopShape:
         """This shape with sizes that only say whether there is something; itself where they matter."""
@@ -306,6 +309,8 @@ class LoopShape:
             found |= dict.fromkeys(("partials", "system", "coupling"), "partials")
             numbers = ("solved", "leader", "unknown", "follower", "column", "exchange")
             found |= dict.fromkeys(numbers, "states")
+        if self.watched:
+            found |= dict.fromkeys(("fast", "image"), "states")
         if self.adaptive:
             found |= dict.fromkeys(("atol", "tolerated", "ratio", "ratio_low"), "states")
         if self.dense:

@@ -47,6 +47,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "ADJUSTING": shape.changes is not None and shape.changes.adjusting > 0,
         "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
         "IMPLICIT": shape.implicit, "DIFFERENTIATED": shape.differentiated, "DRIVEN": shape.driven,
+        "WATCHED": shape.watched,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
@@ -59,7 +60,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
     across = ("across_state", "is_near_place", "row_near_place") if shape.passing else ()
     wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
-    methods = [m for m in METHODS.values() if m.rosenbrock is tableau]
+    methods = [m for m in METHODS.values() if m.rosenbrock is tableau and not m.begins_with]
     described = shape.implicit and shape.dense
     known_functions = {*given} if described else {*given, "probe"}
     wanted = (*wanted, "probe") if described else wanted

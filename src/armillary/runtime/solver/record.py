@@ -66,6 +66,15 @@ class RunRecord:
         safety: real
         least: real
         most: real
+    if WATCHED:
+        budget: count  # steps that this call may still try
+        stiff_steps: real  # steps that stability limits, of the last ones
+        calm_steps: real  # and steps in a row that it does not
+        patience: real  # calm steps after which an explicit method takes over again
+        changeover: truth  # another method is to take over before the next step
+        k11: States  # the rates at the last stage of dop853
+        fast: States  # a direction in which rates change fast
+        image: States  # its product with df/dy
     if IMPLICIT:
         partials: Partials  # of the rates by each state, column after column, then by the time
         system: Partials  # the equations of a step's stages, factorised

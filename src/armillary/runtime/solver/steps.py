@@ -27,6 +27,7 @@ from armillary.runtime.solver.step_control import (
     reaches,
     try_shorter,
 )
+from armillary.runtime.solver.stiffness import watch_stiffness
 
 
 def pass_jumps(run: RunRecord, reached: real) -> None:
@@ -67,6 +68,8 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
             run.k_end = derivatives(t_last, run.state)
         if SCHEME:
             straighten(run, h)
+    if WATCHED:
+        watch_stiffness(run, h)
     run.t_old = run.t
     run.t = t_new
     run.h_taken = h

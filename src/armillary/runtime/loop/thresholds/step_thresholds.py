@@ -5,3 +5,8 @@ from __future__ import annotations
 EPSILON = 2.0**-52
 LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
 LEAST_ERROR = 1e-4  # of a step, as far as the next one is concerned: a smaller one has no part in its length
+
+# Of stiffness: h λ at the edge of stability of dop853 and well inside of it, stiff steps after which another
+# method takes over, and calm ones after which they no longer count (runtime/solver/stiffness.py).
+STABLE_EDGE, CALM_EDGE = 6.1, 3.0
+STIFF_STEPS, CALM_STEPS = 15, 6

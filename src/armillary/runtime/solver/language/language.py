@@ -94,6 +94,7 @@ GUARDED = (
 )
 IMPLICIT = True  # linearly implicit methods
 DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
+WATCHED = True  # stiffness is watched, for a change between two methods; this process alone
 DRIVEN = True  # inputs are read from data, whose slopes over time only differences show
 PASSING = True  # places where constraints lose rank are passed
 LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES

@@ -53,7 +53,7 @@ _RUN = (
     "record.py",
     *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
     *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
-    *("linearly_implicit.py", "step_control.py", "steps.py", "clock.py", "rows.py"),
+    *("linearly_implicit.py", "stiffness.py", "step_control.py", "steps.py", "clock.py", "rows.py"),
 )
 _LOOPS = (
     "assembly/assembly_record.py",
