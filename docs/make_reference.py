@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import armillary
+import armillary.vehicles
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.loops import Margins
@@ -125,6 +126,11 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Identification, "Made by `identify`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
     (armillary.Branch, "Made by `Model.trace`.", ()),
+    (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
+    (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
+    (armillary.vehicles.TyreFile, "Made by `vehicles.read_tir`.", ()),
+    (armillary.vehicles.RoadWheel, "Made by `vehicles.add_wheel`.", ()),
+    (armillary.vehicles.Car, "Made by `vehicles.single_track_car` and `vehicles.fourteen_freedom_car`.", ()),
 )
 EXAMPLES_HEAD = """# Examples
 
@@ -137,6 +143,8 @@ HEAD = """# Reference
 One line for every public name, made from the code by `docs/make_reference.py`; `help(arm.System.body)` shows
 more. Names are used as `arm.Revolute` after `import armillary as arm`. Arguments after `*` are given by name.
 """
+VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import armillary.vehicles as veh`.
+"""
 
 
 def reference() -> str:
@@ -144,6 +152,7 @@ def reference() -> str:
     parts = [HEAD]
     for title, names in _grouped().items():
         parts += [f"## {title}\n", _table([(_call(name, getattr(armillary, name)), name) for name in names])]
+    parts += ["## Vehicles\n", VEHICLES_HEAD, _vehicles()]
     documented = [cls for cls, _, _ in IN_DETAIL]
     for cls, origin, attributes in IN_DETAIL:
         parts += [f"## {cls.__name__}\n", f"{_first_paragraph(cls)} {origin}".rstrip() + "\n"]
@@ -182,6 +191,12 @@ def _grouped() -> dict[str, list[str]]:
         title = next(title for start, title in GROUPS.items() if place.startswith(start))
         groups[title].append(name)
     return groups
+
+
+def _vehicles() -> str:
+    things = [(name, getattr(armillary.vehicles, name)) for name in armillary.vehicles.__all__]
+    lines = [f"| {_call(name, thing)} | {_first_paragraph(thing)} |" for name, thing in things]
+    return "\n".join(["| | |", "| --- | --- |", *lines]) + "\n"
 
 
 def _table(rows: list[tuple[str, str]]) -> str:

@@ -11,9 +11,11 @@ from typing import NamedTuple
 ORDER = (
     "version", "untyped", "errors", "atomic", "limited_files", "cache", "kept_results", "columns",
     "toml_text", "algebra", "model", "mechanics", "program", "llvm", "results", "settings", "runtime",
-    "analysis", "export", "ensembles", "files", "viewer", "stages", "run_files", "studies", "verification",
-    "cli",
+    "analysis", "export", "ensembles", "files", "viewer", "stages", "run_files", "studies", "vehicles",
+    "verification", "cli",
 )  # fmt: skip
+# Packages that a user could have written: they import the public root and themselves, nothing else.
+ON_PUBLIC_NAMES = ("vehicles",)
 
 
 class Import(NamedTuple):
@@ -86,12 +88,16 @@ def _called(node: ast.expr) -> str:
 
 
 def backward(found: list[Import]) -> list[Import]:
-    """Imports against ORDER, or of the public root from inside; hints count, they are knowledge too."""
+    """Imports against ORDER, or of the public root from inside; hints count, they are knowledge too. Packages
+    on public names are the reverse: of them the root alone.
+    """
 
     def points_back(arrow: Import) -> bool:
         source, target = package(arrow.source), package(arrow.target)
         if source not in ORDER:  # the public root, which gathers everything
             return False
+        if source in ON_PUBLIC_NAMES:
+            return target not in ("", source)
         return target not in ORDER or ORDER.index(target) > ORDER.index(source)
 
     return [arrow for arrow in found if points_back(arrow)]

@@ -335,3 +335,37 @@ def test_jax_differentiates_the_exported_rollout_to_the_same(tmp_path: Path) -> 
     assert set(s.of) <= set(module.OUTPUT_NAMES)
     for name in s.of:
         np.testing.assert_allclose(found[:, module.OUTPUT_NAMES.index(name)], s[name], rtol=0, atol=1e-9)
+
+
+def test_sensitivities_pass_kinks_at_the_strictest_tolerances() -> None:
+    """Their rates jump where a limit is reached: no step is as short as a tolerance of 1e-13 wants, and one
+    of these runs ended with a step that was too small. Against central differences of the motion.
+    """
+    s = arm.System("limited")
+    for name, value, units in (("kp", 20.0, "N/m"), ("w", 3.0, "rad/s"), ("k", 4.0, "N/m")):
+        s.parameter(name, value, units=units)
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    command = "kp*(sin(w*t)*0.3 - b.q1)"
+    s.force("drive", f"max(-3, min(3, {command})) - k*b.q1 - 0.5*b.u1", s.ground.x, at=b.com)
+    s.start({"b.q1": 0.3})
+    model = s.derive().compile()
+    strict: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-15, "sample": 40.0}
+    for kp, w in ((30.0, 1.3), (20.0, 2.1), (35.0, 1.7), (26.0, 3.1)):
+        known = {"kp": kp, "w": w}
+        found = model.sensitivities(40.0, ["kp", "w"], parameters=known, **strict)
+        for name, change in (("kp", 1e-3), ("w", 1e-5)):
+            ends = [
+                model.simulate(40.0, parameters={**known, name: known[name] + d}, **strict)["b.q1"][-1]
+                for d in (-change, change)
+            ]
+            by_runs = np.diff(ends)[0] / (2 * change)
+            assert found["b.q1", name][-1] == pytest.approx(by_runs, rel=1e-4, abs=1e-8)
+
+
+def test_sensitivities_of_a_motion_without_end_still_stop() -> None:
+    s = arm.System("runaway")
+    s.parameter("k", 1.0, units="1/s")
+    s.state("x", "k*x^2", initial=1.0)
+    s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    with pytest.raises(arm.SimulationError, match=r"stopped at t = 1 s|stopped at t = 0\.99"):
+        s.derive().compile().sensitivities(2.0, ["k"])

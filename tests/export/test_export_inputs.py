@@ -177,3 +177,47 @@ def test_times_that_differ_by_rounding_are_one_stop_whatever_their_size(size: fl
     near = size * (1 + 0.1 * APART)
     data = SimpleNamespace(breaks=lambda: (np.array([size]), np.array([near, 1.1 * size, 2 * size])))
     assert _stops(data) == ((size, True), (1.1 * size, False), (2 * size, False))
+
+
+_PRINTED = """
+#include "driven_solver.h"
+#include <stdio.h>
+int main(void)
+{
+    static driven_run run;
+    driven_setup(&run, driven_parameter_values, 0.0f, 1.0f, 0.1f);
+    driven_begin(&run);
+    for (;;) {
+        float y[DRIVEN_OUTPUTS_ROOM];
+        driven_outputs(run.t, run.state, run.constants, run.memory, y);
+        printf("%.9g %.9g\\n", (double)y[DRIVEN_Y_b_q1], (double)y[DRIVEN_Y_road_rate]);
+        if (run.status != DRIVEN_RUNNING)
+            return 0;
+        do driven_step(&run);
+        while (run.status == DRIVEN_RUNNING && !run.at_grid);
+    }
+}
+"""
+
+
+@pytest.mark.skipif(not CC, reason="no C compiler (cc)")
+@pytest.mark.parametrize("end", [1.0, 0.7])
+def test_rates_in_single_precision_change_where_those_of_the_process_do(tmp_path: Path, end: float) -> None:
+    """After the last instant a rate is zero, at it not: one rounding of double precision later is the same
+    instant in single precision. The rate was zero at the end of a run.
+    """
+    s = arm.System("driven")
+    road = s.input("road", units="m")
+    b = s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
+    force = -80 * (b.q1 - road) - 3 * (b.u1 - arm.time_derivative(road))
+    s.force("tyre", force, s.ground.z, at=b.com)
+    made, signal = s.derive(), arm.Signal(np.linspace(0.0, end, 5), VALUES, interpolation="linear")
+    run = made.compile().simulate(1.0, step=0.1, inputs={"road": signal})
+    folder = made.export("c", tmp_path / "driven", profile="embedded", measure=False, inputs={"road": signal})
+    (folder / "main.c").write_text(_PRINTED)
+    sources = ["main.c", "src/driven.c", "src/driven_solver.c"]
+    subprocess.run([CC, "-Isrc", *sources, "-o", "driven", "-lm"], cwd=folder, check=True)
+    said = subprocess.run([folder / "driven"], check=True, capture_output=True, text=True).stdout
+    rows = np.array([line.split() for line in said.splitlines()], dtype=float)
+    np.testing.assert_allclose(rows[:, 1], run["road rate"], atol=1e-4)
+    np.testing.assert_allclose(rows[:, 0], run["b.q1"], atol=1e-4)

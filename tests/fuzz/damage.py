@@ -5,9 +5,11 @@ Everything follows from the seed, so that a file that fails can be made again.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
 
 # Values of the wrong type, size or kind, each of which some reader somewhere has believed.
 ODD = (
@@ -123,3 +125,51 @@ def damaged(data: bytes, seed: int) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         data = rng.choice(KINDS)(data or b"x", rng)
     return data
+
+
+# Values in JSON of the wrong type, size or kind.
+ODD_VALUES: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1e308, float("nan"), float("inf"), 10**30, 1e-320, "", "x", "nan", "1 m",
+    "\x00", [], {}, [[]], [1, 2], [None], [[1], [2, 3]], {"a": 1},
+)  # fmt: skip
+
+
+def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Keys to all that is in a value; of a list, its first five."""
+    if place:
+        yield place
+    inner = (
+        value.items() if isinstance(value, dict) else enumerate(value[:5]) if isinstance(value, list) else ()
+    )
+    for key, part in inner:
+        yield from _places(part, (*place, key))
+
+
+def _found(value: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        value = value[key]
+    return value
+
+
+def damaged_values(data: bytes, seed: int) -> bytes:
+    """A copy of a file of JSON that is sound JSON with one or two wrong values: other types and lengths,
+    missing keys, values of other keys.
+    """
+    rng = Random(seed)
+    value = json.loads(data)
+    for _ in range(rng.choice((1, 1, 2))):
+        places = list(_places(value))
+        if not places:
+            break
+        place = rng.choice(places)
+        inside, key = _found(value, place[:-1]), place[-1]
+        kind = rng.choice(("odd", "odd", "missing", "other", "longer"))
+        if kind == "missing":
+            del inside[key]
+        elif kind == "other":
+            inside[key] = json.loads(json.dumps(_found(value, rng.choice(places))))
+        elif kind == "longer" and isinstance(inside, list):
+            inside.append(inside[0])
+        else:
+            inside[key] = rng.choice(ODD_VALUES)
+    return json.dumps(value).encode()

@@ -12,6 +12,7 @@ from armillary.errors import ArmillaryError
 from tests.fuzz.damage import damaged
 
 SECONDS = 2.0  # of the processor, for one file
+READ = "read"
 LONGEST = 4000  # characters of a message; several problems may be told at once
 
 
@@ -29,13 +30,15 @@ def complaint(load: Callable[[Path], Any], path: Path) -> str:
         return f"{spent:.1f} s"
     if not message.strip() or len(message) > LONGEST or "Traceback" in message:
         return f"no clear sentence: {len(message)} characters, {message[:200]!r}"
+    if message != READ and path.name not in message:
+        return f"no name of the file: {message[:200]!r}"
     return ""
 
 
 def _seconds_and_message(load: Callable[[Path], Any], path: Path) -> tuple[float, str, str]:
     """(seconds of the processor, what was said, an error that should not be)."""
     start = time.process_time()
-    message, fault = "read", ""
+    message, fault = READ, ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -48,7 +51,13 @@ def _seconds_and_message(load: Callable[[Path], Any], path: Path) -> tuple[float
 
 
 def complaints(
-    load: Callable[[Path], Any], good: dict[str, bytes], count: int, folder: Path, *, first: int = 0
+    load: Callable[[Path], Any],
+    good: dict[str, bytes],
+    count: int,
+    folder: Path,
+    *,
+    first: int = 0,
+    damage: Callable[[bytes, int], bytes] = damaged,
 ) -> dict[str, str]:
     """Complaints by file and seed over so many damaged copies of good files, in turn."""
     found: dict[str, str] = {}
@@ -56,7 +65,7 @@ def complaints(
     for seed in range(first, first + count):
         name = names[seed % len(names)]
         path = folder / name
-        path.write_bytes(damaged(good[name], seed))
+        path.write_bytes(damage(good[name], seed))
         if wrong := complaint(load, path):
             found[f"{name}, seed {seed}"] = wrong
     return found

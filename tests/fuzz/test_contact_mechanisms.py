@@ -56,6 +56,18 @@ def test_fixed_steps_do_not_overlap(seed: int) -> None:
     assert find_faults(mechanism, run, exact=False) == []
 
 
+# Runs that were refused, hung or left the laws: no forces without a jam (20, 146), rebounds that contradict
+# each other (158), redundant contacts (136, 188), slips that begin (178).
+REFUSED = ((20, 2), (136, 3), (146, 3), (158, 0), (178, 1), (188, 2))
+
+
+@pytest.mark.parametrize(("seed", "turn"), REFUSED)
+def test_runs_that_were_refused_keep_the_laws(seed: int, turn: int) -> None:
+    original = make_mechanism(seed)
+    mechanism = vary(original, 1000 * seed + turn) if turn else original
+    assert find_faults(mechanism, simulate(mechanism, original.compile())) == []
+
+
 @pytest.mark.parametrize("seed", (1, 14, 22, 1003))
 def test_order_of_contacts_does_not_matter(seed: int) -> None:
     mechanism, model = made(seed)

@@ -7,11 +7,13 @@ The good files are examples of this project; what is done to them is in ``damage
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -21,10 +23,13 @@ from armillary.analysis.modes.sweeps.root_locus import RootLocus
 from armillary.run_files.execute import Simulation
 from armillary.run_files.run_file import RunFile
 from armillary.stages.model import Model
+from armillary.studies import open_study
 from armillary.studies.study_files.setup import StudySetup
 from armillary.studies.study_files.study_file import StudyFile
 from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm
+from tests.fuzz.damage import damaged, damaged_values
 from tests.fuzz.outcome import complaint, complaints
+from tests.studies.study_models import pendulum_study
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "files" / "robots" / "data"
@@ -156,7 +161,44 @@ def test_saved_analyses(tmp_path: Path) -> None:
             assert str(found) and repr(found)
 
         show(tmp_path / name)
-        assert not complaints(show, contents(tmp_path / name), 70, tmp_path)
+        good = contents(tmp_path / name)
+        assert not complaints(show, good, 70, tmp_path)
+        if name.endswith(".json"):
+            assert not complaints(show, good, 100, tmp_path, damage=damaged_values)
+
+
+def test_study_stores(tmp_path: Path) -> None:
+    """Any file of a store is damaged, missing or a folder; what is read of it, or made again, is whole."""
+    pytest.importorskip("zarr")
+    pendulum_study(tmp_path / "whole", runs=6, block=3, outputs=["energy"]).run()
+    whole = sorted(p for p in (tmp_path / "whole").rglob("*") if p.is_file() and "lock" not in p.name)
+    kinds = sorted({(path.parent.name, path.suffix) for path in whole})
+
+    def show(path: Path) -> None:
+        study = open_study(path)
+        assert repr(study) and len(study.table()) == 6 and study.values(3)
+        study.dataset().load()
+
+    found = {}
+    for seed in range(20):
+        rng = Random(seed)
+        kind = rng.choice(kinds)
+        file = rng.choice([path for path in whole if (path.parent.name, path.suffix) == kind])
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", copy)
+        other, way = copy / file.relative_to(tmp_path / "whole"), rng.random()
+        if way < 0.15:
+            other.unlink()
+            if way < 0.05:
+                other.mkdir()
+        elif way < 0.5 and file.suffix == ".json":
+            other.write_bytes(damaged_values(file.read_bytes(), seed))
+        else:
+            other.write_bytes(damaged(file.read_bytes(), seed))
+        if wrong := complaint(show, copy):
+            found[f"{file.relative_to(tmp_path)}, seed {seed}"] = wrong
+    assert not found
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -163,3 +164,55 @@ def test_a_brake_that_is_refused_leaves_nothing():
     with pytest.raises(arm.ModelError, match=r"'boom\.u2' is the speed of a mode"):
         s.brake("hold", boom.q2, capacity=1, stiffness=1e4, damping=10)
     assert not s.memories and not s.loads and not s.events
+
+
+@cache
+def puck() -> arm.Model:
+    s = arm.System("puck")
+    s.parameter("mu", 0.3)
+    s.parameter("e", 0.5)
+    s.parameter("top", 1.0)
+    body = s.body("puck", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=1.0, inertia=(1, 1, 1))
+    s.gravity(9.81, -s.ground.y)
+    s.contact("floor", body, plane=(s.ground, s.ground.y), friction="mu", static=0.4, restitution="e")
+    s.stop("roof", body.q2, upper="top")
+    s.stop("turn", body.q3, upper=2)
+    return s.derive().compile()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"parameters": {"mu": -0.1}}, "contact 'floor': its friction is -0.1 with these parameters"),
+        ({"parameters": {"mu": 0.5}}, "contact 'floor': its static less sliding friction is -0.1 with these"),
+        ({"parameters": {"e": -0.5}}, "contact 'floor': its restitution is -0.5 with these parameters"),
+        ({"parameters": {"e": 1.5}}, "contact 'floor': its 1 - restitution is -0.5 with these parameters"),
+        (
+            {"parameters": {"top": -0.5}},
+            r"contacts 'roof' and 'floor' of 'puck' contradict each other: where one touches the other "
+            r"overlaps by 0\.5 m; move one of them",
+        ),
+        (
+            {"initial": {"puck.q2": -0.1}},
+            r"contact 'floor' of 'puck' overlaps by 0\.1 m where the run",
+        ),
+        (
+            {"initial": {"puck.q3": 2.5}},
+            r"contact 'turn' of 'puck' overlaps by 0\.5 rad where the run",
+        ),
+        (
+            {"initial": {"puck.q2": -0.1}, "memory": {"floor_status": 1, "roof_status": 0, "turn_status": 0}},
+            r"contact 'floor' of 'puck' overlaps by 0\.1 m where the run starts",
+        ),
+        ({"memory": {"floor_status": 7}}, r"memory 'floor_status' of 'puck' is 7; a status is 0 \(open\), 1"),
+    ],
+)
+def test_runs_with_contacts_that_cannot_be_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=words):
+        puck().simulate(0.1, **options)
+
+
+def test_of_a_batch_the_runs_with_coefficients_that_cannot_be_are_not_made() -> None:
+    batch = puck().simulate_batch(0.1, parameters={"mu": [0.1, -1.0], "e": [0.2, 0.3]})
+    assert list(batch.status) == ["finished", "failed"]
+    assert "contact 'floor': its friction is -1 with these parameters" in str(batch)

@@ -57,6 +57,28 @@ def test_weightings_are_those_of_the_standard(kind: str) -> None:
     np.testing.assert_allclose(found, [*PUBLISHED[kind].values()], rtol=3.5e-3)  # half of the third digit
 
 
+# The same at the exact centre frequencies 10^(n/10) Hz of all third octaves from 0.1 to 80 Hz, as tables for
+# instruments have them, in three digits.
+EXACT = {
+    "Wk": (31.2, 49.3, 77.6, 121, 183, 264, 350, 419, 459, 477, 482, 485, 493, 531, 633, 807, 965, 1039, 1054,
+           1037, 988, 899, 774, 637, 510, 403, 316, 245, 186, 134),
+    "Wd": (62.4, 98.7, 155, 242, 368, 533, 710, 854, 944, 991, 1011, 1007, 971, 891, 773, 640, 514, 408, 323,
+           255, 202, 160, 127, 100, 79.6, 63.0, 49.6, 38.7, 29.5, 21.3),
+}  # fmt: skip
+# Factors at the reference frequency 100 rad/s of ISO 8041, in four digits.
+REFERENCE = {"Wc": 0.5145, "Wd": 0.1261, "We": 0.06287, "Wj": 1.019}
+
+
+def test_weightings_at_every_third_octave_and_at_the_reference_frequency() -> None:
+    for kind, published in EXACT.items():
+        found = 1000 * arm.iso2631_weighting(10.0 ** (np.arange(-10, 20) / 10), kind)
+        digit = 10.0 ** (np.floor(np.log10(published)) - 2)
+        assert np.all(np.abs(found - published) <= 0.51 * digit), kind
+    for kind, factor in REFERENCE.items():
+        found = float(arm.iso2631_weighting(100 / (2 * np.pi), kind))
+        assert found == pytest.approx(factor, abs=0.51 * 10.0 ** (np.floor(np.log10(factor)) - 3))
+
+
 def test_weightings_are_the_filters_of_the_standard() -> None:
     """The transfer function of Wk as polynomials, evaluated by SciPy."""
     from scipy.signal import freqs

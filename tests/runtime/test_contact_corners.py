@@ -126,6 +126,39 @@ def hopper() -> arm.Model:
     return s.derive().compile()
 
 
+def test_a_point_that_grazes_the_floor_within_a_step_is_seen() -> None:
+    """A mass on a spring goes down to its floor and below it by ``depth``, at 1 Hz: at most (depth/2)**0.5/π
+    seconds, where steps may take a thousandth of the run. The floor takes its speed, and it starts again."""
+    s = arm.System("swing")
+    s.parameter("e", 0.0)
+    mass = s.body("m", joint=arm.Prismatic("z"), mass=1.0, inertia=0)
+    s.force("spring", "-(2*pi)^2*m.q1", s.ground.z, at=mass)
+    floor = s.ground.point("floor", (0, 0, -1.0))
+    s.contact("c", mass, plane=(floor, s.ground.z), restitution="e")
+    model = s.derive().compile()
+    for depth in 10.0 ** np.arange(-9, -1):
+        for e in (0.0, 0.5):
+            run = model.simulate(
+                1.0, initial={"m.q1": 1 + depth}, sample=1e-4, parameters={"e": e}, max_steps=3000
+            )
+            assert run["m.q1"].min() > -1 - ROUNDING, depth
+            assert abs(run.events[0].time - (math.pi - math.acos(1 / (1 + depth))) / (2 * math.pi)) < 1e-7
+            # Its amplitude afterwards: (2π)² (1 − a²) + e² v² = 0 with v² = (2π)² ((1 + depth)² − 1).
+            amplitude = math.sqrt(1 + e * e * ((1 + depth) ** 2 - 1))
+            assert abs(math.hypot(run.final["m.q1"], run.final["m.u1"] / (2 * math.pi)) - amplitude) < 1e-9
+
+
+def test_rebounds_between_two_stops_that_both_touch_are_left_out() -> None:
+    """By Newton's law both stops would have to let go of the slide between them, which they cannot."""
+    s = arm.System("slide")
+    s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.stop("low", "b.q1", lower=0.0, restitution=0.5)
+    s.stop("high", "b.q1", upper=0.0, restitution=0.7)
+    run = s.derive().compile().simulate(1.0, initial={"b.u1": -2.0})
+    assert np.all(run["b.q1"] == 0) and np.all(run["b.u1"] == 0)
+    assert "1 impact without rebound" in str(run.info["contacts"])
+
+
 # ---------------------------------------------------------------- 2: fixed steps keep the contact force
 
 
@@ -381,28 +414,34 @@ def throw(seed: int) -> dict[str, float]:
     return {"box.q3": 1.0, **places, **{f"box.u{i + 1}": x for i, x in enumerate(speeds)}}
 
 
-def test_thrown_boxes_stay_above_the_floor_and_most_come_to_rest() -> None:
-    """A box rests on a face, of whose corners three are enough, with the energy of its mass centre there.
-    Some throws are refused by name where slips of several corners end together; none goes through the floor.
-    """
-    rested = 0
-    for seed in range(3, 11):
-        try:
-            run = box().simulate(6.0, initial=throw(seed), sample=0.02, max_steps=4000)
-        except arm.SimulationError as error:
-            run = error.run
-        whole = np.isfinite(run["energy"])
-        assert whole.sum() > 20
+def test_thrown_boxes_stay_above_the_floor_and_come_to_rest() -> None:
+    """A box rests on a face, of whose corners three are enough, with the energy of its mass centre there."""
+    for seed in range(3, 15):
+        run = box().simulate(6.0, initial=throw(seed), sample=0.02, max_steps=6000)
         assert least_gap(run) > -ROUNDING
-        assert np.diff(run["energy"][whole]).max() < ROUNDING
-        if run.time[-1] < 6.0:
-            continue
-        rested += 1
+        assert np.diff(run["energy"]).max() < ROUNDING
         assert np.all(np.abs([run.final[f"box.u{i}"] for i in range(1, 7)]) < ROUNDING)
         assert sum(run.final[f"c{n}_status"] != 0 for n in range(8)) in (3, 4)
         assert np.min(np.abs(run.final["energy"] - 2 * G * np.array(HALF))) < 1e-9
         assert abs(sum(run.final[f"c{n}"] for n in range(8)) - 2 * G) < 1e-9
-    assert rested >= 3
+
+
+def test_feet_share_friction_as_they_are_loaded() -> None:
+    """The left foot bears nine tenths of the weight, and the drag is more than twice what the right one could
+    take: both stick, since together they can. How redundant contacts share a force is not for mechanics to
+    say; a share above a limit would let a foot slide that nothing moves.
+    """
+    s = arm.System("plank")
+    body = s.body("b", joint=PLANAR, mass=1.0, inertia=(0.1,) * 3, com=(-0.4, 0, 0))
+    s.gravity(G, -s.ground.z)
+    add_feet(s, body, {"left": (-0.5, 0, 0), "right": (0.5, 0, 0)}, friction=0.5)
+    s.force("drag", 0.8 * 0.5 * G, s.ground.x, at=body.point("middle", (0, 0, 0)))
+    run = s.derive().compile().simulate(1.0)
+    assert run.events == () and abs(run.final["b.u1"]) < ROUNDING
+    assert run.final["left_status"] == run.final["right_status"] == 1
+    assert abs(run.final["left"] - 0.9 * G) < 1e-6 and abs(run.final["right"] - 0.1 * G) < 1e-6
+    for foot in ("left", "right"):
+        assert abs(abs(run.final[f"{foot}_friction"]) - 0.8 * 0.5 * run.final[foot]) < 1e-6
 
 
 def test_a_box_at_rest_stays_where_it_is_for_1000_s() -> None:

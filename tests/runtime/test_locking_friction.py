@@ -108,6 +108,8 @@ def test_pieces_hold_the_forces_of_contacts(rolling: arm.Model) -> None:
     assert np.abs(found - forcing).max() < 1e-12
     with pytest.raises(arm.ArmillaryError, match="does not determine the forces of its contact 'road'"):
         rolling.inverse(q, u, [0.0, 0.0, 0.0])
+    with pytest.raises(arm.ArmillaryError, match=r"contact 'road', .* for the regressor of its efforts"):
+        rolling.regressor(q, u, [0.0, 0.0, 0.0])
 
 
 def test_redundant_friction_comes_to_rest_together() -> None:
@@ -132,3 +134,28 @@ def test_redundant_friction_comes_to_rest_together() -> None:
         assert np.max(np.diff(run["energy"])) < 1e-7
         assert np.all(np.abs(run["A.u1"][run["a_status"] == 1]) < 1e-9)
         assert np.all(np.abs(run["B.u1"][run["b_status"] == 1]) < 1e-9)
+
+
+def test_a_brake_on_a_slider_passes_dead_centres_by_the_recursion_too() -> None:
+    """In a dead centre no load along the slider moves the crank: what a brake makes of its speed is rounding
+    where accelerations of dependent speeds are differences of free and constrained ones.
+    """
+    found = {}
+    for formalism in ("kane", "recursive"):
+        s = arm.System("slider-crank")
+        crank = s.body("crank", joint=arm.Revolute("z"), com=(0.05, 0, 0), mass=1.0, inertia=(0.01,) * 3)
+        rod = s.body(
+            "rod", crank, arm.Revolute("z"), at=(0.1, 0, 0), com=(0.15, 0, 0), mass=1.0, inertia=(0.01,) * 3
+        )
+        slider = s.body("slider", joint=arm.Prismatic("x"), mass=0.5, inertia=0)
+        s.gravity(9.81, -s.ground.y)
+        s.close_loop(rod.point("end", (0.3, 0, 0)), slider.origin, directions=[s.ground.x, s.ground.y])
+        s.brake("brake", slider.q1, capacity=2.0, static=3.0)
+        model = s.derive(formalism=formalism).compile()
+        runs = [
+            model.simulate(1.0, initial={"crank.q1": q, "crank.u1": u}, rtol=1e-10, atol=1e-12)
+            for q, u in ((0.9, -14.0), (-2.0, 6.0), (2.5, 15.0), (0.1, -3.0))
+        ]
+        found[formalism] = [run.final["crank.q1"] for run in runs]
+        assert sum(event.name == "brake_grip" for run in runs for event in run.events) > 5
+    assert found["recursive"] == pytest.approx(found["kane"], abs=1e-7)

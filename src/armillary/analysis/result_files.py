@@ -41,9 +41,9 @@ def refuse_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     """
     try:
         yield
-    except ArmillaryError:
-        raise
     except Exception as error:
+        if isinstance(error, ArmillaryError) and f"'{path}'" in str(error):
+            raise
         raise ArmillaryError(
             f"'{path}' is not {what} that this Armillary wrote, or is damaged ({shown(error)})"
         ) from error

@@ -30,9 +30,9 @@ from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.failures.weak_masses import weak_start
 from armillary.runtime.models.parameters import (
-    body_quantities,
     check_physical,
     parameter_table,
+    physical_quantities,
     with_these,
 )
 from armillary.runtime.models.programs.instance import Instance
@@ -392,10 +392,10 @@ class Starts(VariedValues):
 
 
 def _quantities(model: CompiledModel) -> list[Quantities]:
-    """Mass and moments of inertia of each body, to be evaluated for many runs: names and a function."""
+    """What cannot be negative of bodies and contacts, to be evaluated for many runs: names and a function."""
     found = []
-    for body in model.equations.system.bodies.values():
-        kept = {what: e for what, e in body_quantities(body).items() if symbols(e)}
+    for where, quantities in physical_quantities(model.equations.system):
+        kept = {what: e for what, e in quantities.items() if symbols(e)}
         if kept:
-            found.append((f"body '{body.name}'", tuple(kept), evaluator(kept.values())))
+            found.append((where, tuple(kept), evaluator(kept.values())))
     return found

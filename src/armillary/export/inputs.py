@@ -24,8 +24,8 @@ from armillary.settings import RunSettings
 from armillary.untyped import DataTable
 
 
-def with_inputs(equations: DerivedEquations, inputs: object) -> DerivedEquations:
-    """Equations whose inputs with data are functions of the time."""
+def with_inputs(equations: DerivedEquations, inputs: object, *, single: bool = False) -> DerivedEquations:
+    """Equations whose inputs with data are functions of the time; ``single``: of one in single precision."""
     system, program = equations.system, equations.program
     functions = [name for name, value in _tables(inputs).items() if _is_function(value)]
     if functions:
@@ -38,6 +38,8 @@ def with_inputs(equations: DerivedEquations, inputs: object) -> DerivedEquations
         if signal.runs is not None:
             raise ParameterError(f"input '{name}' has data for {signal.runs} runs; an export takes one run's")
     data = driven_inputs(system, signals)
+    if single:
+        data = DrivenInputs(system, signals, {name: _in_single(p) for name, p in data.pieces.items()})
     pieces = data.pieces
     places = {name: i for i, name in enumerate(system.memories)}
     known = [(program.memory[places[name]], _lookup(name, p, program.time)) for name, p in pieces.items()]
@@ -81,6 +83,16 @@ def _tables(inputs: object) -> DataTable:
 def _is_function(value: object) -> bool:
     # What has coordinates is a DataArray of xarray, which need not be installed.
     return callable(value) and not isinstance(value, Signal) and not hasattr(value, "coords")
+
+
+def _in_single(pieces: SignalPieces) -> SignalPieces:
+    """Pieces for times in single precision: the last one begins as shortly after the last instant as these
+    can be, for one rounding of double precision later is the same number.
+    """
+    breaks = pieces.breaks.copy()
+    if pieces.after_last:
+        breaks[-1] = np.nextafter(np.float32(breaks[-1]), np.float32(np.inf))
+    return replace(pieces, breaks=breaks)
 
 
 def _lookup(name: str, pieces: SignalPieces, time: Expr) -> Expr:

@@ -64,7 +64,9 @@ def export(
         from armillary.export.inputs import with_inputs
         from armillary.export.text.source import exported_equations
 
-        equations = with_inputs(exported_equations(equations), inputs)
+        usual = "single" if options.get("profile") == "embedded" else "double"
+        single = (options.get("precision") or usual) == "single"
+        equations = with_inputs(exported_equations(equations), inputs, single=single)
     known = [*list(inspect.signature(writer).parameters)[2:], "inputs"]
     for name in options:
         if name in HOOKS:

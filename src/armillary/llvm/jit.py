@@ -127,12 +127,14 @@ def engine(
     level: int,
     passes: Passes,
     adjust: Callable[[LlvmObject], None] | None = None,
+    *,
+    of_all_models: bool = False,
 ) -> LlvmObject:
     """Modules linked into one, optimised by these passes and compiled; the code lives as long as the engine.
 
     ``name`` holds all that decides the code; code of that name is taken from the cache where it is there, and
     then no text is made. "" for code that is of use in this process only. ``adjust`` changes the linked
-    module before it is optimised.
+    module before it is optimised. Code ``of_all_models`` is optimised whatever the tier.
 
     In the small code model constants would be operands of instructions; in a JIT's default one the address of
     each is loaded first, 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code and constants
@@ -141,7 +143,7 @@ def engine(
     """
     _check_stack()
     llvm = prepared()
-    if quick():
+    if quick() and not of_all_models:
         level, passes = 0, Passes(0, loops=False)
     key = cache.digest(machine_code_key(level), name) if name else ""
     code = cache.fetch(key) if key else None

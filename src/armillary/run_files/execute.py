@@ -185,8 +185,11 @@ class Simulation:
     def check_places(self) -> None:
         """Errors for results that could not be written, before anything is computed."""
         if self.results.suffix.lower() not in SUFFIXES:
+            entry = self.file.output.get("file")
+            where = f"{entry.source}: " if entry is not None and entry.source != COMMAND_LINE else ""
             raise ArmillaryError(
-                f"'{self.results.name}' has no known format: use a name that ends in {alternatives(SUFFIXES)}"
+                f"{where}'{self.results.name}' has no known format: use a name that ends in "
+                f"{alternatives(SUFFIXES)}"
             )
         if self.results.is_dir():
             raise ArmillaryError(f"'{self.results}' is a folder; name a file for the results")

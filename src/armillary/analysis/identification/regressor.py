@@ -18,6 +18,7 @@ from armillary.analysis.identification.base import (
     random_regressor,
 )
 from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
+from armillary.analysis.inverse.equations import refuse_rigid_contacts
 from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
@@ -83,6 +84,7 @@ class RegressorModel:
     """The linear efforts of a model: expressions, and machine code once it is wanted."""
 
     def __init__(self, model: CompiledModel, *, every: bool = False) -> None:
+        refuse_rigid_contacts(model.base.equations, "the regressor of its efforts")
         self.linear: LinearEfforts = linear_efforts(model.base.equations, every=every)
         self.equations = self.linear.expressions.equations
         found, speeds = self.linear.expressions, self.equations.system.speeds

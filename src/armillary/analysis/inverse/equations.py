@@ -109,18 +109,27 @@ class InverseEquations:
         return found + [as_expr(forces.get(name, 0)) for name in constraints]
 
 
+def refuse_rigid_contacts(equations: DerivedEquations, purpose: str) -> None:
+    """Raise an error that names a contact or brake whose forces do not follow from the motion."""
+    for contact in equations.system.contacts.values():
+        kind, remedy = (
+            ("brake or clutch", "leave it out, or give its load as a moment or force,")
+            if contact.gap is None
+            else ("contact", "give it a stiffness=, or its force as a load,")
+        )
+        raise ArmillaryError(
+            f"the motion of '{equations.system.name}' does not determine the forces of its {kind} "
+            f"'{contact.name}', which has no compliance; {remedy} for {purpose}"
+        )
+
+
 def inverse_equations(
     equations: DerivedEquations,
     loads: Sequence[Load] | None = None,
     acting: Mapping[int, Expr] | None = None,
 ) -> InverseEquations:
     """The inverse dynamics of a system with its loads, or others, over the tree with regrouped inertia."""
-    if equations.system.contacts:
-        raise ArmillaryError(
-            f"the motion of '{equations.system.name}' does not determine the forces of its contact "
-            f"'{next(iter(equations.system.contacts))}', which has no compliance; give it a stiffness= for "
-            "inverse dynamics"
-        )
+    refuse_rigid_contacts(equations, "inverse dynamics")
     with derivation(), neglecting_as_derived(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction

@@ -1,7 +1,7 @@
 """Closed contacts in linear models: they are constraints there.
 
 Small changes x of positions and speeds keep the gaps of closed contacts at zero, and their velocities; slips
-that stick keep their place. With the rows K of these conditions,
+that stick, γ = S u, keep their place, S N⁺ q with q̇ = N u. With the rows K of these conditions,
 
     K x = 0   ⇒   x = S x_i,        A_i = (A S)_i,    B_i = (B)_i,    C_i = C S
 
@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from armillary.algebra.derivatives.calculus import directional_derivatives
-from armillary.algebra.expression import UNIT, ZERO, Expr
+from armillary.algebra.expression import UNIT, Expr
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices
 from armillary.analysis.linear.points import OperatingPoints
 from armillary.errors import ArmillaryError
@@ -73,12 +73,24 @@ def held_motions(
             f"contacts of '{model.equations.system.name}' are open at some of the operating points and "
             "closed at others, so their linear models have different states: linearize them one by one"
         )
-    rows = _rows(compiled, targets.contacts, statuses[0])
+    rows, slips = _rows(compiled, targets.contacts, statuses[0])
     if not rows:
         return None
-    numbers = ModelFunctions(model.equations, {"rows": [x for row in rows for x in row]})
-    found = numbers.rows("rows", points.t, points.states, points.parameters, points.memory)
-    whole = found.reshape(len(points.states), len(rows), -1)
+    first = len(targets.coordinates)
+    speeds = slice(first, first + len(targets.speeds))
+    ways = [directional_derivatives(targets.rates[:first], {u: UNIT}) for u in targets.speeds]
+    functions = {"rows": [x for row in rows for x in row], "ways": [x for column in ways for x in column]}
+    numbers = ModelFunctions(model.equations, functions)
+    found, N = (
+        numbers.rows(name, points.t, points.states, points.parameters, points.memory).reshape(
+            len(points.states), count, -1
+        )
+        for name, count in (("rows", len(rows)), ("ways", len(ways)))
+    )
+    places = np.zeros((len(found), len(slips), found.shape[2]))
+    if slips and N.size:
+        places[:, :, :first] = found[:, slips, speeds] @ np.linalg.pinv(np.swapaxes(N, 1, 2))
+    whole = np.concatenate([found, places], axis=1)
     K = whole @ compiled.basis(points.t, points.states, points.parameters, points.memory)
     kept, _ = _independent(K[0])
     return kept, np.array([_solution(k, kept) for k in K])
@@ -86,26 +98,18 @@ def held_motions(
 
 def _rows(
     compiled: Linearization, contacts: tuple[ContactGeometry, ...], statuses: np.ndarray
-) -> list[list[Expr]]:
-    """Return the rows of all conditions by the whole state, as expressions."""
-    targets = compiled.equations.targets
-    state = targets.integrated
-    first, last = len(targets.coordinates), len(targets.coordinates) + len(targets.speeds)
-    rows = []
+) -> tuple[list[list[Expr]], list[int]]:
+    """Return the rows of gaps and velocities by the whole state, as expressions; and those of slips."""
+    wanted: list[Expr] = []
+    slips: list[int] = []
     for contact, status in zip(contacts, statuses, strict=True):
-        wanted: list[tuple[Expr, bool]] = []
         if contact.closing is not None and contact.gap is not None and status in _HELD["normal"]:
-            wanted += [(contact.gap, False), (contact.closing, False)]
+            wanted += [contact.gap, contact.closing]
         if contact.sliding and status in _HELD["slip"]:
-            wanted += [(v, False) for v in contact.sliding] + [(v, True) for v in contact.sliding]
-        for expression, as_place in wanted:
-            row = [directional_derivatives([expression], {s: UNIT})[0] for s in state]
-            if as_place:  # the place of a slip that sticks: what its velocity is made of, as a displacement
-                if first != last - first:
-                    continue
-                row = [*row[first:last], *[ZERO] * (last - first), *[ZERO] * (len(state) - last)]
-            rows.append(row)
-    return rows
+            slips += range(len(wanted), len(wanted) + len(contact.sliding))
+            wanted += contact.sliding
+    columns = [directional_derivatives(wanted, {s: UNIT}) for s in compiled.equations.targets.integrated]
+    return [[column[i] for column in columns] for i in range(len(wanted))], slips
 
 
 def _independent(K: np.ndarray) -> tuple[list[int], list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -106,6 +106,18 @@ class ConditionValues:
     @property
     def _given(self) -> DataTable:
         return {"memory": self.memory, "constants": self.constants}
+
+    def without_contacts(self) -> ConditionValues:
+        """The same with all contacts open."""
+        memory = self.memory.copy()
+        memory[[c.status for c in self.of.contacts]] = 0.0
+        return replace(self, memory=memory)
+
+    def with_contact(self, status: int) -> ConditionValues:
+        """The same with one more contact that holds, by the place of its status in the memory."""
+        memory = self.memory.copy()
+        memory[status] = 1.0
+        return replace(self, memory=memory)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """c at x = [state, inputs], in the model's units; outputs in their stated units."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armillary.analysis.operating.contacts.contact_conditions import CLOSED
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.search.newton import Root, outlook
@@ -24,18 +25,37 @@ class Held(NamedTuple):
     outputs: np.ndarray
 
 
-def held_values(made: Problem, x: np.ndarray) -> Held:
-    """The loads that hold the point x = [state, inputs], with the inputs that were found, and the outputs."""
+def held_instance(made: Problem, x: np.ndarray) -> tuple[Instance, np.ndarray]:
+    """The model with the parameters at the point x = [state, inputs], and the memory there."""
     request, found = made.request, made.conditions
-    parameters, memory, stored = dict(request.parameters), {}, request.memory.copy()
+    parameters, stored = dict(request.parameters), request.memory.copy()
     memories = list(found.equations.system.memories)
     for name, value in zip(found.inputs, x[len(found.states) :].tolist(), strict=True):
         q = request.quantities[name]
         if q.kind == "parameter":
             parameters[name] = value / q.factor
         else:
-            memory[name], stored[memories.index(name)] = value / q.factor, value
-    outputs = Instance(request.model, parameters).outputs(request.t, x[: len(found.states)], stored)
+            stored[memories.index(name)] = value
+    return Instance(request.model, parameters), stored
+
+
+def held_values(made: Problem, x: np.ndarray) -> Held:
+    """The loads that hold the point x = [state, inputs], with the inputs that were found, and the outputs."""
+    request, found = made.request, made.conditions
+    parameters, stored = dict(request.parameters), request.memory
+    memory: dict[str, float] = {}
+    memories = list(found.equations.system.memories)
+    for c in found.equations.system.contacts.values():
+        own = [s.data.name for s in (c.status, *c.direction)]
+        memory |= {name: float(stored[memories.index(name)]) for name in own}
+    for name, value in zip(found.inputs, x[len(found.states) :].tolist(), strict=True):
+        q = request.quantities[name]
+        if q.kind == "parameter":
+            parameters[name] = value / q.factor
+        else:
+            memory[name] = value / q.factor
+    instance, stored = held_instance(made, x)
+    outputs = instance.outputs(request.t, x[: len(found.states)], stored)
     return Held(parameters, memory, outputs)
 
 
@@ -74,7 +94,7 @@ def operating_point(made: Problem, root: Root) -> OperatingPoint:
         condition_units={found.labels[i]: found.row_units[i][1] for i in rows},
         error=root.error,
         steps=root.steps,
-        stability=stability_of(made.values, c, C),
+        stability=stability_of(made.values, c, C, made.held),
         notes=_notes(made, open_, root),
         problem=made,
     )
@@ -96,6 +116,22 @@ def _notes(made: Problem, open_: np.ndarray, root: Root) -> tuple[str, ...]:
             notes.append(f"'{name}' is at its bound")
     if made.conditions.depends_on_time:
         notes.append(f"the conditions depend on time; they hold at t = {made.request.t:g} s")
-    if made.conditions.memories:
-        notes.append(f"held as they are at the start: {listed(made.conditions.memories)}")
+    contacts = made.conditions.equations.system.contacts.values()
+    of_contacts = {
+        s.data.name
+        for c in contacts
+        for s in (c.status, c.last, c.opened, c.longest, c.size, *c.direction)
+        if s is not None
+    }
+    memories = [name for name in made.conditions.memories if name not in of_contacts]
+    if memories:
+        notes.append(f"held as they are at the start: {listed(memories)}")
+    words = {1: "holds", 2: "slides", -2: "slides"}
+    closed = [
+        f"'{c.name}' {words[int(made.request.memory[c.status])]}"
+        for c in made.conditions.contacts
+        if made.request.memory[c.status] in CLOSED
+    ]
+    if closed:
+        notes.append(f"contacts: {listed(closed)}")
     return tuple(notes)

@@ -3,7 +3,8 @@
 Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for; locked and
 prescribed coordinates stay where runs start them, unless ``free=`` names them. Conditions are
 the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
-lengths of Euler parameters and the prescribed outputs, less those that no unknown changes.
+lengths of Euler parameters and the prescribed outputs, less those that no unknown changes; and what closed
+contacts hold (``contacts/contact_conditions.py``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from armillary.analysis.operating.condition_values import ConditionValues, scatter
 from armillary.analysis.operating.conditions import Conditions, conditions
+from armillary.analysis.operating.contacts.contact_conditions import CLOSED, HeldRows, held_rows
 from armillary.analysis.operating.request import Request
 from armillary.analysis.operating.search.newton import RootProblem
 from armillary.columns import counted, listed
@@ -24,6 +26,7 @@ _NO_CHANGE = 1e-9  # of what an input changes a condition by: what is below is r
 _NEARER = np.geomspace(1e-13, 1.0, 14)  # distances, in sizes, over which slopes are compared
 _BENDS = 10.0  # distances over which slopes stay alike, in a size
 _NO_PART = 1e-3  # of the largest slope of a condition: others do not count
+_HELD_SHARE = 1e-3
 _SAMPLES, _NEAR = 6, 0.3  # places near a start, and how far they lie, in sizes, to find sizes of conditions
 
 
@@ -40,6 +43,7 @@ class Problem:
     wanted: np.ndarray  # of all rows
     undecided: tuple[str, ...] = ()  # states that no condition depends on, besides cyclic coordinates
     constant: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))  # rows no unknown changes
+    held: HeldRows = field(default_factory=HeldRows)  # of closed contacts
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -103,6 +107,8 @@ class Problem:
         changes, slopes = self.values.changes(places, sizes, n)
         rows = np.sort(changes, axis=0)[len(changes) // 2]  # near singular places some are far too large
         rows = np.where(rows > 0, rows, np.max(changes, axis=0))
+        if self.held:
+            rows = self._loaded_sizes(x, sizes, rows)
         for j in range(n, len(x)):
             effect = np.max(slopes[:, :, j - n], axis=0)
             own = effect * abs(x[j])  # its size where the states change a condition by rounding alone
@@ -115,6 +121,20 @@ class Problem:
             sizes[j] = max(abs(x[j]), least if np.isfinite(least) else 1.0)
             rows = np.maximum(rows, np.where(rows > 0, 0.0, effect * sizes[j]))
         return sizes, 1.0 / np.where(rows > 0, rows, 1.0)
+
+    def _loaded_sizes(self, x: np.ndarray, sizes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Sizes of conditions where contacts hold: of rates, which are rounding where they are held, those
+        without contacts and with one of them at a time, at least _HELD_SHARE of the largest in sizes.
+        """
+        own = np.arange(self.conditions.speeds.start, self.conditions.speeds.stop)
+        free = self.values.without_contacts()
+        sources = [free, *(free.with_contact(c.status) for c in self.conditions.contacts)]
+        found = np.abs([values.values(x)[own] for values in sources])
+        found = np.max(np.where(np.isfinite(found), found, 0.0), axis=0)
+        found = np.max([found, rows[own], free.changes(x[None, :], sizes, own[-1] + 1)[0][0, own]], axis=0)
+        rows = rows.copy()
+        rows[own] = np.maximum(found, _HELD_SHARE * sizes[own] * np.max(found / sizes[own], initial=0.0))
+        return rows
 
     def _bend(self, x: np.ndarray, sizes: np.ndarray, moved: np.ndarray) -> float:
         """The part of the sizes of coordinates over which the slopes of the conditions stay alike, 1 at most.
@@ -152,7 +172,8 @@ def problem(request: Request, start: np.ndarray) -> Problem:
     given = {place[name] for name, rate in request.rates.items() if rate is not None}
     dropped = {place[name] for name, rate in request.rates.items() if rate is None}
     rates = given | (set(range(moving, n)) - dropped if request.at_rest else set())
-    held = found.cyclic({*shown, *rates})
+    touching = _held_rows(request, found, {*shown, *rates})
+    held = found.cyclic({*shown, *rates, *touching.positions})
     unknown = _unknown(request, found, held, still)
     rows = sorted(rates if request.at_rest else {i for i in range(n) if i not in held} - dropped | given)
     rows += range(n, n + len(found.gaps))
@@ -160,17 +181,31 @@ def problem(request: Request, start: np.ndarray) -> Problem:
         found.equations.targets.quaternions, range(n + len(found.gaps), found.closed.stop), strict=True
     )
     rows += [row for first, row in lengths if first not in held]
+    rows += [*touching.positions, *(() if still else touching.velocities)]
     rows += shown
     wanted = np.zeros(len(found.labels))
     for name, rate in request.rates.items():
         wanted[place[name]] = 0.0 if rate is None else rate
     wanted[found.shown] = list(request.outputs.values())
     values = found.instance(request.t, request.parameters, request.memory, still)
+    places = [row for c in found.contacts for row in c.place]
+    if places:
+        wanted[places] = values.values(start)[places]
     made = Problem(
-        request, found, values, held, np.array(unknown, dtype=int), np.array(rows, dtype=int), wanted
-    )
+        request, found, values, held, np.array(unknown, dtype=int), np.array(sorted(rows), dtype=int), wanted,
+        held=touching,
+    )  # fmt: skip
     made = _without_idle(made)
     return _counted(_without_constant(made, start))
+
+
+def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
+    """What closed contacts hold: in steady motion places of slips only where these contain nothing cyclic."""
+    if not found.contacts:
+        return HeldRows()
+    gaps = {c.gap for c in found.contacts if c.gap is not None and request.memory[c.status] in CLOSED}
+    moving = frozenset() if request.at_rest else found.cyclic(conditions | gaps)
+    return held_rows(found.contacts, request.memory, found.depends, moving)
 
 
 def _unknown(request: Request, found: Conditions, held: frozenset[int], still: bool) -> list[int]:

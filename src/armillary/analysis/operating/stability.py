@@ -5,18 +5,25 @@ parameters unit (the null space of the rows of their derivatives), and F = ∂�
 
     A = Tᵀ F T
 
-which is exact where the coordinates outside T rest, as they do at an operating point.
+which is exact where the coordinates outside T rest, as they do at an operating point. Closed contacts hold
+their gaps and the rates of these; slips that stick their velocity S u = 0 and, at rest, their place S N⁺ q,
+with q̇ = N u.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armillary.analysis.modes.eigensystem import eigenvalue_errors
 from armillary.analysis.operating.condition_values import ConditionValues
 from armillary.columns import counted
+
+if TYPE_CHECKING:
+    from armillary.analysis.operating.conditions import Conditions
+    from armillary.analysis.operating.contacts.contact_conditions import HeldRows
 
 _ON_AXIS = 1e-7  # real part, as a part of its eigenvalue, that is taken for none
 _ILL = 1e-6  # of the largest eigenvalue: rounding may shift eigenvalues by so much where vectors are parallel
@@ -61,20 +68,23 @@ def stability(values: ConditionValues, x: np.ndarray) -> Stability | None:
     return stability_of(values, values.values(x), values.jacobian(x))
 
 
-def stability_of(values: ConditionValues, c: np.ndarray, C: np.ndarray) -> Stability | None:
-    """Stability from the conditions and their derivatives."""
+def stability_of(
+    values: ConditionValues, c: np.ndarray, C: np.ndarray, touching: HeldRows | None = None
+) -> Stability | None:
+    """Stability from the conditions and their derivatives, with what closed contacts hold."""
     found = values.of
-    kept = found.noncyclic
+    rows = _held_by_contacts(found, C, touching)
+    moved = {j for j in np.flatnonzero(rows.any(axis=0)).tolist() if j < found.coordinates}
+    noncyclic = found.noncyclic(touching.positions if touching else ())
+    kept = np.array(sorted({*noncyclic.tolist(), *moved}), dtype=int)
     rates = c[kept]
     if not np.all(np.isfinite(C)) or not np.max(np.abs(rates), initial=0.0) <= 1e-6:
         return None
     F = C[kept][:, kept]
-    held = C[found.closed][:, kept]
+    held = np.vstack([C[found.closed][:, kept], rows[:, kept]])
+    held = held[np.any(held != 0.0, axis=1)]
     if held.size:
-        held = held[np.any(held != 0.0, axis=1)]
-    if held.size:
-        _, d, Vt = np.linalg.svd(held)
-        T = Vt[int(np.sum(d > 1e-9 * d[0])) :].T
+        T = _null_space(held, kept < found.coordinates)
         F = T.T @ F @ T
     if not F.size:
         return Stability(np.zeros(0, dtype=complex), 0, 0)
@@ -84,6 +94,43 @@ def stability_of(values: ConditionValues, c: np.ndarray, C: np.ndarray) -> Stabi
     neutral = np.abs(roots.real) <= limits
     growing = int(np.sum(roots.real > limits))
     return Stability(roots, growing, int(np.sum(neutral)), float(np.max(limits[neutral], initial=0.0)))
+
+
+def _held_by_contacts(found: Conditions, C: np.ndarray, touching: HeldRows | None) -> np.ndarray:
+    """Rows of the derivatives, by all columns, of what closed contacts hold."""
+    if not touching:
+        return np.zeros((0, C.shape[1]))
+    rows = C[[*touching.positions, *touching.velocities]]
+    N, S = C[: found.coordinates, found.speeds], C[list(touching.slips)][:, found.speeds]
+    places = np.zeros((len(S), C.shape[1]))
+    if N.size and S.size:
+        places[:, : found.coordinates] = S @ np.linalg.pinv(N)
+    rows = np.vstack([rows, places])
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    found_rows: np.ndarray = rows / np.where(lengths > 0, lengths, 1.0)
+    return found_rows
+
+
+def _null_space(rows: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of x with rows · x = 0; where no row has both, of positions and of others."""
+    parts = [np.any(rows[:, part] != 0.0, axis=1) for part in (position, ~position)]
+    if not parts[1].any() or np.any(parts[0] & parts[1]):
+        return _basis(rows)
+    T = np.zeros((len(position), 0))
+    for part, own in zip((position, ~position), parts, strict=True):
+        basis = _basis(rows[own][:, part])
+        block = np.zeros((len(position), basis.shape[1]))
+        block[part] = basis
+        T = np.hstack([T, block])
+    return T
+
+
+def _basis(rows: np.ndarray) -> np.ndarray:
+    if not len(rows):
+        return np.eye(rows.shape[1])
+    _, d, Vt = np.linalg.svd(rows)
+    basis: np.ndarray = Vt[int(np.sum(d > 1e-9 * d[0])) :].T
+    return basis
 
 
 def _eigenvalues(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armillary.analysis.operating.contacts.contact_search import (
+    problem_at_start,
+    refusal,
+    solve_with_statuses,
+)
+from armillary.analysis.operating.contacts.contact_statuses import Fault
 from armillary.analysis.operating.named_speeds import with_named_speeds
 from armillary.analysis.operating.outcome import operating_point
 from armillary.analysis.operating.point import OperatingPoint
-from armillary.analysis.operating.problem import Problem, problem
+from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.request import Request, read_request
 from armillary.analysis.operating.search.newton import Root, newton
 from armillary.analysis.operating.search.start_vector import start_vector
@@ -34,16 +40,21 @@ def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
     given = request.parameters | _inputs_in_units(request)
     instance = Instance(request.model, given)
     firsts = [start_vector(request, instance, start) for start in request.starts]
-    made = problem(request, firsts[0])
+    made = problem_at_start(request, instance, firsts[0])
+    searches = [(made, firsts[0])]
+    own = bool(made.conditions.contacts)
+    searches += [(problem_at_start(request, instance, x) if own else made, x) for x in firsts[1:]]
     if request.scattered > 1:
-        firsts += scattered(made, firsts[0], [_ALL_ROUND] * (request.scattered - 1))
-    if request.settle:
-        firsts = [_settled(made, x) for x in firsts]
-    tried = [_solved(made, x, thorough=len(firsts) == 1) for x in firsts]
-    roots = [root for root in tried if root.met]
+        searches += [(made, x) for x in scattered(made, firsts[0], [_ALL_ROUND] * (request.scattered - 1))]
+    tried = [_searched(m, x, request.memory, thorough=len(searches) == 1) for m, x in searches]
+    roots = [(m, root) for m, root, faults in tried if root.met and not faults]
     if not roots:
-        raise ArmillaryError(_why_not(made, min(tried, key=lambda root: root.error)))
-    points = [operating_point(made, root) for root in _distinct(roots)]
+        for m, root, faults in tried:
+            if root.met and faults:
+                raise ArmillaryError(refusal(m, faults))
+        m, root, _ = min(tried, key=lambda found: found[1].error)
+        raise ArmillaryError(_why_not(m, root))
+    points = [operating_point(m, root) for m, root in _distinct(roots)]
     if named is not model.base:  # the same state as the model itself takes it
         points = [replace(op, state=model.state(op, op.parameters, op.time)) for op in points]
     return replace(points[0], others=tuple(points[1:])) if len(points) > 1 else points[0]
@@ -56,6 +67,17 @@ def _inputs_in_units(request: Request) -> dict[str, float]:
         for name, value in request.inputs.items()
         if request.quantities[name].kind == "parameter"
     }
+
+
+def _searched(
+    made: Problem, x: np.ndarray, given: np.ndarray, *, thorough: bool
+) -> tuple[Problem, Root, list[Fault]]:
+    """The root from a start, with the statuses of contacts that agree with it."""
+
+    def solve(made: Problem) -> Root:
+        return _solved(made, _settled(made, x) if made.request.settle else x, thorough=thorough)
+
+    return solve_with_statuses(made, x, given, solve)
 
 
 def _settled(made: Problem, x: np.ndarray) -> np.ndarray:
@@ -82,13 +104,13 @@ def _solved(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
     return best
 
 
-def _distinct(roots: list[Root]) -> list[Root]:
+def _distinct(roots: list[tuple[Problem, Root]]) -> list[tuple[Problem, Root]]:
     """Solutions that differ, in the order in which they were found."""
-    kept: list[Root] = []
-    for root in roots:
-        size = np.maximum(np.abs(root.unknowns), root.of.sizes)
-        if all(np.max(np.abs(root.unknowns - o.unknowns) / size, initial=0.0) > _SAME for o in kept):
-            kept.append(root)
+    kept: list[tuple[Problem, Root]] = []
+    for made, root in roots:
+        size = np.maximum(np.abs(root.x), made.sizes(root.x, idle=True)[0])
+        if all(np.max(np.abs(root.x - o.x) / size, initial=0.0) > _SAME for _, o in kept):
+            kept.append((made, root))
     return kept
 
 
@@ -120,8 +142,13 @@ def _why_not(made: Problem, root: Root) -> str:
     wider = ", widen bounds=" if held else ""
     contacts = made.conditions.equations.system.contacts
     if contacts:
-        first = next(iter(contacts))
-        wider += f", mind that contacts are open unless memory={{'{first}_status': 1}} closes them"
+        places = {c.name: c.status for c in made.conditions.contacts}
+        apart = [name for name in contacts if made.request.memory[places[name]] == 0]
+        if apart:
+            wider += (
+                f", start where '{apart[0]}', which is open at the start, touches (or close it with "
+                f"memory={{'{apart[0]}_status': 1}})"
+            )
     return (
         f"no operating point of '{name}' was found{count}. Nearest to one{bound}, what cannot be met is"
         f"{''.join(lines)}\n{made.remedy(worst)}{wider}, or start elsewhere with starts="

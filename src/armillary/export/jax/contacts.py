@@ -15,7 +15,7 @@ from armillary.export.python.contacts import PythonContacts, solver_texts
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
-from armillary.mechanics.contact.blocks import ContactBlock
+from armillary.mechanics.contact.blocks import WITHOUT_REBOUND, ContactBlock
 
 _FORCES, _DECISION = "contact_forces", "contact_problem"
 
@@ -63,6 +63,8 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
         "name": name,
         "forces": forces,
         "results": str(block.count),
+        "limits": str(2 * len(rows)),
+        "without": str(WITHOUT_REBOUND),
         "rows": str(block.sizes["N_CONTACT_ROWS"]),
         "speeds": str(block.sizes["N_CONTACT_SPEEDS"]),
         "contact": repr([contact[k] for k in range(len(contact))]),

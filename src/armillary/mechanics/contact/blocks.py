@@ -11,6 +11,7 @@ from types import FunctionType
 
 import numpy as np
 
+from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, call
 from armillary.algebra.user_functions.blocks import BlockFunction, parts
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
@@ -29,13 +30,19 @@ LENGTHS: dict[str, Callable[[int, int, int], int]] = {
 FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # vectors of the solver, with their kinds
 Vectors = dict[str, list[Given]]  # of expressions, by name
 _ROWS = ("jacobian", "columns", "free")
+NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `failed`
 # Of each block: the function of the solver, the vectors that it takes and those that it gives.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "contact_forces": ("solve_forces", (*_ROWS, "held", "weight", "offset"), ("force", "force_size")),
+    "contact_forces": (
+        "solve_forces",
+        (*_ROWS, "held", "weight", "offset", "static", "static_capacity"),
+        ("force", "force_size"),
+    ),
     "contact_problem": (
         "solve_contacts",
         (
             *_ROWS,
+            "rebound",
             "active",
             "rests",
             "friction",
@@ -45,7 +52,7 @@ ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
             "before",
             "direction",
         ),
-        ("force", "size", "held", "direction", "status", "failed"),
+        ("force", "held", "direction", "status", "doubt", "failed"),
     ),
 }
 
@@ -97,10 +104,15 @@ class ContactBlock(BlockFunction):
         force, s = found["force"], self.shape.speeds
         speeds = _products(given["columns"], force, s)
         moved_speeds = _products(moved["columns"], force, s)
+        of_rows = moved["free"]
+        if "rebound" in moved:
+            left_out = fn.equal(found["failed"][0], WITHOUT_REBOUND)
+            added = [fn.select(left_out, 0, x) for x in moved["rebound"]]
+            of_rows = [plus(x, y) for x, y in zip(of_rows, added, strict=True)]
         free = [
             as_expr(
                 plus(
-                    moved["free"][i],
+                    of_rows[i],
                     total(
                         [
                             plus(
@@ -116,7 +128,8 @@ class ContactBlock(BlockFunction):
         ]
         held, weight, offset = self._held_rows(given, moved, found)
         block = ContactBlock("contact_forces", self.shape)
-        flat = [*given["jacobian"], *given["columns"], *free, *held, *weight, *offset]
+        limits = [0] * (2 * len(self.shape.rows))  # of derivatives of friction there are none
+        flat = [*given["jacobian"], *given["columns"], *free, *held, *weight, *offset, *limits]
         return call(block, tuple(as_expr(x) for x in flat), None)
 
     def _held_rows(

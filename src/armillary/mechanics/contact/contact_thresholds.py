@@ -6,6 +6,9 @@ from __future__ import annotations
 # EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
 SOFT = 1e-7
 REFINEMENTS = 25.0  # at most
+DEPENDENT = 1e-5  # a pivot that SOFT has made, in terms of the diagonal
+SOFTEST = 1e3  # times SOFT: of rows whose limit of friction is nothing beside others
+STALLED = 0.9  # of what was left before: refining more helps nothing
 PRECISE = 1e-14  # of what enters a row: what is left of a row that holds
 MASSLESS = 1e-14  # a row whose diagonal element is less of the largest product in it moves nothing
 ADMISSIBLE = 1e-12  # of what enters a row: inequalities may be violated by so much

@@ -4,7 +4,7 @@ An event of a contact is the end of its status. All contacts decide together, in
 
     impact          M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
     accelerations   of all contacts that touch and do not separate: who opens, sticks or slides
-    rest            what is left of the velocities of rows that hold is taken away
+    rest            what is left of the velocities of rows that hold, and of slips that begin, is taken away
 
 Impacts take in every contact that touches, whether it is struck, closed or separates. Newton's law, with the
 coefficient of restitution e of each contact that is struck and 0 for the others:
@@ -21,12 +21,21 @@ are reduced by one factor, so that there is as much as before. The energetic law
 second phase gives back e² of the work that each normal impulse has taken (Stronge 1990), whatever the
 directions of slip. Brakes have bounded forces and take no part.
 
+Rebounds may contradict each other, as those of a slide between two stops that both touch it, or friction that
+acts along a normal. Where no impulses agree with them, the impact has no rebound.
+
+No forces may be admissible while contacts slide, though nothing approaches (Painlevé's paradox): friction
+presses such a contact onto its surface the more, the harder it is pressed. It jams: an impulse stops its slip
+and its normal, as the limit of a stiff contact without restitution does (impact without collision). The
+status "jams" lasts for no time; the event that ends it gives the impulse.
+
 Bounces that come faster and faster end after a finite time. A contact is settled where the flights that
 follow, each e (at least ½) times as long as the one before, would all be over within SETTLED of the longest
 since it was closed, or within ``settle`` seconds: then all normals that touch come to rest.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Moreau
-(1988), Unilateral contact and dry friction in finite freedom dynamics, for several contacts by Newton's law.
+(1988), Unilateral contact and dry friction in finite freedom dynamics, for several contacts by Newton's law;
+Génot & Brogliato (1999), New results on Painlevé paradoxes, Eur. J. Mech. A/Solids 18, 653–677.
 """
 
 from __future__ import annotations
@@ -38,15 +47,15 @@ from functools import reduce
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
-from armillary.mechanics.contact.blocks import ContactBlock
+from armillary.mechanics.contact.blocks import DOUBTFUL, NOT_FOUND, WITHOUT_REBOUND, ContactBlock
 from armillary.mechanics.contact.state import ContactState, length_of
 from armillary.model.loads.rigid import NEVER
+from armillary.model.recording.records import JAMS
 
 SETTLED = 1e-6  # of the longest flight
 LAST_BOUNCES = 100  # times an approach that is none: slips that stop with the last bounces
 SLOWLY = 1e4  # times a velocity that is none: a slide that may be at rest where others say so
 FORCES, IMPULSES, OVERLAPS = 1, 2, 3  # values of ``failed``
-_NOT_FOUND, _DOUBTFUL = 1, 2  # results of the solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +68,25 @@ class ContactRows:
     problem: ContactBlock
     apart: ContactBlock  # the problem with normals and slips as contacts of their own
 
+    @property
+    def count(self) -> int:
+        """The number of contacts."""
+        return len(self.forces.shape.rows)
+
     def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> list[Expr]:
         """Return the forces, or impulses, that hold rows; others have none."""
         none = [0] * len(held)
         given = {"jacobian": self.jacobian, "columns": self.columns, "free": free}
-        return self.forces.solve(**given, held=held, weight=none, offset=none)["force"]
+        limits = {"static": [0] * self.count, "static_capacity": [0] * self.count}
+        return self.forces.solve(**given, held=held, weight=none, offset=none, **limits)["force"]
 
     def solve(
-        self, free: Sequence[Scalar], contacts: Sequence[_Choice], *, apart: bool = False
+        self,
+        free: Sequence[Scalar],
+        contacts: Sequence[_Choice],
+        rebound: Sequence[Scalar] | None = None,
+        *,
+        apart: bool = False,
     ) -> dict[str, list[Expr]]:
         """Return the solution of a problem of complementarity."""
         names = ("active", "rests", "friction", "static", "capacity", "static_capacity", "before")
@@ -76,7 +96,12 @@ class ContactRows:
             for row, e in zip(c.slip, c.direction, strict=True):
                 direction[row] = e
         return (self.apart if apart else self.problem).solve(
-            jacobian=self.jacobian, columns=self.columns, free=free, direction=direction, **given
+            jacobian=self.jacobian,
+            columns=self.columns,
+            free=free,
+            rebound=rebound or [0] * len(free),
+            direction=direction,
+            **given,
         )
 
 
@@ -102,7 +127,10 @@ class Decision:
     impulses: list[Scalar]
     memories: dict[Expr, Scalar]
     failed: Scalar
+    # Whether other statuses are possible, too, contacts jammed, and rebounds were left out.
     ambiguous: Scalar
+    jammed: Scalar
+    without_rebound: Scalar
 
 
 # Relative accelerations and velocities by row, once impulses have changed the speeds.
@@ -120,35 +148,47 @@ def decide(
     """Return the statuses after an event, and the impulses that lead to them."""
     one_sided = [c for c in contacts if not c.is_brake]
     hits = {c.name: fn.named(_is_struck(c), f"{c.name}_hit") for c in one_sided}
-    happens = fn.named(_any(hits.values()), "contact_impact")
+    jammed = fn.named(_any(c.jams for c in one_sided if c.slip), "contact_jams")
+    happens = fn.named(fn.or_(_any(hits.values()), jammed), "contact_impact")
     soon = [fn.and_(hits[c.name], _settles(c, time)) for c in one_sided]
     calm = fn.named(_any(soon), "contact_calm")
     failed: Scalar = 0
+    without: Scalar = 0
     impulses: list[Scalar] = [0] * len(velocities)
     if one_sided:
-        found, failed = _impact(rows, contacts, velocities, hits, calm, law)
+        found, failed, without = _impact(rows, contacts, velocities, hits, calm, law)
+        without = fn.and_(happens, without)
         impulses = [fn.named(fn.select(happens, P, 0), "contact_impulse") for P in found]
         failed = fn.select(fn.and_(happens, failed), IMPULSES, 0)
     free, after = moved(impulses)
     choices = [_choice_of_forces(c, after, hits.get(c.name, 0)) for c in contacts]
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
-    left = rows.hold(after, solution["held"])
+    lost = fn.named(fn.equal(outcome, NOT_FOUND), "contact_lost")
+    still = list(solution["held"])
+    for c, choice, status in zip(contacts, choices, solution["status"], strict=True):
+        for row in c.slip:  # a slip that begins does so from rest
+            still[row] = fn.maximum(still[row], fn.and_(status > 0, fn.equal(choice.rests, 1)))
+    left = rows.hold(after, [fn.select(lost, 0, x) for x in still])
     impulses = [plus(P, more) for P, more in zip(impulses, left, strict=True)]
     memories: dict[Expr, Scalar] = {}
-    for c, status in zip(contacts, solution["status"], strict=True):
+    for c, status, doubt in zip(contacts, solution["status"], solution["doubt"], strict=True):
         direction = [solution["direction"][row] for row in c.slip]
         code = _code(c, status, direction)
+        code = fn.select(lost, fn.select(doubt, JAMS, c.status), code)
         memories[c.status] = code
         if c.direction:
             slides = fn.equal(code, 2)
             memories |= {d: fn.select(slides, e, d) for d, e in zip(c.direction, direction, strict=True)}
         if not c.is_brake:
             memories |= _flight(c, time, hits[c.name], fn.equal(code, 0))
-    wrong = fn.select(fn.equal(outcome, _NOT_FOUND), FORCES, 0)
+    # Contacts in doubt jam: this event happens again at once. Where they have, there is no way out.
+    jam = fn.and_(_any(solution["doubt"]), fn.not_(jammed))
+    wrong = fn.select(fn.and_(lost, fn.not_(jam)), FORCES, 0)
     failed = fn.select(failed, failed, wrong)
     failed = fn.select(_any([c.overlaps for c in one_sided]), OVERLAPS, failed)
-    return Decision(impulses, memories, fn.named(failed, "contact_failed"), fn.equal(outcome, _DOUBTFUL))
+    failed = fn.named(failed, "contact_failed")
+    return Decision(impulses, memories, failed, fn.equal(outcome, DOUBTFUL), jammed, without)
 
 
 def _any(conditions: Iterable[Scalar]) -> Scalar:
@@ -193,8 +233,8 @@ def _impact(
     hits: dict[str, Expr],
     calm: Scalar,
     law: str,
-) -> tuple[list[Scalar], Scalar]:
-    """Return impulses by row, and whether none were found."""
+) -> tuple[list[Scalar], Scalar, Scalar]:
+    """Return impulses by row, whether none were found, and whether they are without rebound."""
     before = list(velocities)
     e: dict[str, Scalar] = {}
     for c in contacts:
@@ -214,18 +254,20 @@ def _impact(
             slow = length_of([velocities[row] for row in c.slip]) <= times(LAST_BOUNCES, c.gentle)
             stopped = fn.select(slow, 3, 2)
         active = fn.select(c.touches, fn.select(calm, stopped, 1), 0)
+        active = fn.select(c.jams, 3, active) if c.slip else active
         before_it = fn.or_(hits[c.name], c.closed)
         choices.append(
             _Choice(c.slip, active, 1, c.friction, c.friction, 0, 0, before_it, (0,) * len(c.slip))
         )
 
     if law == "newton":
-        right = list(before)
+        rebound: list[Scalar] = [0] * len(before)
         for c in contacts:
             if c.normal is not None:
-                right[c.normal] = times(plus(1, e[c.name]), before[c.normal])
-        found = rows.solve(right, choices)
-        return list(found["force"]), fn.equal(found["failed"][0], _NOT_FOUND)
+                rebound[c.normal] = times(e[c.name], before[c.normal])
+        found = rows.solve(before, choices, rebound)
+        outcome = found["failed"][0]
+        return list(found["force"]), fn.equal(outcome, NOT_FOUND), fn.equal(outcome, WITHOUT_REBOUND)
     first = rows.solve(before, choices)
     given: list[Scalar] = list(first["force"])
     back: dict[str, Scalar] = {}
@@ -241,7 +283,7 @@ def _impact(
             for row in c.slip:
                 right[row] = fn.select(fn.absolute(right[row]) <= approach, 0, right[row])
     second = rows.solve(right, _restitution_phase(contacts, choices, back), apart=True)
-    failed = fn.or_(fn.equal(first["failed"][0], _NOT_FOUND), fn.equal(second["failed"][0], _NOT_FOUND))
+    without = fn.named(fn.equal(second["failed"][0], NOT_FOUND), "contact_without_rebound")
     pressed: list[Scalar] = list(first["force"])
     returned = [
         plus(minus(P, p), x) for P, p, x in zip(given, pressed, second["force"], strict=True)
@@ -250,8 +292,10 @@ def _impact(
     lost = times(-0.5, _work(pressed, [plus(v, w) for v, w in zip(before, after, strict=True)]))
     energy = _returned_energy(law, lost, contacts, e, pressed, before)
     share = _share(returned, after, rows_times(rows, returned), energy)
-    share = fn.named(share if law == "energetic" else fn.minimum(share, 1), "contact_share")
-    return [plus(p, times(share, P)) for p, P in zip(pressed, returned, strict=True)], failed
+    share = share if law == "energetic" else fn.minimum(share, 1)
+    share = fn.named(fn.select(without, 0, share), "contact_share")
+    impulses = [plus(p, times(share, P)) for p, P in zip(pressed, returned, strict=True)]
+    return impulses, fn.equal(first["failed"][0], NOT_FOUND), without
 
 
 def _rounded(velocity: Scalar, change: Scalar) -> Scalar:

@@ -33,8 +33,9 @@ Relaxation ends for every problem without friction, and with friction unless nor
 friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
 
 Rows may be redundant, as those of a table on four legs: SOFT of its diagonal is added to A, and what that
-spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions. All limits
-are shares of what enters a row, so none depends on units.
+spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions. Friction of
+redundant contacts is shared as their limits are, so that none slides as long as all together can hold. All
+limits are shares of what enters a row, so none depends on units.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999),
 The non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation.
@@ -61,6 +62,7 @@ class Contacts:
     force_size: ContactRows  # and as a force
     motion: ContactRows  # z
     # A problem of complementarity: what each contact may do, and what it does.
+    rebound: ContactRows  # is added to `free`; left out where no statuses are found with it
     active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign, 3: its slip, too
     rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
     friction: ContactReals  # μ while it slides
@@ -70,17 +72,24 @@ class Contacts:
     before: ContactReals  # 1: was closed
     direction: ContactRows  # e of slips that are given, and of those that were found
     status: ContactReals  # 0 open, 1 sticks or closed without friction, 2 slides
-    failed: ContactReals  # the first: 1 where no statuses were found, 2 where others are possible, too
+    doubt: ContactReals  # 1: it slides, and its normal force would grow with its own friction
+    # The first: 1 where no statuses were found, 2 where others are possible, too, 3 where some were found
+    # without `rebound`.
+    failed: ContactReals
     # Workspace.
+    softness: ContactRows  # of rows that hold: redundant ones share their forces inversely to it
     effective: ContactTerms  # columns with the friction that follows from a normal force
     diagonal: ContactRows
     root: ContactRows  # of the diagonal: rows and forces are in terms of it
     matrix: ContactSquare
     side: ContactRows
+    rest: ContactRows  # what is left of each row that holds, then the change of its force
+    speed_size: ContactSpeeds  # the largest that a row changes each speed
     order: Wholes  # rows that hold
     exchange: Wholes  # of them the one that was taken as pivot in each step
     moved: ContactSpeeds  # speeds that forces change
     best: ContactRows  # forces that were improved so far
+    steady: ContactRows  # forces that sweeps do not change any more
     wanted: ContactReals  # the status that would agree with the solution
     cosine: ContactReals  # how far the slip rows of a contact have been turned
     sine: ContactReals
@@ -97,6 +106,15 @@ def measure_rows(run: Contacts) -> None:
             largest = max(largest, abs(term))
         run.diagonal[i] = total if total > MASSLESS * largest else 0.0
         run.root[i] = sqrt(run.diagonal[i]) if total > MASSLESS * largest else 0.0
+    # Slips in a plane have one size, so that the shares of redundant frictions do not depend on its axes.
+    for c in range(N_CONTACTS):
+        in_plane: truth = SLIP_ROW[c] != NONE and below(SLIP_ROW[c] + 1, SLIP_END[c])
+        if in_plane:
+            mean: real = 0.0
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                mean = mean + 0.5 * run.diagonal[k]
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                run.root[k] = sqrt(mean)
 
 
 def add_column(run: Contacts, row: whole, factor: real) -> None:
@@ -137,8 +155,8 @@ def list_held_rows(run: Contacts) -> whole:
     return count
 
 
-def factorise(run: Contacts, count: whole) -> None:
-    """Factorise the matrix of the rows that hold, in terms of the roots of its diagonal."""
+def set_matrix_of_rows(run: Contacts, count: whole) -> None:
+    """Find Σ + J Dᵀ of the rows that hold, in terms of their roots; Σ is their softness."""
     for a in range(count):
         i: whole = run.order[a]
         for b in range(count):
@@ -148,48 +166,132 @@ def factorise(run: Contacts, count: whole) -> None:
                 term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)]
                 total = total + term * run.effective[at(j, N_CONTACT_SPEEDS, s)]
             run.matrix[at(a, N_CONTACT_ROWS, b)] = total / (run.root[i] * run.root[j])
-        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)] + run.slack[i] / run.diagonal[i]
-        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + SOFT if count > 1 else own
-    for k in range(count):
+        own: real = run.matrix[at(a, N_CONTACT_ROWS, a)]
+        if count > 1:
+            own = own + run.softness[i]
+        run.matrix[at(a, N_CONTACT_ROWS, a)] = own + run.slack[i] / (run.root[i] * run.root[i])
+
+
+def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
+    """Find I + Dᵀ Σ⁻¹ J, of as many rows as there are speeds. Speeds are in terms of the largest that a row
+    changes them, so that the choice of pivots does not depend on their units.
+    """
+    for s in range(N_CONTACT_SPEEDS):
+        largest: real = 0.0
+        for a in range(count):
+            i: whole = run.order[a]
+            largest = max(largest, abs(run.effective[at(i, N_CONTACT_SPEEDS, s)]) / run.root[i])
+        run.speed_size[s] = largest if largest > 0.0 else 1.0
+    for s in range(N_CONTACT_SPEEDS):
+        for r in range(N_CONTACT_SPEEDS):
+            total: real = 1.0 if s == r else 0.0
+            for b in range(count):
+                j: whole = run.order[b]
+                column: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
+                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, r)] * run.speed_size[r]
+                total = total + column * term / (run.root[j] * run.root[j] * whole_softness(run, j))
+            run.matrix[at(s, N_CONTACT_ROWS, r)] = total
+
+
+def whole_softness(run: Contacts, i: whole) -> real:
+    """Return the softness of a row with its compliance, in terms of its root."""
+    soft: real = run.softness[i] + run.slack[i] / (run.root[i] * run.root[i])
+    return soft
+
+
+def factorise(run: Contacts, count: whole) -> real:
+    """Factorise the matrix of the rows that hold; return the smallest pivot in terms of the diagonal, 0 for
+    more rows than speeds.
+    """
+    size: whole = count
+    if count > N_CONTACT_SPEEDS:
+        set_matrix_of_speeds(run, count)
+        size = N_CONTACT_SPEEDS
+    else:
+        set_matrix_of_rows(run, count)
+    smallest: real = 1.0
+    for k in range(size):
         pivot: whole = k
         largest: real = abs(run.matrix[at(k, N_CONTACT_ROWS, k)])
-        for i in range(k + 1, count):
+        for i in range(k + 1, size):
             if abs(run.matrix[at(i, N_CONTACT_ROWS, k)]) > largest:
                 largest = abs(run.matrix[at(i, N_CONTACT_ROWS, k)])
                 pivot = i
         run.exchange[k] = pivot
+        if largest < smallest:
+            smallest = largest
         if pivot != k:
-            for j in range(count):
+            for j in range(size):
                 kept: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
                 run.matrix[at(k, N_CONTACT_ROWS, j)] = run.matrix[at(pivot, N_CONTACT_ROWS, j)]
                 run.matrix[at(pivot, N_CONTACT_ROWS, j)] = kept
         if largest > 0.0:
-            for i in range(k + 1, count):
+            for i in range(k + 1, size):
                 factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)] / run.matrix[at(k, N_CONTACT_ROWS, k)]
                 run.matrix[at(i, N_CONTACT_ROWS, k)] = factor
-                for j in range(k + 1, count):
+                for j in range(k + 1, size):
                     above: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
                     place: whole = at(i, N_CONTACT_ROWS, j)
                     run.matrix[place] = run.matrix[place] - factor * above
+    if count > N_CONTACT_SPEEDS:
+        return 0.0
+    return smallest
 
 
-def solve_factors(run: Contacts, count: whole) -> None:
-    """Solve matrix · correction = side, by the factors; the solution takes the place of the side."""
-    for k in range(count):
+def solve_factors(run: Contacts, size: whole) -> None:
+    """Solve matrix · solution = side, by the factors; the solution takes the place of the side."""
+    for k in range(size):
         pivot: whole = run.exchange[k]
         kept: real = run.side[k]
         run.side[k] = run.side[pivot]
         run.side[pivot] = kept
-    for k in range(count):
-        for i in range(k + 1, count):
+    for k in range(size):
+        for i in range(k + 1, size):
             run.side[i] = run.side[i] - run.matrix[at(i, N_CONTACT_ROWS, k)] * run.side[k]
-    for b in range(count):
-        last: whole = count - 1 - b + FIRST + FIRST
+    for b in range(size):
+        last: whole = size - 1 - b + FIRST + FIRST
         total: real = run.side[last]
-        for j in range(last + 1, count):
+        for j in range(last + 1, size):
             total = total - run.matrix[at(last, N_CONTACT_ROWS, j)] * run.side[j]
         diagonal: real = run.matrix[at(last, N_CONTACT_ROWS, last)]
         run.side[last] = total / diagonal if abs(diagonal) > 0.0 else 0.0
+
+
+def correct_forces(run: Contacts, count: whole) -> None:
+    """Change the forces of rows that hold so that what is left of these rows vanishes, up to rounding.
+
+    With more rows than speeds, by (Σ + J Dᵀ)⁻¹ = Σ⁻¹ − Σ⁻¹ J (I + Dᵀ Σ⁻¹ J)⁻¹ Dᵀ Σ⁻¹ (Woodbury).
+    """
+    for a in range(count):
+        row: whole = run.order[a]
+        run.rest[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
+    if count > N_CONTACT_SPEEDS:
+        for a in range(count):
+            run.rest[a] = run.rest[a] / whole_softness(run, run.order[a])
+        for s in range(N_CONTACT_SPEEDS):
+            run.side[s] = 0.0
+        for a in range(count):
+            i: whole = run.order[a]
+            for s in range(N_CONTACT_SPEEDS):
+                column: real = run.effective[at(i, N_CONTACT_SPEEDS, s)] / run.root[i]
+                run.side[s] = run.side[s] + column * run.rest[a] / run.speed_size[s]
+        solve_factors(run, N_CONTACT_SPEEDS)
+        for a in range(count):
+            j: whole = run.order[a]
+            less: real = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
+                less = less + term * run.side[s]
+            run.rest[a] = run.rest[a] - less / (run.root[j] * whole_softness(run, j))
+    else:
+        for a in range(count):
+            run.side[a] = run.rest[a]
+        solve_factors(run, count)
+        for a in range(count):
+            run.rest[a] = run.side[a]
+    for a in range(count):
+        held: whole = run.order[a]
+        run.force[held] = run.force[held] + run.rest[a] / run.root[held]
 
 
 def set_other_forces(run: Contacts) -> None:
@@ -253,30 +355,70 @@ def solve_held_rows(run: Contacts) -> None:
     for i in range(N_CONTACT_ROWS):
         if run.diagonal[i] <= 0.0:
             run.held[i] = 0.0
+        run.softness[i] = SOFT
+    count: whole = 0
+    count = list_held_rows(run)
+    smallest: real = 0.0
+    smallest = refine_forces(run, count)
+    if smallest < DEPENDENT:
+        shared: truth = False
+        shared = share_friction(run)
+        if shared:
+            smallest = refine_forces(run, count)
+
+
+def share_friction(run: Contacts) -> truth:
+    """Let redundant frictions share their load as their limits are, which keeps them below these as long as
+    that is possible at all; return whether there are any limits.
+    """
+    largest: real = 0.0
+    for c in range(N_CONTACTS):
+        if SLIP_ROW[c] != NONE:
+            largest = max(largest, friction_limit(run, c) * run.root[SLIP_ROW[c]])
+    for c in range(N_CONTACTS):
+        if SLIP_ROW[c] != NONE:
+            limit: real = friction_limit(run, c)
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                own: real = limit * run.root[k]
+                run.softness[k] = SOFT * SOFTEST
+                if SOFTEST * own > largest:
+                    run.softness[k] = SOFT * largest / own
+    return largest > 0.0
+
+
+def friction_limit(run: Contacts, c: whole) -> real:
+    """Return the greatest friction of a contact at rest."""
+    normal: real = 0.0
+    if NORMAL_ROW[c] != NONE:
+        normal = max(run.force[NORMAL_ROW[c]], 0.0)
+    limit: real = run.static[c] * normal + run.static_capacity[c]
+    return limit
+
+
+def refine_forces(run: Contacts, count: whole) -> real:
+    """Find the forces of rows that hold, by one factorisation; return its smallest pivot."""
+    for i in range(N_CONTACT_ROWS):
         run.force[i] = 0.0
     set_other_forces(run)
     find_motion(run)
-    count: whole = 0
-    count = list_held_rows(run)
-    if count > 0:
-        set_effective_columns(run)
-        factorise(run, count)
-        turn: real = 0.0
-        left: real = 1.0
-        while turn < 2.0 or (turn < REFINEMENTS and left > PRECISE):
-            turn = turn + 1.0
-            for a in range(count):
-                row: whole = run.order[a]
-                run.side[a] = -(run.motion[row] + run.slack[row] * run.force[row]) / run.root[row]
-            solve_factors(run, count)
-            for a in range(count):
-                held: whole = run.order[a]
-                run.force[held] = run.force[held] + run.side[a] / run.root[held]
-            set_other_forces(run)
-            find_motion(run)
-            left = 0.0
-            for a in range(count):
-                k: whole = run.order[a]
-                rest: real = abs(run.motion[k] + run.slack[k] * run.force[k])
-                if rest > left * run.size[k]:
-                    left = rest / run.size[k]
+    if count == 0:
+        return 1.0
+    set_effective_columns(run)
+    smallest: real = 0.0
+    smallest = factorise(run, count)
+    turn: real = 0.0
+    left: real = 1.0
+    before: real = 2.0
+    while turn < 2.0 or (turn < REFINEMENTS and left > PRECISE and left < STALLED * before):
+        turn = turn + 1.0
+        before = left
+        correct_forces(run, count)
+        set_other_forces(run)
+        find_motion(run)
+        left = 0.0
+        for a in range(count):
+            k: whole = run.order[a]
+            rest: real = abs(run.motion[k] + run.slack[k] * run.force[k])
+            if rest > left * run.size[k]:
+                left = rest / run.size[k]
+    return smallest

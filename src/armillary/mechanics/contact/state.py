@@ -3,6 +3,7 @@
 status  0   open; a brake: released
         1   closed and sticking; without friction: closed
        ±2   closed and sliding forwards or backwards; in a plane 2, along a direction in two memories
+        3   jams: an impulse stops it at once
         9   not decided yet, at the start of a run
 
 Statuses are memories of the run and change at events only. Events come a little after the end of a status, by
@@ -18,7 +19,7 @@ from functools import reduce
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, minus, plus, times, total
-from armillary.model.recording.records import UNDECIDED
+from armillary.model.recording.records import JAMS, UNDECIDED
 
 DEEP = 1e-15  # of its length: an open contact closes where it is so much below its surface
 SUNK = 1e-10  # of its length: one that approaches more slowly than CREEP closes there
@@ -90,6 +91,10 @@ class ContactState:
         return fn.equal(fn.absolute(self.status), 2)
 
     @property
+    def jams(self) -> fn.Operand:
+        return fn.equal(self.status, JAMS)
+
+    @property
     def undecided(self) -> fn.Operand:
         return fn.equal(self.status, UNDECIDED)
 
@@ -154,7 +159,8 @@ class ContactState:
             plus(self.closing, times(CREEP, self.gentle)), plus(self.gap, times(SUNK, self.length))
         )
         stays_open = fn.maximum(above, slowly)
-        return fn.select(self.closed, stays_closed, stays_open)
+        held = fn.select(self.closed, stays_closed, stays_open)
+        return fn.select(self.jams, -1, held) if self.slip else held
 
     def slip_guard(self, push: Scalar, friction: list[Scalar], size: Scalar) -> fn.Operand:
         """Return a function that is positive as long as the slip sticks or slides as it does."""

@@ -375,14 +375,110 @@ def read_statuses(run: Contacts, generous: truth) -> None:
                     run.direction[k] = run.motion[k] / sqrt(speed)
 
 
-def find_doubt(run: Contacts) -> truth:
-    """Return whether the normal force of a sliding contact would grow with its own friction: then other
-    statuses are possible, too (Painlevé).
+def admissible_share(run: Contacts, c: whole) -> real:
+    """Return how far a contact's forces may change from `best` towards `force`, as a share of the way at most
+    1; `wanted` gets the status with which they go on.
     """
+    share: real = 1.0
+    if run.status[c] < 0.5 or run.active[c] > 1.5:
+        return share
+    normal: real = 0.0
+    rise: real = 0.0
+    if NORMAL_ROW[c] != NONE:
+        n: whole = NORMAL_ROW[c]
+        normal = max(run.best[n], 0.0)
+        rise = run.force[n] - normal
+        if run.force[n] * run.diagonal[n] < -ADMISSIBLE * run.size[n]:
+            share = normal / (normal - run.force[n])
+            run.wanted[c] = OPEN_CONTACT
+    if SLIP_ROW[c] == NONE or run.status[c] > 1.5:
+        return share
+    # |best_T + s change_T|² ≤ (limit + s μ rise)²
+    limit: real = run.static[c] * normal + run.static_capacity[c]
+    slope: real = run.static[c] * rise
+    square: real = -slope * slope
+    linear: real = -limit * slope
+    constant: real = -limit * limit
+    reached: real = 0.0
+    size: real = 0.0
+    for k in range(SLIP_ROW[c], SLIP_END[c]):
+        change: real = run.force[k] - run.best[k]
+        square = square + change * change
+        linear = linear + change * run.best[k]
+        constant = constant + run.best[k] * run.best[k]
+        reached = reached + run.force[k] * run.force[k]
+        size = max(size, run.size[k])
+    if own_part(run, c) * (sqrt(reached) - limit - slope) <= ADMISSIBLE * size:
+        return share
+    # The first positive root; `best` itself is admissible, so the constant is at most rounding.
+    constant = -max(-constant, 0.0)
+    root: real = sqrt(max(linear * linear - square * constant, 0.0))
+    beyond: real = 0.0
+    if linear + root > 0.0:
+        beyond = -constant / (linear + root)
+    elif square < 0.0:
+        beyond = (-linear + root) / square
+    if beyond < share:
+        share = max(beyond, 0.0)
+        run.wanted[c] = SLIDES
+    return share
+
+
+def find_own_forces(run: Contacts) -> truth:
+    """Change statuses until the forces that follow from them alone are admissible, as those in `best` are;
+    return whether this was possible.
+
+    Forces of redundant contacts are not unique: relaxation may find admissible ones, and the smallest ones,
+    which statuses have in a run, may be none. On the straight way from the former to the latter all equations
+    hold; the first contact that comes to a limit there opens or slides from then on, which others make up
+    for.
+    """
+    turn: whole = 0
+    while turn < 3 * N_CONTACTS + 2:
+        turn = turn + 1
+        for c in range(N_CONTACTS):
+            set_rows(run, c)
+            run.wanted[c] = run.status[c]
+        solve_held_rows(run)
+        least: real = 1.0
+        first: whole = NONE
+        for c in range(N_CONTACTS):
+            share: real = 0.0
+            share = admissible_share(run, c)
+            if share < least:
+                least = share
+                first = c
+        if first == NONE:
+            agreeing: truth = False
+            agreeing = agrees(run)
+            holding: truth = False
+            holding = rows_hold(run)
+            return agreeing and holding
+        for i in range(N_CONTACT_ROWS):
+            run.best[i] = run.best[i] + least * (run.force[i] - run.best[i])
+        run.status[first] = run.wanted[first]
+        total: real = 0.0
+        if run.wanted[first] > 1.5:
+            for k in range(SLIP_ROW[first], SLIP_END[first]):
+                total = total + run.best[k] * run.best[k]
+            if total > 0.0:
+                for k in range(SLIP_ROW[first], SLIP_END[first]):
+                    run.direction[k] = -run.best[k] / sqrt(total)
+            else:
+                run.status[first] = OPEN_CONTACT
+    return False
+
+
+def find_doubt(run: Contacts) -> truth:
+    """Find sliding contacts whose normal force would grow with their own friction, and return whether there
+    are some: then other statuses are possible, too (Painlevé).
+    """
+    some: truth = False
     for c in range(N_CONTACTS):
+        run.doubt[c] = 0.0
         if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.active[c] < 0.5:
             continue
-        slides: truth = run.status[c] > 1.5 or (run.status[c] < 0.5 and run.rests[c] < 0.75)
+        slides: truth = run.status[c] > 1.5 or run.rests[c] < 0.75
         if slides:
             n: whole = NORMAL_ROW[c]
             total: real = 0.0
@@ -393,8 +489,9 @@ def find_doubt(run: Contacts) -> truth:
                     column = column - share * run.columns[at(k, N_CONTACT_SPEEDS, s)]
                 total = total + run.jacobian[at(n, N_CONTACT_SPEEDS, s)] * column
             if total <= ADMISSIBLE * run.diagonal[n]:
-                return True
-    return False
+                run.doubt[c] = 1.0
+                some = True
+    return some
 
 
 def begin_statuses(run: Contacts) -> None:
@@ -432,6 +529,13 @@ def search_statuses(run: Contacts) -> truth:
         if found:
             read_statuses(run, False)
             found = agrees(run)
+            run.steady = run.force
+            own: truth = False
+            own = find_own_forces(run)
+            if found and not own:  # events will follow at once
+                run.force = run.steady
+                read_statuses(run, False)
+                found = agrees(run)
             break
         read_statuses(run, True)
         found = try_statuses(run)
@@ -460,13 +564,32 @@ def solve_contacts(run: Contacts) -> None:
         run.sine[c] = 0.0
     found: truth = False
     again: truth = False
+    rebounds: truth = False
+    for i in range(N_CONTACT_ROWS):
+        run.free[i] = run.free[i] + run.rebound[i]
+        rebounds = rebounds or abs(run.rebound[i]) > 0.0
     found = search_statuses(run)
     if not found:
         again = stop_slow_slides(run)
         if again:
             found = search_statuses(run)
-    doubt: truth = find_doubt(run)
+    without: truth = rebounds and not found
+    if without:
+        for i in range(N_CONTACT_ROWS):
+            run.free[i] = run.free[i] - run.rebound[i]
+        found = search_statuses(run)
+    doubt: truth = False
+    doubt = find_doubt(run)
+    if not found and not doubt:  # several contacts together leave no forces
+        for c in range(N_CONTACTS):
+            slides: truth = run.active[c] > 0.5 and run.rests[c] < 0.75
+            if slides and NORMAL_ROW[c] != NONE:
+                run.doubt[c] = 1.0
     turn_back(run)
-    run.failed[FIRST] = 0.0 if found else 1.0
-    if doubt and found:
+    run.failed[FIRST] = 0.0
+    if doubt:
         run.failed[FIRST] = 2.0
+    if without:
+        run.failed[FIRST] = 3.0
+    if not found:
+        run.failed[FIRST] = 1.0

@@ -19,8 +19,10 @@ from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.vectors import dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
-from armillary.model.bodies.body import PointLike
+from armillary.model.bodies.body import Point, PointLike
+from armillary.model.bodies.shapes.figure import Figure
 from armillary.model.description import Description
+from armillary.model.loads.contact_figures import TOUCHING, figure_contacts
 from armillary.model.loads.forces import force
 from armillary.model.loads.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
 from armillary.model.loads.places import (
@@ -49,6 +51,7 @@ from armillary.model.reading.kinds import (
     VECTOR,
     Either,
     ListOf,
+    OneOf,
     choice,
 )
 from armillary.model.reading.names import check_new_name
@@ -152,6 +155,7 @@ def contact(
     static: ExpressionLike | None = None,
     restitution: ExpressionLike | None = None,
     radius: ExpressionLike | None = None,
+    shape: Annotated[Figure | None, OneOf(TOUCHING)] = None,
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
@@ -160,10 +164,12 @@ def contact(
     A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 where it is left out) is
     Newton's, of velocities, Poisson's, of impulses, or the energetic one, of work, by ``law``; ``friction``
     and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
-    ball or disc, which may roll. Bounces end where they would all be over within ``settle`` seconds, or
-    within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed or sticking, ±2
-    sliding); its events are ``name_touch`` and ``name_grip``. With a stiffness friction is a law,
-    ``SmoothFriction`` or ``StickSlip``.
+    ball or disc, which may roll. With a ``shape``, a ``Sphere``, ``Capsule`` or ``Box`` about the point in
+    the axes of its body, all corners or balls that can touch are contacts, ``name_1``, ``name_2`` and so on,
+    and ``name`` is the sum of their normal forces. Bounces end where they would all be over within ``settle``
+    seconds, or within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed or
+    sticking, ±2 sliding); its events are ``name_touch`` and ``name_grip``. With a stiffness friction is a
+    law, ``SmoothFriction`` or ``StickSlip``.
 
     ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
     side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;
@@ -179,10 +185,20 @@ def contact(
     if stiffness is None:
         _check_rigid(damping, exponent, where)
         rebound = Rebound(restitution, law, settle)
-        return rigid_contact(system, name, foot, base, normal, rebound, friction, static, radius)
+
+        def add_contact(label: str, at: Point, size: object) -> Expr:
+            return rigid_contact(system, label, at, base, normal, rebound, friction, static, size)
+
+        if shape is None:
+            return add_contact(name, foot, radius)
+        if radius is not None:
+            raise ModelError(
+                f"{where}: radius= is that of a ball about its point; with a shape= leave it out"
+            )
+        return figure_contacts(system, name, foot, base, normal, shape, add_contact)
     _check_compliant(restitution, where)
-    if radius is not None or static is not None:
-        raise ModelError(f"{where}: radius= and static= are for contacts without stiffness=")
+    if radius is not None or static is not None or shape is not None:
+        raise ModelError(f"{where}: radius=, shape= and static= are for contacts without stiffness=")
     n = _exponent(exponent, where)
     k = bounded_constant(system, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
     a = bounded_constant(system, damping, f"damping of {where}", ONE / SPEED)

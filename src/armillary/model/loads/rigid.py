@@ -8,8 +8,7 @@ their rates, and memories of statuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
@@ -18,7 +17,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
 from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.vectors import Vector, cross, dot
-from armillary.algebra.walk import symbols
+from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
@@ -31,7 +30,16 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.kinds import choice
 from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, check_sign, known_value
-from armillary.model.recording.records import AMBIGUOUS, FAILED, UNDECIDED, Load, Memory, RigidContact
+from armillary.model.recording.records import (
+    AMBIGUOUS,
+    FAILED,
+    JAMMED,
+    UNDECIDED,
+    WITHOUT_REBOUND,
+    Load,
+    Memory,
+    RigidContact,
+)
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.memory import memory
 from armillary.untyped import Given
@@ -40,8 +48,7 @@ LAWS = ("newton", "poisson", "energetic")
 NEVER = -1e30  # time of an impact that has not happened
 
 
-@dataclass(frozen=True)
-class Rebound:
+class Rebound(NamedTuple):
     """Restitution as the user gives it."""
 
     restitution: Given = None
@@ -49,14 +56,16 @@ class Rebound:
     settle: float | None = None
 
 
-@dataclass(frozen=True)
-class Slip:
-    """Velocities of a slip, the symbols of the forces along them, and coefficients of sliding and at rest."""
+class Slip(NamedTuple):
+    """Velocities of a slip, the symbols of the forces along them, coefficients of sliding and at rest, and
+    what the velocities are rates of, where they are.
+    """
 
     sliding: tuple[Expr, ...]
     drag: tuple[Expr, ...]
     friction: Expr
     held: Expr
+    place: tuple[Expr, ...] = ()
 
 
 @verb(EntryForm("loads", key="unilateral", argument="gap"))
@@ -96,7 +105,8 @@ def unilateral(
     sliding = read_expression(system, slip, f"slip of {where}")
     drag = _generalised(system, f"{name}_friction", sliding, where)
     mu, held = _coefficients(system, friction, static, where)
-    _add(system, name, distance, closing, push, rebound, where, Slip((sliding,), (drag,), mu, held))
+    place = _displacements(system, [sliding])
+    _add(system, name, distance, closing, push, rebound, where, Slip((sliding,), (drag,), mu, held, place))
     return push
 
 
@@ -174,6 +184,7 @@ def lock(
         _status(system, name, "0 released, 1 sticks, 2 and -2 slides"),
         sliding=(sliding,),
         sliding_rate=(motion.time_derivative(sliding),),
+        place=_displacements(system, [sliding]),
         drag=(drag,),
         friction=friction,
         held=held,
@@ -220,11 +231,12 @@ def rigid_contact(
     apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
     gap = as_expr(dot(apart, normal))
     closing = as_expr(dot(moving, normal))
-    arm, size = None, ZERO
+    arm, size, rolling = None, ZERO, None
     if radius is not None:
         size = bounded_constant(system, radius, f"radius of {where}", LENGTH, positive=True)
         gap, arm = gap - size, normal * -size
-        moving = moving + cross(motion.angular_velocity(foot.body, base.body), arm)
+        rolling = cross(motion.angular_velocity(foot.body, base.body), arm)
+        moving = moving + rolling
     push = _force(system, name, FORCE)
     force(system, name, push, normal, at=foot, reaction=base.body)
     if friction is None:
@@ -244,10 +256,13 @@ def rigid_contact(
         drags.append(_force(system, label, FORCE))
         force(system, label, drags[-1], axis, at=foot, reaction=base.body)
         if arm is not None:  # the moment of the friction about the centre
-            rolling, vector = f"{name}_rolling{i if len(axes) > 1 else ''}", cross(arm, axis) * drags[-1]
-            load = Load(rolling, "moment", drags[-1] * size, vector, foot.body, None, reaction)
+            spin, vector = f"{name}_rolling{i if len(axes) > 1 else ''}", cross(arm, axis) * drags[-1]
+            load = Load(spin, "moment", drags[-1] * size, vector, foot.body, None, reaction)
             add_load(system, load)
-    _add(system, name, gap, closing, push, rebound, where, Slip(tuple(sliding), tuple(drags), mu, held))
+    turned = _displacements(system, [ZERO if rolling is None else as_expr(dot(rolling, t)) for t in axes])
+    place = tuple(as_expr(dot(apart, t)) + x for t, x in zip(axes, turned, strict=False))
+    slip = Slip(tuple(sliding), tuple(drags), mu, held, place)
+    _add(system, name, gap, closing, push, rebound, where, slip)
     return push
 
 
@@ -321,15 +336,31 @@ def _slip_record(slip: Slip | None) -> dict[str, Given]:
         return {}
     rates = tuple(motion.time_derivative(v) for v in slip.sliding)
     return {
-        "sliding": slip.sliding, "sliding_rate": rates, "drag": slip.drag,
+        "sliding": slip.sliding, "sliding_rate": rates, "place": slip.place, "drag": slip.drag,
         "friction": slip.friction, "held": slip.held,
     }  # fmt: skip
+
+
+def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Return expressions of coordinates whose rates these velocities are, if their factors of the speeds are
+    constant and each speed is the rate of a coordinate; else nothing.
+    """
+    coordinates = {rate: q for q, rate in system.rates.items()}
+    found = []
+    for velocity in velocities:
+        factors = {u: derivative(velocity, u) for u in symbols(velocity) if u.data.role == "speed"}
+        rest = transform([velocity], dict.fromkeys(factors, ZERO).get)[0]
+        if rest is not ZERO or any(u not in coordinates or not f.constant for u, f in factors.items()):
+            return ()
+        found.append(as_expr(sum((f * coordinates[u] for u, f in factors.items()), ZERO)))
+    return tuple(found)
 
 
 def _status(system: Description, name: str, text: str) -> Expr:
     """The memory of a status; with the first, those of all contacts."""
     if FAILED not in system.memories:
-        for label, about in ((FAILED, "no admissible forces 1, no admissible impulses 2"), (AMBIGUOUS, "")):
+        failed = "no admissible forces 1, no admissible impulses 2"
+        for label, about in ((FAILED, failed), (AMBIGUOUS, ""), (JAMMED, ""), (WITHOUT_REBOUND, "")):
             node = symbol(label, "memory", dimension=ONE, owner=system.identity)
             system.memories[label] = Memory(node, 0.0, None, about, hidden=True)
             system.rates[node] = ZERO

@@ -89,6 +89,7 @@ class StateRecord:
 
 
 ENDS_STATUS = -2  # a direction: of events that end a status, whose expression is positive before
+FINDS_LOWEST = 2  # a direction: of rates of gaps, which show where a gap is lowest, and never happen
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +141,9 @@ class Prescription:
 
 
 # Memories of contacts: a mode that is not decided yet, at the start of a run, and those of all together.
-UNDECIDED = 9
+JAMS, UNDECIDED = 3, 9
 FAILED, AMBIGUOUS = "contacts_failed", "contacts_ambiguous"
+JAMMED, WITHOUT_REBOUND = "contacts_jammed", "contacts_without_rebound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,8 @@ class RigidContact:
     ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction,
     one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on
     them; the derivation replaces them. ``friction`` is the coefficient, of a brake the greatest force, while
-    sliding, ``held`` the same at rest.
+    sliding, ``held`` the same at rest. ``place`` are expressions of coordinates whose rates ``sliding`` are,
+    where there are such.
     """
 
     name: str
@@ -167,6 +170,7 @@ class RigidContact:
     push: Expr | None = None
     sliding: tuple[Expr, ...] = ()
     sliding_rate: tuple[Expr, ...] = ()
+    place: tuple[Expr, ...] = ()
     drag: tuple[Expr, ...] = ()
     friction: Expr | None = None
     held: Expr | None = None

@@ -70,16 +70,27 @@ def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads]
 
     def solved(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
         tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
-        return constrained_accelerations(accelerations, tree, loads, kept, reduction.remainders)
+        x = constrained_accelerations(accelerations, tree, loads, kept, reduction.remainders)
+        return _with_dependent_rates(reduction, x)
 
     return solved
+
+
+def _with_dependent_rates(reduction: Reduction, x: dict[int, Scalar]) -> dict[int, Scalar]:
+    """The accelerations with those of dependent speeds from the independent ones.
+
+    The forces of constraints give them as the difference of a free and a constrained one. Near a dead centre
+    that leaves rounding of what a load makes of a dependent speed, which is next to nothing there.
+    """
+    return dependent_rates(reduction.tree, x, reduction.elimination.factors)
 
 
 def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
     """The recursion, with gears inside it; other constraints by their forces on top of it."""
     found = geared_tree(reduction)
     accelerations = partial(recursive.accelerations, gears=found.gears)
-    return constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
+    x = constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
+    return _with_dependent_rates(reduction, x)
 
 
 def geared_tree(reduction: Reduction) -> GearedTree:

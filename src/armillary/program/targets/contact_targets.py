@@ -39,7 +39,16 @@ from armillary.mechanics.contact.state import (
     term_sizes,
 )
 from armillary.model.description import Description
-from armillary.model.recording.records import AMBIGUOUS, ENDS_STATUS, FAILED, EventRecord, RigidContact
+from armillary.model.recording.records import (
+    AMBIGUOUS,
+    ENDS_STATUS,
+    FAILED,
+    FINDS_LOWEST,
+    JAMMED,
+    WITHOUT_REBOUND,
+    EventRecord,
+    RigidContact,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +124,19 @@ def contact_targets(
         [[J[s][i] for s in moving] for i in range(len(rows))],
         [[D[i][s] for s in moving] for i in range(len(rows))],
         [plain(system.speeds[speeds[s]]) for s in moving],
+        [free_rates[s] for s in moving],
     )
 
     held, weight, offset = _held_rows(states, len(rows))
     solution = matrices.forces.solve(
-        jacobian=matrices.jacobian, columns=matrices.columns, free=b, held=held, weight=weight, offset=offset
+        jacobian=matrices.jacobian,
+        columns=matrices.columns,
+        free=b,
+        held=held,
+        weight=weight,
+        offset=offset,
+        static=[0 if state.is_brake or not state.slip else state.held for state in states],
+        static_capacity=[state.held if state.is_brake else 0 for state in states],
     )
     found = [fn.named(x, "contact_force") for x in solution["force"]]
     with_forces = {i: _pushed(free_rates[k], [d[k] for d in D], found) for k, i in enumerate(speeds)}
@@ -146,9 +163,12 @@ def contact_targets(
         for c, state in zip(contacts, states, strict=True)
         if c.size is not None
     }
-    failed, ambiguous = (plain(system.memories[name].symbol) for name in (FAILED, AMBIGUOUS))
+    failed = plain(system.memories[FAILED].symbol)
     changes[failed] = as_expr(fn.maximum(failed, made.failed))
-    changes[ambiguous] = as_expr(plus(ambiguous, fn.select(made.ambiguous, 1, 0)))
+    counted = {AMBIGUOUS: made.ambiguous, JAMMED: made.jammed, WITHOUT_REBOUND: made.without_rebound}
+    for name, happens in counted.items():
+        count = plain(system.memories[name].symbol)
+        changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
     events, guards = _events(states, found, solution["force_size"])
     corrected = _without_drift(system, reduction, matrices, states, velocities, D, speeds, independent)
     return ContactTargets(
@@ -210,14 +230,23 @@ def _states(
     J: Sequence[Sequence[Expr]],
     D: Sequence[Sequence[Expr]],
     speeds: Sequence[Expr],
+    rates: Sequence[Expr],
 ) -> list[ContactState]:
-    """Return the contacts without dimensions, with their sizes in this run."""
+    """Return the contacts without dimensions, with their sizes in this run.
+
+    Velocities and accelerations of a contact may be small differences of large ones, as those of two bodies
+    that fall together: what counts is the sum of the sizes, Σ |J| |u| and Σ |J| |u̇|.
+    """
     units = unit_sizes(system)
+    quick = [fn.named(fn.absolute(u), "contact_speed") for u in speeds]
+    quickness = [fn.named(fn.absolute(a), "contact_rate") for a in rates]
     found = []
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
         length = _length(c, plain, units)
+        reach = [total([fn.absolute(J[row][s]) for row in own]) for s in range(len(speeds))]
         hard = total([fn.absolute(free[row]) for row in own])
+        hard = plus(hard, total([times(r, a) for r, a in zip(reach, quickness, strict=True)]))
         if normal is None:  # what a brake itself makes of its speed
             assert c.friction is not None and c.held is not None
             capacity = fn.maximum(plain(c.friction), plain(c.held))
@@ -226,7 +255,7 @@ def _states(
             )
         pace = fn.sqrt(as_expr(times(length, hard)))
         still, back = (STILL_IN_PLANE, BACK_IN_PLANE) if len(slip) > 1 else (SLOW, SLOW)
-        fast = total([fn.absolute(times(J[row][s], u)) for row in own for s, u in enumerate(speeds)])
+        fast = total([times(r, u) for r, u in zip(reach, quick, strict=True)])
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
         found.append(
@@ -340,6 +369,10 @@ def _events(
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
+            guards.append(as_expr(fn.select(state.open, state.closing, 1)))
+            about = f"the gap of {state.name} is lowest"
+            name = f"{state.name}_lowest"
+            events.append(EventRecord(name, guards[-1], FINDS_LOWEST, {}, False, about, hidden=True))
         if state.slip:
             about = f"{state.name} begins to stick or to slide"
             more = total([sizes[row] for row in state.slip])

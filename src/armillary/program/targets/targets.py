@@ -16,7 +16,7 @@ from armillary.mechanics.constraints.reactions import placeholders, reaction_val
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
-from armillary.model.recording.records import UNDECIDED, EventRecord
+from armillary.model.recording.records import ENDS_STATUS, UNDECIDED, EventRecord
 from armillary.model.signals.states import state_rates
 from armillary.model.units.unit_system import state_factor
 from armillary.program.targets.contact_targets import ContactGeometry, ContactTargets, contact_targets
@@ -173,7 +173,7 @@ def _with_contacts(
     decided = tuple(contacts.changes.get(s, s) for s in before)
     found = []
     for event, after in zip(watched, fires, strict=True):
-        if event in contacts.events:
+        if event.direction == ENDS_STATUS:
             found.append(decided)
         elif event.changes:
             new = {s: x for s, x in zip(before, after, strict=True) if s is not x}

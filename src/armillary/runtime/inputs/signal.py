@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,23 +39,25 @@ class SignalPieces:
     powers of the time since the break where a piece begins, lowest first; one piece more than breaks.
 
     ``inner`` and ``ends``: how many derivatives are continuous at breaks, and at the first and last of them;
-    −1 where the value itself may jump.
+    −1 where the value itself may jump. ``after_last``: the last break is one rounding after the last instant.
     """
 
     breaks: np.ndarray
     coefficients: np.ndarray
     inner: int = -1
     ends: int = -1
+    after_last: bool = False
 
     def derivative(self) -> SignalPieces:
         """The rate."""
         powers = np.arange(1.0, self.coefficients.shape[-1])
         if not len(powers):
-            return SignalPieces(self.breaks, np.zeros_like(self.coefficients), 0, 0)
-        return SignalPieces(self.breaks, self.coefficients[..., 1:] * powers, self.inner - 1, self.ends - 1)
+            return replace(self, coefficients=np.zeros_like(self.coefficients), inner=0, ends=0)
+        rates = self.coefficients[..., 1:] * powers
+        return replace(self, coefficients=rates, inner=self.inner - 1, ends=self.ends - 1)
 
     def scaled(self, factor: float) -> SignalPieces:
-        return SignalPieces(self.breaks, factor * self.coefficients, self.inner, self.ends)
+        return replace(self, coefficients=factor * self.coefficients)
 
     def __call__(self, t: object) -> np.ndarray:
         """Values at times, which are the last axis."""
@@ -194,8 +196,9 @@ class Signal:
         ends[..., 1:-1, :] = inner
         ends[..., 0, 0], ends[..., -1, 0] = y[..., 0], y[..., -1]
         # The last instant belongs to the piece before it: rates are zero after it, not at it.
-        breaks = t if how == "hold" else np.append(t[:-1], np.nextafter(t[-1], np.inf))
-        return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if how == "hold" else 0)
+        held = how == "hold"
+        breaks = t if held else np.append(t[:-1], np.nextafter(t[-1], np.inf))
+        return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if held else 0, after_last=not held)
 
     def __call__(self, t: object) -> np.ndarray:
         """Values at times, in the signal's own units; linear between instants unless stated otherwise."""

@@ -127,6 +127,7 @@ def _plan(
         differentiated=bool(functions.partial_rates),
         driven=functions.driven and settings.integrator.rosenbrock is not None,
         watched=watched,
+        kinks=0 < functions.n_own < functions.n_states,
     )
     loop = compiled_loop(shape, functions.ir)
     offsets, length = shape.layout()
@@ -145,9 +146,10 @@ def _plan(
         put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
-        refused=-1, look=-inf, short_begin=-inf, short_end=-inf,
+        refused=-1, look=-inf, short_begin=-inf, short_end=-inf, resolved=inf,
         fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
-        used=functions.n_states, **{name: getattr(functions, name) for name in FUNCTIONS},
+        used=functions.n_states, own=functions.n_own,
+        **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
     functions.plans[key] = _Plan(shape, loop, offsets, workspace, control)
     result: _Plan = functions.plans[key]

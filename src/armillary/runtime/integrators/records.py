@@ -46,6 +46,7 @@ class Functions:
     partial_rates: int = 0  # of linearly implicit methods; 0: they take differences
     driven: bool = False  # inputs are read from data over time, whose slopes only differences show
     n_states: int = 0
+    n_own: int = 0  # those of the motion, before its derivatives; 0: all
     n_outputs: int = 0
     n_memory: int = 0
     n_events: int = 0

@@ -58,7 +58,7 @@ REALS = (
     "stop",  # the next time at which inputs jump
     "look",  # when weak constraints are looked at again
     "across", "singular", "share", "searched", "arrival",  # see runtime/solver/singularities/passages.py
-    "short_begin", "short_end", "short_step",
+    "short_begin", "short_end", "short_step", "resolved",
     "shift",  # see runtime/solver/linearly_implicit.py
     "stiff_steps", "calm_steps", "patience",  # see runtime/solver/stiffness.py
 )  # fmt: skip
@@ -69,6 +69,7 @@ WHOLES = (
     "restart",  # the derivative kept for the next step is not valid
     "choose_step",  # adaptive: h is to be chosen again
     "after_rejection", "prepared", "pending",
+    "own", "forced",  # states of the motion before its derivatives, and shortest steps in turn
     "steps", "rejected", "evaluations",
     "budget",  # steps this call may still try
     "jump",  # number of the next of the times at which inputs jump
@@ -243,6 +244,7 @@ class LoopShape:
     differentiated: bool = False  # of linearly implicit methods: the program has its partial derivatives
     driven: bool = False  # and reads inputs from data over time
     watched: bool = False  # stiffness is watched, for a change between two methods
+    kinks: bool = False  # whether derivatives of the motion follow its states
 
     def any_size(self) -> LoopShape:
         """This shape with sizes that only say whether there is something; itself where they matter."""

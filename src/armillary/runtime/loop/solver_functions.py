@@ -24,7 +24,7 @@ _RARE = (
     *("has_locks", "with_locks", "strike", "set_speeds", "adjust_others", "change_others", "suitable"),
     *("has_choice", "with_choice"),
     *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
-    *("locate", "land", "cut", "record", "first_place", "end_at_small_step", "first_step"),
+    *("locate", "lowest_place", "land", "cut", "record", "first_place", "end_at_small_step", "first_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
     *("plan_passage", "rank_falls", "least_singular_value", "measure_lengths", "read_rows", "turn_rows"),
     *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place", "end_at_change"),
@@ -40,7 +40,8 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     """
     shape, tableau = program.shape, program.shape.tableau
     features = {
-        "EVENTS": shape.events > 0, "UPDATE": shape.update, "NORMALISE": shape.normalise,
+        "EVENTS": shape.events > 0, "CONTACTS": shape.events > 0, "UPDATE": shape.update,
+        "NORMALISE": shape.normalise,
         "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
         "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
         "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
@@ -48,6 +49,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
         "IMPLICIT": shape.implicit, "DIFFERENTIATED": shape.differentiated, "DRIVEN": shape.driven,
         "WATCHED": shape.watched,
+        "KINKS": shape.adaptive and shape.kinks,
     }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,

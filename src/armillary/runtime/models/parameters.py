@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,6 @@ from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_un
 from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError, UnitsError, nearest
 from armillary.mechanics.masses.run_masses import RunMasses
-from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.units.unit_system import UnitSystem
 from armillary.model.units.values import text_number
@@ -208,22 +207,33 @@ def _place(system: Description, name: str) -> str:
     return "in the model"
 
 
-def body_quantities(body: Body) -> dict[str, Expr]:
-    """Quantities of a body that cannot be negative, by name: its mass and moments of inertia."""
-    moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
-    return {"mass": body.mass, **moments}
+def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Expr]]]:
+    """Quantities of bodies and contacts that cannot be negative, by name: mass and moments of inertia,
+    coefficients of restitution and friction.
+    """
+    for body in system.bodies.values():
+        moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
+        yield f"body '{body.name}'", {"mass": body.mass, **moments}
+    for contact in system.contacts.values():
+        kind, what = ("brake", "capacity") if contact.gap is None else ("contact", "friction")
+        e, sliding, held = contact.restitution, contact.friction, contact.held
+        found: dict[str, Expr] = {}
+        if e is not None:
+            found |= {"restitution": e, "1 - restitution": 1 - e}
+        if sliding is not None and held is not None:
+            found |= {what: sliding, f"static less sliding {what}": held - sliding}
+        yield f"{kind} '{contact.name}'", {name: x for name, x in found.items() if x.constant}
 
 
 def check_physical(system: Description, table: ParameterTable, values: Mapping[str, float]) -> None:
-    """An error for a parameter set that gives a body a negative mass or moment of inertia, or leaves a joint
-    without any mass to move.
+    """An error for a parameter set that gives a body a negative mass or moment of inertia, or a contact
+    coefficients that no surface has, or leaves a joint without any mass to move.
     """
     inside = dict(zip(table.names, table.inside(values), strict=True))
-    for body in system.bodies.values():
-        quantities = body_quantities(body)
+    for where, quantities in physical_quantities(system):
         for value, what in zip(evaluate_all(quantities.values(), inside), quantities, strict=True):
             if value < 0:
-                raise ParameterError(f"body '{body.name}': its {what} is {value:g} with these parameters")
+                raise ParameterError(f"{where}: its {what} is {value:g} with these parameters")
     for speed, value in zip(system.armatures, evaluate_all(system.armatures.values(), inside), strict=True):
         if value < 0:
             raise ParameterError(f"the armature of '{speed}' is {value:g} with these parameters")

@@ -65,6 +65,11 @@ class CompiledSensitiveModel(CompiledModel):
         return self._base
 
     @property
+    def own_states(self) -> int:
+        """How many states are of the motion, before its derivatives."""
+        return len(self.base.equations.program.state)
+
+    @property
     def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Derivatives at the start of every run: ones and zeros, where nothing has to be found there."""
         starts, moved = self._starts, self.equations.directions

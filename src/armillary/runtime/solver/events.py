@@ -24,6 +24,10 @@ An event with the direction ENDS_STATUS ends a status of contacts. Its function 
 status holds, so it has this sign after every event, whatever rounding makes of it: else a contact that
 begins on its surface and returns would not be seen.
 
+A function with the direction FINDS_LOWEST is the rate of a gap. It never happens; where it rises through zero
+inside a step, the gap is lowest there, and the functions of contacts are evaluated at that place, too: else a
+point that grazes its surface and leaves it within one step would not be seen.
+
 Inside a step the state is that of the dense output, whose error nothing controls. Events of the user's own
 accept it, for they are to be zeros of their functions. Where a run goes on in another program (LANDS), the
 step is taken again, to end there: the dense output of a step that reaches into the neighbourhood of a
@@ -279,7 +283,7 @@ def look_beyond(run: RunRecord) -> truth:
     for k in range(N_EVENTS):
         hardly: truth = abs(run.g[k]) * run.h_taken <= 4.0 * near * abs(run.g[k] - run.g_start[k])
         wanted: truth = run.sign[k] != 0 and DIRECTION[k] * run.sign[k] <= 0
-        if run.crossed[k] == 0 and wanted and hardly:
+        if run.crossed[k] == 0 and wanted and hardly and DIRECTION[k] != FINDS_LOWEST:
             run.crossed[k] = -1
             maybe = True
     if not maybe:
@@ -336,6 +340,35 @@ def next_look(run: RunRecord, x: real, pace: real) -> real:
     return following
 
 
+def lowest_place(run: RunRecord, x: real) -> real:
+    """Return where, before a place in the step, a gap is lowest and its contact does not stay open; the place
+    itself if there is none. `g` has the functions at the place.
+    """
+    place: real = x
+    for k in range(N_EVENTS):
+        rises: truth = run.sign[k] < 0 and run.g[k] > 0.0
+        if DIRECTION[k] == FINDS_LOWEST and rises:
+            before: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
+            lowest: real = 0.0
+            lowest = locate(run, k, run.low[k], x)
+            lowest = lowest - before
+            if lowest > run.low[k] and lowest < place:
+                events_inside(run, lowest)
+                for j in range(N_EVENTS):
+                    if DIRECTION[j] == ENDS_STATUS and run.g[j] < 0.0:
+                        place = lowest
+            events_at(run, x)
+    return place
+
+
+def events_at(run: RunRecord, x: real) -> None:
+    """Evaluate the event functions inside of a step or at its end."""
+    if x >= run.h_taken:
+        run.g = events(run.t, run.finish)
+    else:
+        events_inside(run, x)
+
+
 def scan(run: RunRecord) -> None:
     """The step just taken, searched for events; if there are any, it is cut at the first of them. Across a
     place where rank is lost, events of the user's own count alone.
@@ -364,13 +397,20 @@ def scan(run: RunRecord) -> None:
     while True:
         ended: truth = x >= run.h_taken
         early: truth = x < FIRST_LOOK * run.h_taken
-        if ended:
-            run.g = events(run.t, run.finish)
-        else:
-            events_inside(run, x)
+        events_at(run, x)
+        if CONTACTS:
+            lowest: real = 0.0
+            lowest = lowest_place(run, x)
+            if lowest < x:
+                x = lowest
+                continue
         for k in range(N_EVENTS):
             now: whole = sign_of(run.g[k])
             before: whole = run.sign[k]
+            if DIRECTION[k] == FINDS_LOWEST:
+                run.sign[k] = now if now != 0 else before
+                run.low[k] = x
+                continue
             changed: truth = now != before and not isnan(run.g[k])
             if DIRECTION[k] == ENDS_STATUS:
                 changed = now < 0
@@ -477,6 +517,8 @@ def adopt_signs(run: RunRecord) -> None:
         back: truth = now == run.side[k] and abs(run.g[k]) > CLEAR * abs(run.g_start[k])
         run.sign[k] = 0 if run.crossed[k] > 0 and not back else now
         if DIRECTION[k] == ENDS_STATUS:
+            run.sign[k] = 1
+        if DIRECTION[k] == FINDS_LOWEST and now == 0:
             run.sign[k] = 1
         run.crossed[k] = 0
     run.g_start = run.g

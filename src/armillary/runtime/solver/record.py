@@ -59,6 +59,9 @@ class RunRecord:
         rejected: count
         choose_step: truth
         after_rejection: truth
+        if KINKS:
+            own: whole  # states of the motion, before its derivatives
+            forced: whole  # shortest steps that were taken one after the other
         # Step-size control of the method.
         order: real
         exponent: real
@@ -146,6 +149,7 @@ class RunRecord:
         short_begin: real
         short_end: real
         short_step: real
+        resolved: real  # the longest step that resolves the motion where constraints are weak
         wary: truth  # a place was passed or jumped over: steps are no longer than a forecast is believed
         sign_old: Wholes  # before the step just taken was searched
         slopes: Slopes  # rates at its stages

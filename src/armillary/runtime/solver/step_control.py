@@ -11,7 +11,7 @@ next step see StepControl in runtime/loop/tableau.py.
 
 from __future__ import annotations
 
-from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR, LEAST_TOLERATED
+from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR, LEAST_TOLERATED, MOST_FORCED
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -84,6 +84,20 @@ def first_step(run: RunRecord) -> None:
 def is_too_short(run: RunRecord, h: real) -> truth:
     """Whether a step is lost in the time."""
     return not (h > 16.0 * EPSILON * abs(run.t))
+
+
+def is_at_kink(run: RunRecord) -> truth:
+    """Whether derivatives of the motion alone need a step that is lost in the time: their rates jump where
+    the motion has a kink, a limit for example. A few of the shortest steps lead across; their error is that
+    of the time itself.
+    """
+    found: truth = True
+    if float(run.forced) >= MOST_FORCED:
+        found = False
+    for i in range(N_STATES):
+        if below(i, run.own) and not (abs(run.ratio[i]) <= run.tolerated[i]):
+            found = False
+    return found and is_finite(run.trial)
 
 
 def reaches(run: RunRecord, h: real, target: real) -> truth:

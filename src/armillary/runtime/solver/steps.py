@@ -11,7 +11,7 @@ from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pend
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.linearly_implicit import blame_rates
 from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.singularities.forecasts import horizon, longest_step
+from armillary.runtime.solver.singularities.forecasts import horizon, longest_step, resolve_weakness
 from armillary.runtime.solver.singularities.masses import (
     blame_masses,
     measure_speeds,
@@ -23,6 +23,7 @@ from armillary.runtime.solver.step_control import (
     choose_next,
     error_norm,
     first_step,
+    is_at_kink,
     is_too_short,
     reaches,
     try_shorter,
@@ -176,6 +177,12 @@ def adaptive_step(run: RunRecord) -> None:
         cross(run)
         return
     h: real = run.h
+    if KINKS:
+        forced: truth = False
+        if is_too_short(run, h):
+            forced = is_at_kink(run)
+        if forced:
+            h = 32.0 * EPSILON * abs(run.t)
     if is_too_short(run, h):
         end_at_small_step(run)
         return
@@ -198,7 +205,7 @@ def adaptive_step(run: RunRecord) -> None:
     error: real = NAN
     error = error_norm(run, h)
     grown: real = power(error, run.exponent)
-    if not (error <= 1.0):
+    if not (error <= 1.0 or (KINKS and forced and error < INFINITY)):
         run.rejected = run.rejected + 1
         try_shorter(run, h, error, grown)
         return
@@ -207,6 +214,12 @@ def adaptive_step(run: RunRecord) -> None:
     choose_next(run, h, error, grown)
     if JUMPS and met:  # a step that a jump shortened shows nothing of the steps after it
         run.h = max(run.h, wanted)
+    if KINKS:
+        if forced:
+            run.h = 2.0 * h
+            run.forced = run.forced + 1
+        else:
+            run.forced = 0
     accept_step(run, t_new, h, t_last)
 
 
@@ -255,6 +268,8 @@ def settle(run: RunRecord) -> None:
     if ADAPTIVE and run.choose_step and adaptive(run):
         first_step(run)
         run.choose_step = False
+    if PASSING:
+        resolve_weakness(run)
     if CONFIGURATIONS and ADAPTIVE and run.look > run.t:
         run.h = min(run.h, run.look - run.t)
     if PASSING and ADAPTIVE:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, evaluate, evaluate_all
-from armillary.algebra.expression import as_expr
-from armillary.algebra.units.dimension import LENGTH
+from armillary.algebra.derivatives.calculus import ValueTable, derivative, evaluate, evaluate_all
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.units.dimension import LENGTH, ONE
+from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.contact.decision import OVERLAPS
+from armillary.mechanics.contact.state import OVERLAP, term_sizes
+from armillary.model.description import Description
 from armillary.model.recording.records import FAILED, UNDECIDED
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.contact_targets import decision_event
@@ -20,6 +23,8 @@ from armillary.settings import Initial
 
 if TYPE_CHECKING:
     from armillary.runtime.models.programs.instance import Instance
+
+_STATUSES = (0, 1, 2, -2, UNDECIDED)
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
@@ -45,6 +50,7 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
     """The place with the statuses of contacts decided where none was given; one that is struck bounces."""
     if not instance.equations.system.contacts:
         return place
+    _check_given_statuses(instance, place)
     decided = _decide_contacts(instance, place.t, instance.packed(place), place.memory)
     if decided is None:
         return place
@@ -76,18 +82,60 @@ def _decide_contacts(
     return new_state, new_memory, float(new_memory[names.index(FAILED)])
 
 
+def _check_given_statuses(instance: Instance, place: Place) -> None:
+    """Raise an error for a status that there is not, and for one that closes a contact which overlaps."""
+    system = instance.equations.system
+    names = list(system.memories)
+    given = {c.name: float(place.memory[names.index(c.status.data.name)]) for c in system.contacts.values()}
+    for name, status in given.items():
+        if status not in _STATUSES:
+            raise ParameterError(
+                f"memory '{name}_status' of '{system.name}' is {status:g}; a status is 0 (open), 1 (closed "
+                "or sticking), 2 or -2 (sliding)"
+            )
+    closed = [c for c in system.contacts.values() if c.gap is not None and given[c.name] in (1, 2, -2)]
+    if closed:
+        values = instance.values(place)
+        for c in closed:
+            assert c.gap is not None
+            size = float(evaluate(as_expr(term_sizes(c.gap)), values))
+            if float(evaluate(c.gap, values)) < -OVERLAP * size:
+                _refuse_overlap(instance, place)
+
+
 def _refuse_overlap(instance: Instance, place: Place) -> None:
     """Raise an error that names the contacts that overlap, and by how much."""
     system, values = instance.equations.system, instance.values(place)
-    depths = {c.name: -float(evaluate(c.gap, values)) for c in system.contacts.values() if c.gap is not None}
-    unit = system.units.unit_text(LENGTH)
+    gaps = {c.name: c.gap for c in system.contacts.values() if c.gap is not None}
+    depths = {name: -float(evaluate(gap, values)) for name, gap in gaps.items()}
     deep = {name: depth for name, depth in depths.items() if depth > 0} or depths
     name, depth = max(deep.items(), key=lambda item: item[1])
+    unit = _gap_unit(system, gaps[name])
+    for other, gap in gaps.items():  # where the sum of two gaps does not change, they cannot both be open
+        room = -depth - depths[other]
+        both = gaps[name] + gap
+        if other != name and room < 0 and all(derivative(both, q) is ZERO for q in _coordinates(both)):
+            raise ParameterError(
+                f"contacts '{name}' and '{other}' of '{system.name}' contradict each other: where one "
+                f"touches the other overlaps by {-room:.6g} {unit}; move one of them, so that there is room "
+                "between them"
+            )
     others = f" ({len(deep) - 1} more do, too)" if len(deep) > 1 else ""
     raise ParameterError(
         f"contact '{name}' of '{system.name}' overlaps by {depth:.6g} {unit} where the run starts{others}: "
         "its gap must not be negative; give initial= coordinates at which bodies are apart or touch"
     )
+
+
+def _gap_unit(system: Description, gap: Expr) -> str:
+    """The unit of a gap inside the model: that of its dimension, or of its coordinates; radians."""
+    kinds = [gap.dimension, *(q.dimension for q in _coordinates(gap)), LENGTH]
+    kind = next(kind for kind in kinds if kind is not None)
+    return "rad" if kind is ONE else system.units.unit_text(kind)
+
+
+def _coordinates(expression: Expr) -> list[Expr]:
+    return [s for s in symbols(expression) if s.data.role == "coordinate"]
 
 
 def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:

@@ -34,7 +34,7 @@ class Mark:
     of the varied quantity, and the frequency of a Hopf point in rad/s.
     """
 
-    kind: str  # "fold", "Hopf point", "branch point" or "zero eigenvalue"
+    kind: str  # "fold", "Hopf point", "branch point", "zero eigenvalue" or "limit of contact '…'"
     index: int
     value: float
     frequency: float = 0.0

@@ -13,6 +13,9 @@ from armillary.analysis.operating.branches.branch import Branch, Mark
 from armillary.analysis.operating.branches.continuation import follow
 from armillary.analysis.operating.branches.curve import BranchCurve, CurvePlace
 from armillary.analysis.operating.conditions import conditions
+from armillary.analysis.operating.contacts.branch_limits import within_contacts
+from armillary.analysis.operating.contacts.contact_search import faults_at
+from armillary.analysis.operating.contacts.contact_statuses import Fault
 from armillary.analysis.operating.named_speeds import with_named_speeds
 from armillary.analysis.operating.outcome import held_values, operating_point
 from armillary.analysis.operating.point import OperatingPoint
@@ -183,7 +186,13 @@ class _Tracer:
 
     def stability(self, z: np.ndarray) -> Stability | None:
         x = self.whole(z)
-        return stability_of(self.wide.values, self.wide.values.values(x), self.wide.values.jacobian(x))
+        values, held = self.wide.values, self.wide.held
+        return stability_of(values, values.values(x), values.jacobian(x), held)
+
+    def faults(self, z: np.ndarray) -> list[Fault]:
+        """Contacts whose statuses are contradicted at z."""
+        x = self.whole(z)[: len(self.made.conditions.names)]
+        return faults_at(self.varied.problem(self.made, float(z[-1])), x)
 
     def branch(self, most: int) -> Branch:
         curve = BranchCurve(self.residual, self.jacobian, self.sizes, self.weights, self.stability)
@@ -208,6 +217,8 @@ class _Tracer:
             places = [*(_reversed(p) for p in reversed(before)), *places]
         elif (z[-1] == self.high) == self.rising:
             places = [_reversed(p) for p in reversed(places)]
+        if self.made.conditions.contacts:
+            places = within_contacts(curve, places, z, self.faults)
         return self._result(places)
 
     def _moved(self, z: np.ndarray, value: float) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.analysis.operating.conditions import conditions
+from armillary.analysis.operating.contacts.contact_statuses import with_open_contacts
 from armillary.analysis.operating.request import Request
 from armillary.analysis.operating.search.newton import RootProblem, newton
 from armillary.errors import ParameterError
@@ -30,7 +31,9 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, objec
         if quick is not None:
             return quick
     try:
-        place = model.place_at_start(instance, own, request.t, request.memory)
+        # An overlap, or an approach that would be an impact, may be where a search starts.
+        memory = with_open_contacts(instance, request.memory, only_undecided=True)
+        place = model.place_at_start(instance, own, request.t, memory)
         state = instance.packed(place)
     except ParameterError:
         if not model.equations.reduction.rows:

@@ -24,7 +24,14 @@ from armillary.llvm.building.builder import Local, Operand, Value
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.loop.formulas import not_finite, stages
 from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Phase, Reason
-from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED, WEAK_RANK
+from armillary.runtime.loop.thresholds.change_thresholds import (
+    BELIEVED,
+    RESOLVED_ADAPTIVE,
+    RESOLVED_FIXED,
+    UNSOUND,
+    UNSOUND_ADAPTIVE,
+    WEAK_RANK,
+)
 from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 
 # Of each run: the part of its room that a lane has too, and what a lane changes of that.
@@ -85,7 +92,9 @@ class StepsBetweenEvents(AdaptiveSteps):
         for name in (*_CALM, "wary") if self.interpolates else _CALM:
             ready = ready & self.count(run, name).equals(0)
         t, look, across, short_end = (self.field(run, name) for name in ("t", "look", "across", "short_end"))
+        h = self.field(run, "h" if self.interpolates else "step")
         ready = ready & (look.equals(-inf) | (look > t)) & (across <= 0.0) & (short_end <= t)
+        ready = ready & (h <= self.field(run, "resolved"))
         if not self.interpolates:
             ready = ready & t.equals(self.outside("grid")[self.count(run, "index")])
         signs = Local(self, self.real(1.0))
@@ -201,15 +210,24 @@ class StepsBetweenEvents(AdaptiveSteps):
         if self.rank is not None:
             weak = self.vector("g")[self.rank] <= 1e-6 * WEAK_RANK
             looks = weak & (t_new >= self["look"] - 16.0 * ulp)
-            met.set(self.choose(looks | self.is_long(h), 1.0, met.get()))
+            fast, quickens = self.rates_of_motion()
+            long = ~((h * fast < BELIEVED) & (h * h * quickens < 2.0 * BELIEVED))  # see ``pace_of_looks``
+            met.set(self.choose(looks | long | self.is_coarse(h * fast, self.rank), 1.0, met.get()))
         leaves = good & met.get().differs(0.0)
         self.put(leaves, "done", 1.0)
         return leaves
 
-    def is_long(self, h: Value) -> Value:
-        """Lanes whose step is as long as a forecast is believed, or longer: see ``pace_of_looks`` of
-        runtime/solver/events.py.
+    def is_coarse(self, motion: Value, rank: int) -> Value:
+        """Lanes whose step covers so much motion that it does not resolve a turn: see ``resolve_weakness`` of
+        runtime/solver/singularities/forecasts.py.
         """
+        left = self.vector("g_start")[rank] + WEAK_RANK
+        part = RESOLVED_ADAPTIVE if self.interpolates else RESOLVED_FIXED
+        coarse = (left < WEAK_RANK) & (motion * motion > part * part * self.most(left, UNSOUND))
+        return coarse & (left > UNSOUND_ADAPTIVE) if self.interpolates else coarse
+
+    def rates_of_motion(self) -> tuple[Value, Value]:
+        """The largest speed and acceleration of each lane's run, in terms of sizes."""
         fast, quickens = (Local(self, self.of_kind(self.kind, 0.0)) for _ in range(2))
         rates, per_size = self.vector("k0"), self.vector("per_size")
         for largest, first, count in (
@@ -219,7 +237,7 @@ class StepsBetweenEvents(AdaptiveSteps):
             with self.each(count) as m:
                 rate = self.magnitude(rates[m + first]) * per_size[m + first]
                 largest.set(self.most(rate, largest.get()))
-        return ~((h * fast.get() < BELIEVED) & (h * h * quickens.get() < 2.0 * BELIEVED))
+        return fast.get(), quickens.get()
 
     def accept(self, good: Value, t_new: Value, h: Value) -> None:
         self.put(good, "accepted", self["accepted"] + 1.0)

@@ -20,7 +20,7 @@ _OPERATORS: dict[type, tuple[str, int]] = {
 _ATOM = 9
 # Functions that languages whose indices begin with zero spell alike, and those that are comparisons.
 _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
-_DIRECTIONS = {"ENDS_STATUS": "-2"}  # in tables of directions, where events end a status of contacts
+_DIRECTIONS = {"ENDS_STATUS": "-2", "FINDS_LOWEST": "2"}  # in tables of directions, of contacts
 _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
 # Tables of the present configuration: where their entries are among those of all, in rows of which length.

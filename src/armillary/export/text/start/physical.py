@@ -1,4 +1,6 @@
-"""Masses, moments of inertia and armatures that must not be negative, checked before an exported run."""
+"""Masses, moments of inertia, armatures and coefficients of contacts that must not be negative, checked
+before an exported run.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from armillary.algebra.walk import symbols
 from armillary.export.text.printing.layout import one_line
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
-from armillary.runtime.models.parameters import body_quantities
+from armillary.runtime.models.parameters import physical_quantities
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,12 @@ class Physical:
 
 
 def physical(equations: DerivedEquations) -> Physical | None:
-    """Quantities of a system's bodies that parameters could make negative; None where there are none."""
+    """Quantities of a system that parameters could make negative; None where there are none."""
     system, plain = equations.system, equations.reduction.plain
     known = [
-        (f"body '{body.name}': its {what}", value)
-        for body in system.bodies.values()
-        for what, value in body_quantities(body).items()
+        (f"{where}: its {what}", value)
+        for where, quantities in physical_quantities(system)
+        for what, value in quantities.items()
     ]
     known += [(f"the armature of '{speed}'", value) for speed, value in system.armatures.items()]
     found: dict[Expr, str] = {}  # equal moments of inertia once

@@ -18,6 +18,12 @@ MOST_LOOKS = 8.0  # at event functions in a longer step
 SOON = 0.15  # share of the time to the place that may be left when the step across begins
 AROUND = 0.15  # sizes of motion to either side of a place that one step jumped over
 FINEST = 1e-3  # of that: shorter steps do not help
+# The longest step where constraints are weak, of the distance to where they lose rank: antiparallelograms
+# whose bars differ by 1e-3 to 1e-6 of their lengths keep their energy to 1e-6 with rk4. Below a strength,
+# squared, accelerations are rounding errors, which shorter steps would collect; methods that choose their
+# steps find their way from farther away.
+RESOLVED_FIXED, RESOLVED_ADAPTIVE = 0.05, 0.5
+UNSOUND, UNSOUND_ADAPTIVE = 1e-6, 1e-4
 LOOK_AGAIN = 0.03  # sizes of motion after which a forecast that was not confirmed is made again
 SHORTER = 0.25  # of the usual steps across, the least that is taken again because an input has changed
 SHORTEST = 0.05  # of the usual steps across, the least that is tried
@@ -35,7 +41,10 @@ IN_PLACE = 1e-3  # share of the step to either side of the place from where a ru
 # improved until they change by no more than so much, the largest term of the highest order in it, and lengths
 # that are tried, each half of the one before; the place is in the first part of it, so long.
 BESIDE, IMPROVEMENTS, STEADY, BENT, STRIDES, BEFORE_STAGES = 0.01, 40.0, 1e-9, 1e-3, 4.0, 0.06
-TORN = 1e-6  # a gap after a step that failed, in sizes of coordinates: a step is STRIDE long at most
+# A gap after a step that failed, in sizes of coordinates; in places themselves gaps are below 1e-9. Steps
+# across a place that is none, since bars differ by 1e-10 of their lengths, change the energy by 1e-4; their
+# gaps are larger than this.
+TORN = 1e-8
 ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
 LOOKS = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # parts of the step at which rows and events are sound
 

@@ -218,7 +218,7 @@ class LegRunner:
     def _refuse(self, instance: Instance, began: Configuration, result: Integration) -> None:
         """An error for what the loop could not do at a place where rank is lost; rows before it are kept."""
         if result.changes:
-            instance = self.configurations[self._numbered(result.changes[-1][1])]
+            instance = self.legs.instance = self.configurations[self._numbered(result.changes[-1][1])]
         refused, begin = (result.t_stop, result.refused_event), self.place
         self._add(instance, began, replace(result, events=[e for e in result.events if e != refused]))
         refuse(instance, result, begin)
@@ -366,6 +366,9 @@ class LegRunner:
         Where these jump over it again, no step leads across.
         """
         if self.stretch is not None and self.stretch.begin <= result.t_stop <= self.stretch.end:
+            sound = result.time < self.stretch.begin
+            rows = replace(result, time=result.time[sound], samples=result.samples[sound])
+            self.legs.parts.append(replace(rows, status="step too small"))
             refuse_place(instance, result.t_stop, self.place)
         near = min(horizon(instance, self.place, AROUND), self.t_end - self.t0)
         begin, end = max(self.place.t, result.t_stop - near), result.t_stop + near

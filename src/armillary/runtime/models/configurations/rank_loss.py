@@ -24,7 +24,8 @@ def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
     elif not cause:
         cause = (
             "if directions of close_loop() are fixed in different bodies, they may have become parallel: "
-            "give directions of one body"
+            "give directions of one body; if lengths are those of a mechanism that can fold but for 1e-11 to "
+            "1e-6 of them, make them exactly so, or differ by more"
         )
     raise ArmillaryError(
         f"the constraints of '{instance.equations.system.name}' lose rank near t = {t:.6g} s "

@@ -7,7 +7,7 @@ import numpy as np
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.mechanics.contact.decision import IMPULSES, OVERLAPS
-from armillary.model.recording.records import AMBIGUOUS, FAILED
+from armillary.model.recording.records import AMBIGUOUS, FAILED, JAMMED, JAMS, WITHOUT_REBOUND
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.failures.weak_masses import weakness
 from armillary.runtime.models.programs.instance import Instance
@@ -61,7 +61,7 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
     stored = dict(zip(system.memories, result.final_memory.tolist(), strict=False))
     if not stored[FAILED]:
         return ""
-    ways = {0: "is open", 1: "sticks", 2: "slides", -2: "slides"}
+    ways = {0: "is open", 1: "sticks", 2: "slides", -2: "slides", JAMS: "jams"}
     watched = instance.equations.targets.watched
     names = ", ".join(
         f"'{c.name}' {ways.get(int(stored[c.status.data.name]), 'begins')}" for c in system.contacts.values()
@@ -82,17 +82,24 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
 
 
 def doubtful_contacts(result: Integration, instance: Instance) -> str:
-    """The number of times that contacts had more than one admissible outcome, in words; "" for none."""
+    """How often contacts had more than one admissible outcome, or none, in words; "" for never."""
     system = instance.equations.system
     if AMBIGUOUS not in system.memories:
         return ""
-    count = int(result.final_memory[list(system.memories).index(AMBIGUOUS)])
-    if not count:
-        return ""
-    return (
-        f"{count} change{'s' if count > 1 else ''} of contact may have more than one admissible outcome, "
-        "since the friction of a sliding contact makes its normal force grow (Painlevé's paradox); the one "
-        "nearest to the statuses before was taken"
+    names = list(system.memories)
+    told = (
+        (AMBIGUOUS, "change", "of contact may have more than one admissible outcome, since the friction of a "
+         "sliding contact makes its normal force grow (Painlevé's paradox); the one nearest to the statuses "
+         "before was taken"),
+        (JAMMED, "impact", "without collision: a contact that slid could neither press on its surface nor "
+         "leave it (Painlevé's paradox), so an impulse stopped it"),
+        (WITHOUT_REBOUND, "impact", "without rebound, since rebounds contradicted each other or friction"),
+    )  # fmt: skip
+    counts = [int(result.final_memory[names.index(name)]) for name, _, _ in told]
+    return "; ".join(
+        f"{count} {what}{'s' if count > 1 else ''} {about}"
+        for count, (_, what, about) in zip(counts, told, strict=True)
+        if count
     )
 
 

@@ -150,6 +150,11 @@ class CompiledProgram:
         """Whether the compiled loop returns at an event, by its number."""
         return self._ends(self.equations.targets.watched[k])
 
+    @property
+    def own_states(self) -> int:
+        """How many states are of the motion, before its derivatives."""
+        return len(self.equations.program.state)
+
     @cached_property
     def run_functions(self) -> Functions:
         """Addresses and sizes of the generated functions, for an integrator."""
@@ -166,6 +171,7 @@ class CompiledProgram:
             partial_rates=self.address("partial_rates"),
             driven=bool(program.driven),
             n_states=len(program.state),
+            n_own=self.own_states,
             n_outputs=len(self.output_names),
             n_memory=len(program.memory),
             n_events=len(program.fire),

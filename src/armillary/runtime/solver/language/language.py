@@ -81,6 +81,7 @@ KIND: Wholes = np.zeros(0, dtype=int)
 PIVOT_OF: Wholes = np.zeros(0, dtype=int)
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 ENDS_STATUS = -2  # in it, of events that end a status: their functions are positive unless they happen
+FINDS_LOWEST = 2  # likewise, of rates of gaps: they show where in a step a gap is lowest, and never happen
 STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
 
@@ -98,6 +99,7 @@ WATCHED = True  # stiffness is watched, for a change between two methods; this p
 DRIVEN = True  # inputs are read from data, whose slopes over time only differences show
 PASSING = True  # places where constraints lose rank are passed
 LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
+KINKS = True  # derivatives of the motion follow its states: their rates jump where the motion has a kink
 CLOCKED = True  # and the caller has a clock, which a step across must not leave behind
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and

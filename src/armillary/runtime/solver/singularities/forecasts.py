@@ -12,6 +12,10 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     LOOK_FAR,
     LOOK_NEAR,
     MIDDLE,
+    RESOLVED_ADAPTIVE,
+    RESOLVED_FIXED,
+    UNSOUND,
+    UNSOUND_ADAPTIVE,
     WEAK_RANK,
 )
 from armillary.runtime.solver.language.language import *
@@ -99,7 +103,27 @@ def longest_step(run: RunRecord) -> real:
         longest = max(run.short_begin - run.t, FINEST * run.short_step)  # no sliver is left by rounding
         if run.t >= run.short_begin:
             longest = run.short_step
-    return longest
+    return min(longest, run.resolved)
+
+
+def resolve_weakness(run: RunRecord) -> None:
+    """Find the longest step where the constraints are weak, a share of the distance to where they lose rank.
+
+    Next to a place, the root of their strength is about that distance, in sizes of motion: where the motion
+    comes near to a place without meeting it, that in complex time, within which its Taylor series converges.
+    A mechanism that is nearly at a change point turns there from one branch of motion to another. Speeds
+    alone count: accelerations are not sound right before a place.
+    """
+    run.resolved = INFINITY
+    if RANK_EVENT[run.configuration] == NONE:
+        return
+    left: real = strength(run)
+    if left < WEAK_RANK and (left > UNSOUND_ADAPTIVE or not adaptive(run)):
+        part: real = RESOLVED_ADAPTIVE if adaptive(run) else RESOLVED_FIXED
+        fast: real = 1e-300
+        for i in range(N_COORDINATES):
+            fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
+        run.resolved = part * sqrt(max(left, UNSOUND)) / fast
 
 
 def begin_after(run: RunRecord, ahead: real, distance: real) -> real:

@@ -1,0 +1,231 @@
+"""Cars ready to run: a single-track car and one of 14 freedoms.
+
+Both have the input ``steer`` (angle of the front wheels, rad), the parameter ``V`` (speed), and outputs
+by the names of ISO 8855: yaw velocity, lateral acceleration, sideslip angle. Axes: x forward, y to the
+left, z up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import armillary as arm
+from armillary.vehicles.road import Road
+from armillary.vehicles.rolling_wheel import add_rolling_wheel
+from armillary.vehicles.tyres.tyre import Tyre
+from armillary.vehicles.wheel import RoadWheel, add_wheel
+
+# A compiled model; its class has no public name.
+Compiled: TypeAlias = Any
+
+GRAVITY = 9.80665
+CORNERS = {"front_left": ("a", 1), "front_right": ("a", -1), "rear_left": ("b", 1), "rear_right": ("b", -1)}
+
+# A car of the middle class: value in SI units, unit, meaning.
+SINGLE_TRACK: dict[str, tuple[float, str, str]] = {
+    "m": (1500.0, "kg", "mass"),
+    "Izz": (2600.0, "kg*m2", "yaw inertia"),
+    "a": (1.2, "m", "front axle ahead of the mass centre"),
+    "b": (1.5, "m", "rear axle behind the mass centre"),
+}
+FOURTEEN: dict[str, tuple[float, str, str]] = {
+    "m": (1350.0, "kg", "sprung mass"),
+    "Ixx": (550.0, "kg*m2", "roll inertia of the sprung mass"),
+    "Iyy": (2100.0, "kg*m2", "pitch inertia of the sprung mass"),
+    "Izz": (2300.0, "kg*m2", "yaw inertia of the sprung mass"),
+    "a": (1.2, "m", "front axle ahead of the sprung mass centre"),
+    "b": (1.5, "m", "rear axle behind it"),
+    "h": (0.55, "m", "height of the sprung mass centre"),
+    "track": (1.5, "m", "track of both axles"),
+    "mu": (40.0, "kg", "unsprung mass of a corner without its wheel"),
+    "mw": (20.0, "kg", "mass of a wheel"),
+    "Iw": (1.2, "kg*m2", "spin inertia of a wheel"),
+    "kf": (25e3, "N/m", "rate of a front spring at the wheel"),
+    "kr": (28e3, "N/m", "rate of a rear spring at the wheel"),
+    "cf": (2200.0, "N*s/m", "damping of a front wheel"),
+    "cr": (2400.0, "N*s/m", "damping of a rear wheel"),
+    "bar_f": (12e3, "N/m", "front anti-roll bar, force by difference of travel"),
+    "bar_r": (4e3, "N/m", "rear anti-roll bar"),
+    "hold": (2000.0, "N*s/m", "drive force by error of speed"),
+}
+
+
+@dataclass(frozen=True)
+class Car:
+    """A described car: its system, and how it starts at a speed."""
+
+    system: arm.System
+    wheels: Mapping[str, RoadWheel]
+    spin_per_speed: Mapping[str, float]  # Ω/V of free rolling, by wheel, 1/m
+
+    @cached_property
+    def model(self) -> Compiled:
+        """The compiled model, made at the first use."""
+        return self.system.derive().compile()
+
+    def start(self, speed: float) -> dict[str, float]:
+        """Return the initial values of straight running at a speed."""
+        spins = {f"{name}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
+        return {"body.u1": speed, **spins} if spins else {}
+
+
+def single_track_car(
+    front: Tyre, rear: Tyre, *, speed: float = 25.0, parameters: Mapping[str, float] | None = None
+) -> Car:
+    """Return a car with one wheel per axle at a constant speed: it moves sideways and yaws.
+
+    The tyres are those of one wheel; each axle has two. With linear tyres it is the textbook's model, whose
+    yaw velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr), stiffnesses by axle.
+    """
+    s = arm.System("single-track car")
+    p = _declare(s, SINGLE_TRACK, parameters, speed)
+    body = s.body(
+        "body", joint=arm.Planar("z", velocity="body"), mass="m", inertia=(0, 0, "Izz"), check_inertia=False
+    )
+    s.prescribe(body.u1, "V")
+    knuckle = s.body("knuckle", body, arm.Revolute("z"), at=("a", 0, 0), mass=0, inertia=0)
+    s.prescribe(knuckle.q1, "steer")
+    weight = p["m"] * p["g"] / (p["a"] + p["b"])
+    halves = (
+        ("front", knuckle, front, weight * p["b"] / 2, (0, 0)),
+        ("rear", body, rear, weight * p["a"] / 2, ("-b", 0)),
+    )
+    for name, parent, tyre, load, place in halves:
+        made = tyre.with_parameters(s, name)
+        for side in ("left", "right"):
+            add_rolling_wheel(
+                s, f"{name}_{side}", parent, made, load=load, speed=p["V"],
+                at=(*place, made.free_radius), outputs=False,
+            )  # fmt: skip
+    _iso_outputs(s, body)
+    return Car(s, {}, {})
+
+
+def fourteen_freedom_car(
+    front: Tyre,
+    rear: Tyre,
+    *,
+    speed: float = 25.0,
+    parameters: Mapping[str, float] | None = None,
+    road: Road | None = None,
+    drive: str = "rear",
+) -> Car:
+    """Return a car whose body has six freedoms, and each of its four wheels a vertical one and a spin.
+
+    front, rear  tyres of the left side; those of the right side are mirrored
+    parameters   replace values of FOURTEEN
+    drive        axle of the force that holds the speed V: "front" or "rear"
+
+    With all coordinates zero the car stands on the road at height zero: springs and tyres carry the weight.
+    Wheels move along z of the body, so that the roll axis lies in the road.
+    """
+    if drive not in ("front", "rear"):
+        raise arm.ModelError(f"drive={drive!r} is not known; use 'front' or 'rear'")
+    s = arm.System("14-freedom car")
+    p = _declare(s, FOURTEEN, parameters, speed)
+    numbers = _values(FOURTEEN, parameters)
+    s.gravity("g", -s.ground.z)
+    body = s.body(
+        "body", joint=arm.Free(rotation="zyx", velocity="body"), com=(0, 0, "h"), mass="m",
+        inertia=("Ixx", "Iyy", "Izz"),
+    )  # fmt: skip
+    body.shape(arm.Box("a + b + 1.6", "track + 0.2", 0.7), at=("(a - b)/2", 0, "h + 0.1"))
+    base = numbers["a"] + numbers["b"]
+    wheels, spins, travel = {}, {}, {}
+    for corner, (arm_name, side) in CORNERS.items():
+        axle = corner.partition("_")[0]
+        tyre = front if axle == "front" else rear
+        tyre = tyre if side > 0 else tyre.mirror()
+        other = numbers["b" if axle == "front" else "a"]
+        sprung = numbers["m"] * GRAVITY * other / base / 2
+        load = sprung + (numbers["mu"] + numbers["mw"]) * GRAVITY
+        height = float(tyre.free_radius) - _static_deflection(tyre, load)
+        sign = "" if axle == "front" else "-"
+        upright = s.body(
+            f"{corner}_upright", body, arm.Prismatic("z"),
+            at=(f"{sign}{arm_name}", f"{side}*track/2", height), mass="mu", inertia=0,
+        )  # fmt: skip
+        travel[corner] = upright.q1
+        short = axle[0]
+        preload = s.parameter(f"{corner}_preload", sprung, units="N", about="of the spring at rest")
+        s.force(
+            f"{corner}_spring", -preload - p[f"k{short}"] * upright.q1 - p[f"c{short}"] * upright.u1,
+            body.z, at=upright.origin, reaction=body,
+        )  # fmt: skip
+        carrier = upright
+        if axle == "front":
+            carrier = s.body(f"{corner}_knuckle", upright, arm.Revolute("z"), mass=0, inertia=0)
+            s.prescribe(carrier.q1, "steer")
+        wheels[corner] = add_wheel(
+            s, corner, carrier, tyre, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
+        )
+        spins[corner] = 1 / float(tyre.effective_radius(load))
+    for axle in ("front", "rear"):
+        left, right = f"{axle}_left", f"{axle}_right"
+        rate = p[f"bar_{axle[0]}"]
+        for here, there in ((left, right), (right, left)):
+            s.force(
+                f"{here}_bar", -rate * (travel[here] - travel[there]), body.z,
+                at=s.bodies[f"{here}_upright"].origin, reaction=body,
+            )  # fmt: skip
+    for corner in (f"{drive}_left", f"{drive}_right"):
+        wheel = wheels[corner]
+        torque = p["hold"] * (p["V"] - body.u1) * wheel.tyre.free_radius / 2
+        s.moment(f"{corner}_drive", torque, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
+    _iso_outputs(s, body)
+    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
+    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    return Car(s, wheels, spins)
+
+
+def _values(
+    table: Mapping[str, tuple[float, str, str]], given: Mapping[str, float] | None
+) -> dict[str, float]:
+    unknown = set(given or {}) - set(table)
+    if unknown:
+        raise arm.ModelError(f"there is no parameter {sorted(unknown)[0]!r}; known are {', '.join(table)}")
+    return {name: float((given or {}).get(name, value)) for name, (value, _, _) in table.items()}
+
+
+def _declare(
+    s: arm.System,
+    table: Mapping[str, tuple[float, str, str]],
+    given: Mapping[str, float] | None,
+    speed: float,
+) -> Mapping[str, arm.Expr]:
+    for name, value in _values(table, given).items():
+        s.parameter(name, value, units=table[name][1], about=table[name][2])
+    s.parameter("V", speed, units="m/s", about="speed")
+    s.parameter("g", GRAVITY, units="m/s2", about="gravity")
+    s.input("steer", units="rad", about="steer angle of the front wheels")
+    return s.parameters
+
+
+def _static_deflection(tyre: Tyre, load: float) -> float:
+    """The deflection that carries a load, by bisection to the last bits."""
+    low, high = 0.0, float(tyre.free_radius)
+    for _ in range(80):
+        middle = (low + high) / 2
+        if float(tyre.vertical_force(middle)) < load:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _iso_outputs(s: arm.System, body: arm.Body) -> None:
+    """Motion of the car by the names of ISO 8855."""
+    velocity, up = arm.velocity(body.com), s.ground.z
+    turned = arm.cross(up, body.x)
+    left = turned / arm.magnitude(turned)
+    ahead = arm.cross(left, up)
+    s.output("yaw velocity", arm.dot(arm.angular_velocity(body), up), units="deg/s", about="yaw velocity")
+    s.output("lateral acceleration", arm.dot(arm.acceleration(body.com), left), units="m/s2")
+    s.output("longitudinal acceleration", arm.dot(arm.acceleration(body.com), ahead), units="m/s2")
+    slip = arm.atan2(arm.dot(velocity, left), arm.dot(velocity, ahead))
+    s.output("sideslip angle", slip, units="deg", about="sideslip angle of the mass centre")
+    s.output("speed", arm.dot(velocity, ahead), units="m/s", about="longitudinal velocity")
+    s.output("steer angle", "steer", units="deg", about="of the front wheels")

@@ -1,0 +1,130 @@
+"""The coefficients of the Magic Formula: their names by version, what stands for one that a file lacks, and
+which values no tyre can have.
+
+A coefficient that is missing is taken as the value that leaves its effect out. Other programs take some as
+not zero (QSX4 = 5, QDZ8 = −0.05, PKY6 = −1, QSY1 = 0.01, RBX1 = 20), so the names and the values taken are
+stated where a file is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+
+def _numbered(text: str) -> tuple[str, ...]:
+    """Names from a short form: "PKX1-3 RCX1" is PKX1, PKX2, PKX3, RCX1."""
+    names = []
+    for word in text.split():
+        first, _, last = word.partition("-")
+        if last:
+            stem = first.rstrip("0123456789")
+            names += [f"{stem}{n}" for n in range(int(first[len(stem) :]), int(last) + 1)]
+        else:
+            names.append(first)
+    return tuple(names)
+
+
+FORCES_52 = _numbered(
+    "PCX1 PDX1-3 PEX1-4 PKX1-3 PHX1-2 PVX1-2 RBX1-2 RCX1 REX1-2 RHX1 QSX1-3"
+    " PCY1 PDY1-3 PEY1-4 PKY1-3 PHY1-3 PVY1-4 RBY1-3 RCY1 REY1-2 RHY1-2 RVY1-6 QSY1-4"
+    " QBZ1-5 QBZ9-10 QCZ1 QDZ1-4 QDZ6-9 QEZ1-5 QHZ1-4 SSZ1-4"
+)
+FORCES_61 = _numbered(
+    "PCX1 PDX1-3 PEX1-4 PKX1-3 PHX1-2 PVX1-2 PPX1-4 RBX1-3 RCX1 REX1-2 RHX1 QSX1-14 PPMX1"
+    " PCY1 PDY1-3 PEY1-5 PKY1-7 PHY1-2 PVY1-4 PPY1-5 RBY1-4 RCY1 REY1-2 RHY1-2 RVY1-6 QSY1-8"
+    " QBZ1-5 QBZ9-10 QCZ1 QDZ1-4 QDZ6-11 QEZ1-5 QHZ1-4 PPZ1-2 SSZ1-4"
+)
+TURN_SLIP = _numbered("PDXP1-3 PKYP1 PDYP1-4 PHYP1-4 PECP1-2 QDTP1 QCRP1-2 QBRP1 QDRP1-2")
+RELAXATION = _numbered(
+    "PTX1-3 PTY1-2 PCFX1-3 PCFY1-3 LONGITUDINAL_STIFFNESS LATERAL_STIFFNESS VERTICAL_STIFFNESS"
+)
+RADII = _numbered(
+    "BREFF DREFF FREFF Q_V1 Q_V2 Q_FZ1 Q_FZ2 Q_FCX Q_FCY Q_FCY2 PFZ1 Q_CAM1-3 Q_FYS1-3 WIDTH ASPECT_RATIO"
+    " RIM_RADIUS BOTTOM_OFFST BOTTOM_STIFF VERTICAL_DAMPING"
+)
+SCALES = _numbered(
+    "LFZO LCX LMUX LEX LKX LHX LVX LCY LMUY LEY LKY LHY LVY LTR LRES LXAL LYKA LVYKA LS LKYC LKZC LVMX LMX"
+    " LMY LMP LGAX LGAY LGAZ LSGKP LSGAL LCZ"
+)
+NEEDED = ("FNOMIN", "UNLOADED_RADIUS", "PCX1", "PDX1", "PKX1", "PCY1", "PDY1", "PKY1", "PKY2")
+
+# What stands for a missing name, if not 0.
+NEUTRAL: dict[str, float] = {
+    **dict.fromkeys(SCALES, 1.0),
+    "LMUV": 0.0,
+    "LONGVL": 16.7,
+    "VXLOW": 1.0,
+    "PKY4": 2.0,  # sin(2 atan …), as in version 5.2
+    "RCX1": 1.0,
+    "RCY1": 1.0,
+    "QCZ1": 1.0,
+    "PHYP1": 1.0,
+    "PHYP2": 0.15,  # a shift of zero height would divide by zero; MF-Tyre's own value
+    "QCRP1": 0.2,
+    "QDRP1": 1.0,
+    "Q_RE0": 1.0,
+    "FZMIN": 0.0,
+    "FZMAX": math.inf,
+    "KPUMIN": -math.inf,
+    "KPUMAX": math.inf,
+    "ALPMIN": -math.inf,
+    "ALPMAX": math.inf,
+    "CAMMIN": -math.inf,
+    "CAMMAX": math.inf,
+    "PRESMIN": 0.0,
+    "PRESMAX": math.inf,
+}
+# Names of newer PAC2002 files for the same things; QPZ1 enters with the other sign.
+OTHER_NAMES = {"IP": "INFLPRES", "IP_NOM": "NOMPRES", "QPX1": "PPMX1", "QPZ2": "PPZ2"}
+
+POSITIVE = ("FNOMIN", "UNLOADED_RADIUS", "PCX1", "PCY1", "LONGVL", "NOMPRES", "INFLPRES", "LFZO", "LCX",
+            "LMUX", "LKX", "LCY", "LMUY", "LKY", "QCZ1", "Q_RE0", "VERTICAL_STIFFNESS",
+            "LONGITUDINAL_STIFFNESS", "LATERAL_STIFFNESS", "WIDTH", "RIM_RADIUS")  # fmt: skip
+NOT_ZERO = {"PDX1": "friction", "PKX1": "slip stiffness", "PDY1": "friction", "PKY1": "cornering stiffness",
+            "PKY2": "cornering stiffness", "PKY4": "cornering stiffness"}  # fmt: skip
+RANGES = (("FZMIN", "FZMAX"), ("KPUMIN", "KPUMAX"), ("ALPMIN", "ALPMAX"), ("CAMMIN", "CAMMAX"),
+          ("PRESMIN", "PRESMAX"))  # fmt: skip
+
+
+def names_of_forces(version: str) -> tuple[str, ...]:
+    """Return the coefficients of forces and moments of a version."""
+    return FORCES_52 if version == "5.2" else FORCES_61
+
+
+def complete(values: Mapping[str, float], version: str, convention: str) -> dict[str, float]:
+    """Return all coefficients that any part of the formula asks for, with the neutral value for gaps."""
+    taken = {OTHER_NAMES.get(name, name): value for name, value in values.items()}
+    taken = {**taken, **values}
+    if "QPZ1" in values:
+        taken.setdefault("PPZ1", -values["QPZ1"])
+    pressure = taken.get("NOMPRES", taken.get("INFLPRES", 2.0e5))
+    taken.setdefault("NOMPRES", pressure)
+    taken.setdefault("INFLPRES", pressure)
+    # My is R0 Fz0 (Fz/Fz0)^QSY7 … or R0 Fz (Fz/Fz0)^QSY7 …: both R0 Fz … without it.
+    taken.setdefault("QSY7", 1.0 if convention == "tno" and version != "5.2" else 0.0)
+    for name in (*FORCES_61, *FORCES_52, *TURN_SLIP, *RELAXATION, *RADII, *NEUTRAL):
+        taken.setdefault(name, NEUTRAL.get(name, 0.0))
+    return taken
+
+
+def missing_names(values: Mapping[str, float], version: str) -> tuple[str, ...]:
+    """Return the coefficients of forces and moments, and scale factors of the version, that are not given."""
+    return tuple(name for name in names_of_forces(version) if name not in values)
+
+
+def find_impossible(values: Mapping[str, float]) -> tuple[str, str] | None:
+    """Return a name and what is wrong with its value, or None."""
+    for name, value in values.items():
+        if not math.isfinite(value):
+            return name, f"{value} is not a finite number"
+    for name in POSITIVE:
+        if name in values and values[name] <= 0:
+            return name, f"{values[name]:g} must be positive"
+    for name, what in NOT_ZERO.items():
+        if name in values and values[name] == 0:
+            return name, f"0 leaves no {what}"
+    for low, high in RANGES:
+        if low in values and high in values and values[low] > values[high]:
+            return low, f"{values[low]:g} is above {high} = {values[high]:g}"
+    return None

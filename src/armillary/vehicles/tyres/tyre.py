@@ -1,0 +1,270 @@
+"""What every tyre model offers: forces and moments of a contact, over any scalar, and the spring below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy as np
+
+import armillary as arm
+
+# An expression, a number or an array; the result is of the kind of the arguments.
+Scalar: TypeAlias = Any
+
+TINY = 1e-30  # under a root of squares: its derivative at zero is 0 and not 0/0; lost in rounding elsewhere
+CONTACT_WIDTH = 1e-3  # metres of deflection in which the vertical force grows to its law
+INPUTS = ("fz", "kappa", "alpha", "gamma", "pressure")
+
+
+class Forces(NamedTuple):
+    """Force and moment of the road on the tyre at the contact point, in ISO-W axes."""
+
+    fx: Scalar
+    fy: Scalar
+    mx: Scalar
+    my: Scalar
+    mz: Scalar
+
+
+class Tyre:
+    """A tyre: what a wheel needs of it. Models are dataclasses below; their numbers are in SI units.
+
+    Axes are those of ISO 8855 for a wheel (ISO-W): x forward along the intersection of wheel plane and road,
+    y to the left in the road, z up along its normal. A positive slip angle gives a negative side force, a
+    positive camber (the top leans to the right) too.
+    """
+
+    units: ClassVar[dict[str, str]] = {}  # of the numbers that have a unit
+
+    def forces(
+        self,
+        fz: Scalar,
+        kappa: Scalar,
+        alpha: Scalar,
+        gamma: Scalar = 0.0,
+        pressure: Scalar | None = None,
+        *,
+        speed: Scalar | None = None,
+        rolling: Scalar = 1.0,
+        turn_slip: Scalar | None = None,
+        sliding: Scalar = 0.0,
+    ) -> Forces:
+        """Return Fx, Fy, Mx, My, Mz of the contact; arguments are numbers, arrays or expressions.
+
+        fz         load, N; without load there is no force
+        kappa      longitudinal slip −Vsx/|Vx|, −1 for a locked wheel
+        alpha      slip angle atan(Vsy/|Vx|), rad
+        gamma      camber, rad
+        pressure   inflation, Pa; that of the tyre if left out
+        speed      of the contact point along x, m/s; that of the tyre's test if left out
+        rolling    1 forward, −1 backward, between them near standstill: the sign of trail and My
+        turn_slip  −ψ̇/V of the contact, 1/m; without it, its formulas are left out
+        sliding    speed |Vs| of slip, m/s, where friction falls with it (LMUV)
+        """
+        raise NotImplementedError
+
+    def effective_radius(self, fz: Scalar, omega: Scalar = 0.0, pressure: Scalar | None = None) -> Scalar:
+        """Return the rolling radius Re = V/Ω of the free wheel."""
+        raise NotImplementedError
+
+    def vertical_force(
+        self,
+        deflection: Scalar,
+        rate: Scalar = 0.0,
+        *,
+        omega: Scalar = 0.0,
+        pressure: Scalar | None = None,
+    ) -> Scalar:
+        """Return Fz of a radial deflection and its rate; zero where there is no contact."""
+        raise NotImplementedError
+
+    def relaxation_lengths(
+        self, fz: Scalar, gamma: Scalar = 0.0, pressure: Scalar | None = None
+    ) -> tuple[Scalar, Scalar]:
+        """Return σκ and σα, the distances in which slip builds up its force."""
+        raise NotImplementedError
+
+    def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
+        """Return κ and tan α about which the whole contact begins to slide: 3 μ Fz over the stiffness."""
+        raise NotImplementedError
+
+    @property
+    def free_radius(self) -> Scalar:
+        """The radius of the wheel that does not touch."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ numbers
+
+    def evaluate(
+        self,
+        fz: object,
+        kappa: object,
+        alpha: object,
+        gamma: object = 0.0,
+        pressure: object = None,
+        *,
+        speed: object = None,
+        turn_slip: object = None,
+    ) -> Forces:
+        """Return the forces and moments on arrays, which are broadcast against each other."""
+        given = {"fz": fz, "kappa": kappa, "alpha": alpha, "gamma": gamma, "pressure": pressure,
+                 "speed": speed, "turn_slip": turn_slip}  # fmt: skip
+        arrays = {name: _array(name, value) for name, value in given.items() if value is not None}
+        try:
+            whole = np.broadcast_arrays(*arrays.values())
+        except ValueError:
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise arm.ModelError(f"evaluate: the shapes do not fit together: {shapes}") from None
+        found = self.forces(**dict(zip(arrays, whole, strict=True)))
+        return Forces(*[np.broadcast_to(np.asarray(x, dtype=float), whole[0].shape) for x in found])
+
+    def derivatives(
+        self,
+        fz: object,
+        kappa: object,
+        alpha: object,
+        gamma: object = 0.0,
+        pressure: object = None,
+    ) -> dict[str, Forces]:
+        """Return the exact partial derivatives on arrays, by the name of the input: d["alpha"].fy is ∂Fy/∂α.
+
+        They are derived from the formulas. Where a formula has a kink, as in |γ| at zero, the derivative is
+        that towards positive values.
+        """
+        given = {"fz": fz, "kappa": kappa, "alpha": alpha, "gamma": gamma, "pressure": pressure}
+        arrays = {name: _array(name, value) for name, value in given.items() if value is not None}
+        values = dict(zip(arrays, np.broadcast_arrays(*arrays.values()), strict=True))
+        shape = values["fz"].shape
+        slopes = self._slopes_with_pressure if "pressure" in arrays else self._slopes
+
+        def number(slope: Scalar) -> np.ndarray:
+            value = arm.evaluate(slope, values)
+            return np.broadcast_to(np.asarray(value, dtype=float), shape)
+
+        return {name: Forces(*map(number, forces)) for name, forces in slopes.items()}
+
+    @cached_property
+    def _slopes(self) -> dict[str, Forces]:
+        return self._derive(INPUTS[:4])
+
+    @cached_property
+    def _slopes_with_pressure(self) -> dict[str, Forces]:
+        return self._derive(INPUTS)
+
+    def _derive(self, names: Sequence[str]) -> dict[str, Forces]:
+        """Derivatives of all forces by each input as expressions in symbols of these names."""
+        scratch = arm.System("tyre")
+        symbols = {name: scratch.parameter(name, 1.0) for name in names}
+        found = [x + 0 * symbols["fz"] for x in self.forces(**symbols)]
+        return {
+            name: Forces(*[arm.derivative(force, symbol) for force in found])
+            for name, symbol in symbols.items()
+        }
+
+    # ------------------------------------------------------------ symbols
+
+    def with_parameters(self, system: arm.System, prefix: str, names: Sequence[str] = ()) -> Self:
+        """Return this tyre with parameters of a system in place of numbers, called prefix_NAME.
+
+        Numbers that have units always become parameters, so that units of a model fit together; ``names``
+        are others, such as a scale factor of friction, that runs, studies and fits then may vary.
+        """
+        table = self._numbers()
+        unknown = [name for name in names if name not in table]
+        if unknown:
+            raise arm.ModelError(f"tyre of '{prefix}': there is no number {unknown[0]!r}; known are "
+                                 f"{', '.join(sorted(table)[:12])} …")  # fmt: skip
+        chosen = [name for name in table if name in self.units or name in names]
+        made = {
+            name: system.parameter(
+                f"{prefix}_{name}", float(table[name]), units=self.units.get(name), about=f"tyre of {prefix}"
+            )
+            for name in chosen
+            if not isinstance(table[name], arm.Expr) and table[name] != 0 and np.isfinite(table[name])
+        }
+        return self._replace_numbers(made)
+
+    def mirror(self) -> Self:
+        """Return the tyre for the other side of the vehicle; this one has no sides."""
+        return self
+
+    def with_friction(self, scale: Scalar) -> Self:
+        """Return this tyre on a surface that has ``scale`` times the friction."""
+        raise arm.ModelError(f"{type(self).__name__} has no friction to scale; use a tyre that has")
+
+    def _numbers(self) -> dict[str, Scalar]:
+        """Numbers of the tyre by name."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]  # a dataclass
+        return {
+            name: x for name, x in values.items() if isinstance(x, int | float) and not isinstance(x, bool)
+        }
+
+    def _replace_numbers(self, made: dict[str, Scalar]) -> Self:
+        return replace(self, **made)  # type: ignore[type-var]  # a dataclass
+
+
+class SpringTyre(Tyre):
+    """The radius, the vertical spring and the relaxation that simple tyres share, as fields of theirs:
+    radius, vertical_stiffness, vertical_damping, relaxation_kappa, relaxation_alpha.
+    """
+
+    radius: Scalar
+    vertical_stiffness: Scalar
+    vertical_damping: Scalar
+    relaxation_kappa: Scalar
+    relaxation_alpha: Scalar
+
+    @property
+    def free_radius(self) -> Scalar:
+        """The radius of the wheel that does not touch."""
+        return self.radius
+
+    def effective_radius(self, fz: Scalar, omega: Scalar = 0.0, pressure: Scalar | None = None) -> Scalar:
+        """Return R − ρ/3, the rolling radius of a belt that does not stretch (Pacejka 2012, 8.3.1)."""
+        return self.radius - arm.max(fz, 0.0) / (3 * self.vertical_stiffness)
+
+    def vertical_force(
+        self,
+        deflection: Scalar,
+        rate: Scalar = 0.0,
+        *,
+        omega: Scalar = 0.0,
+        pressure: Scalar | None = None,
+    ) -> Scalar:
+        """Return k ρ + c ρ̇ in contact, rounded off in the first millimetre, never negative."""
+        touching, gate = start_of_contact(deflection)
+        return arm.max(self.vertical_stiffness * touching + self.vertical_damping * gate * rate, 0.0)
+
+    def relaxation_lengths(
+        self, fz: Scalar, gamma: Scalar = 0.0, pressure: Scalar | None = None
+    ) -> tuple[Scalar, Scalar]:
+        """Return the two constants."""
+        return self.relaxation_kappa, self.relaxation_alpha
+
+
+def start_of_contact(x: Scalar, width: float = CONTACT_WIDTH) -> tuple[Scalar, Scalar]:
+    """Return max(x, 0) with a continuous slope, and a step from 0 to 1, both blended over 0 < x < width.
+
+    y²(2w − y)/w²  and  y²(3w − 2y)/w³,    y = min(max(x, 0), w)
+    """
+    y = arm.min(arm.max(x, 0.0), width)
+    ramp = y * y * (2 * width - y) / width**2 + arm.max(x - width, 0.0)
+    return ramp, y * y * (3 * width - 2 * y) / width**3
+
+
+def size(x: Scalar) -> Scalar:
+    """|x| with the derivative 1 at zero: the derivative towards positive values."""
+    return arm.select(x >= 0, x, -x)
+
+
+def _array(name: str, value: object) -> np.ndarray:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise arm.ModelError(
+            f"{name} must be a number or an array of numbers, not {type(value).__name__}"
+        ) from None
+    return array

@@ -1,0 +1,201 @@
+"""A wheel on a road: its body, the contact of a disc or torus, slips with relaxation, and the tyre's loads.
+
+With a the direction of the axle, n the normal of the road and O the hub,
+
+    x = a × n / |a × n|,  y = n × x           axes of the contact, ISO-W
+    sin γ = a·n                               camber
+    e = a × x                                 from the hub to the road in the wheel plane
+    ρ = r + (R − r) cos γ − n·(O − road)      deflection of a torus of crown radius r; r = 0 is a disc
+    Vsx = Vx − Re Ω,   Vsy = y·v(contact)     velocities of slip
+
+The slips are states that lag behind by the relaxation lengths σ. No speed divides anything:
+
+    σκ dκ/dt + V κ = −Vsx        σα dw/dt + V w = Vsy        α = atan w        V = max(|Vx|, |Vs|/SLIP_LIMIT)
+
+At standstill they are deflections of the tyre, so that a vehicle stands on a slope without creeping. Below
+the speed ``slow`` a damper acts beside this spring, since the real one, the rolling, is missing there: the
+slips that the tyre takes are κ − g T Vsx/σκ and w + g T Vsy/σα, with g = (1 − (Vx/slow)²)².
+
+The deflection of a tyre cannot grow beyond what its friction holds. Therefore σ falls with the slope of the
+force, by the factor (1 − λ)² of a brush, where λ is the slip over that of sliding, at most one; without this
+a locked wheel would come to rest with a tyre stretched by σ, and be thrown back. σ stays above QUICKEST V.
+
+Source: Pacejka (2012), sections 7.2.1 and 8.6, with the limit on V in place of the conditions there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import armillary as arm
+from armillary.vehicles.road import Road
+from armillary.vehicles.tyres.tyre import TINY, Forces, Scalar, Tyre, size
+
+SLIP_LIMIT = 5.0  # slips stay below it, whatever the speeds; the tyre slides by then
+SHORTEST_RELAXATION = 0.005  # metres; an unloaded tyre, and one that slides, has none
+QUICKEST = 0.002  # seconds in which a slip may build up: RK4 is stable with steps of 5 ms
+
+
+@dataclass(frozen=True)
+class RoadWheel:
+    """A wheel that stands on a road: its body, and expressions for outputs, controllers and further loads."""
+
+    name: str
+    body: arm.Body
+    carrier: arm.Body
+    tyre: Tyre
+    forces: Forces  # of the contact, N and N·m
+    fz: Scalar
+    kappa: Scalar
+    alpha: Scalar
+    gamma: Scalar
+    deflection: Scalar
+    spin: Scalar  # Ω, rad/s
+    speed: Scalar  # Vx, m/s
+    slip_speed_x: Scalar
+    slip_speed_y: Scalar
+    forward: arm.Vector
+    left: arm.Vector
+    normal: arm.Vector
+    lever: arm.Vector  # from the hub to the contact
+    force: arm.Vector  # of the road on the wheel
+    moment: arm.Vector  # about the hub
+
+    def power(self) -> Scalar:
+        """Return the power of the road on the wheel, N·m/s: F·v + M·ω of its body."""
+        at_hub = arm.dot(self.force, arm.velocity(self.body.origin))
+        return at_hub + arm.dot(self.moment, arm.angular_velocity(self.body))
+
+    def slip_power(self) -> Scalar:
+        """Return the power that the slip takes: −(Fx Vsx + Fy Vsy), positive if it is lost."""
+        return -(self.forces.fx * self.slip_speed_x + self.forces.fy * self.slip_speed_y)
+
+
+def add_wheel(
+    system: arm.System,
+    name: str,
+    parent: arm.Body,
+    tyre: Tyre,
+    *,
+    at: Sequence[Scalar] = (0, 0, 0),
+    mass: Scalar,
+    inertia: Scalar | Sequence[Scalar],
+    road: Road | None = None,
+    crown_radius: Scalar = 0.0,
+    pressure: Scalar | None = None,
+    slow: float = 1.0,
+    damping_time: float = 0.02,
+    parameters: Sequence[str] = (),
+    outputs: bool = True,
+) -> RoadWheel:
+    """Add a wheel with a tyre to a system: a body that turns about its parent's y, two states, and loads.
+
+    at            the hub in the parent's frame
+    mass, inertia of the wheel, as `System.body` takes them; the second moment is that of the spin
+    road          flat at height zero if left out; z of the ground is up
+    crown_radius  of the tyre's cross-section: the contact moves sideways as the wheel leans
+    slow          m/s, below which the damper of standstill acts and trail and rolling resistance fade
+    damping_time  T of that damper, s
+    parameters    numbers of the tyre that become parameters of the model, such as "LMUY"
+    outputs       add the forces, the slips and the camber as outputs
+
+    Names are those of the wheel with an ending: states name_kappa and name_slip, loads name_force,
+    name_moment and name_spin. The force and the moment across the axle act on the parent, at the hub, and the
+    moment about the axle on the wheel. The motion is the same as if all acted on the wheel, but no equation
+    contains the angle of its spin. The units of the model must be SI.
+    """
+    ground, road = system.ground, road or Road()
+    body = system.body(name, parent, arm.Revolute("y"), at=at, mass=mass, inertia=inertia)
+    tyre = tyre.with_parameters(system, name, parameters)
+    radius = tyre.free_radius
+    body.shape(arm.Wheel(radius, 0.6 * radius))
+    centre = parent.point(*at)
+    unit = system.parameter(f"{name}_slow", slow, units="m/s", about="where rolling ends")
+
+    # The plane of the road below the hub.
+    place = arm.position(centre)
+    x, y, z = (arm.dot(place, axis) for axis in (ground.x, ground.y, ground.z))
+    below = road.below(x, y)
+    if callable(road.height):
+        stretch = 1 / arm.sqrt(1 + below.slope_x * below.slope_x + below.slope_y * below.slope_y)
+        normal = stretch * (ground.z - below.slope_x * ground.x - below.slope_y * ground.y)
+        height = (z - below.height) * stretch
+    else:
+        normal = 1 * ground.z
+        height = z - below.height
+
+    # The contact.
+    axle = parent.y
+    sine = arm.dot(axle, normal)
+    cosine = arm.sqrt(1 - sine * sine)
+    forward = arm.cross(axle, normal) / cosine
+    left = arm.cross(normal, forward)
+    down = arm.cross(axle, forward)
+    gamma = arm.asin(sine)
+    crown = (radius - crown_radius) * down
+    lever = crown - (height - (radius - crown_radius) * cosine) * normal
+    deflection = crown_radius + (radius - crown_radius) * cosine - height
+
+    # Velocities: of the wheel plane, which does not spin, at the contact.
+    velocity = arm.velocity(centre)
+    at_contact = velocity + arm.cross(arm.angular_velocity(parent), lever)
+    speed = arm.dot(velocity, forward)
+    spin = arm.dot(arm.angular_velocity(parent), axle) + body.u1
+    fz = tyre.vertical_force(deflection, -arm.dot(at_contact, normal), omega=spin, pressure=pressure)
+    effective = tyre.effective_radius(fz, spin, pressure)
+    slip_x = speed - effective * spin
+    slip_y = arm.dot(at_contact, left)
+
+    # Slips as states.
+    sliding = arm.sqrt(slip_x * slip_x + slip_y * slip_y + TINY)
+    travel = arm.max(size(speed), sliding / SLIP_LIMIT)
+    shortest = system.parameter(f"{name}_shortest_relaxation", SHORTEST_RELAXATION, units="m")
+    quickest = system.parameter(f"{name}_quickest_slip", QUICKEST, units="s")
+    floor = arm.max(shortest, quickest * travel)
+    along, across = tyre.relaxation_lengths(fz, gamma, pressure)
+    kappa_state = system.state(f"{name}_kappa", about="longitudinal slip that acts")
+    slip_state = system.state(f"{name}_slip", about="tangent of the slip angle that acts")
+    pace = arm.min(arm.max(speed / unit, -1.0), 1.0)
+    gate = (1 - pace * pace) * (1 - pace * pace)
+    limits = tyre.sliding_slips(fz)
+    share = (kappa_state / limits[0]) ** 2 + (slip_state / limits[1]) ** 2
+    stuck = 1 - arm.min(arm.sqrt(share + TINY), 1.0)
+    slope = stuck * stuck
+    system.rate(f"{name}_kappa", -(slip_x + travel * kappa_state) / arm.max(along * slope, floor))
+    system.rate(f"{name}_slip", (slip_y - travel * slip_state) / arm.max(across * slope, floor))
+    delay = system.parameter(
+        f"{name}_damping_time", damping_time, units="s", about="of the slow tyre's damper"
+    )
+    kappa = kappa_state - gate * delay * slip_x / arm.max(along, floor)
+    alpha = arm.atan(slip_state + gate * delay * slip_y / arm.max(across, floor))
+
+    gripping = tyre if _is_one(below.friction) else tyre.with_friction(below.friction)
+    forces = gripping.forces(
+        fz,
+        kappa,
+        alpha,
+        gamma,
+        pressure,
+        speed=speed,
+        rolling=pace * (3 - pace * pace) / 2,
+        sliding=sliding,
+    )
+    force = forces.fx * forward + forces.fy * left + fz * normal
+    moment = arm.cross(lever, force) + forces.mx * forward + forces.my * left + forces.mz * normal
+    system.force_vector(f"{name}_force", force, at=centre)
+    about_axle = arm.dot(moment, axle)
+    system.moment_vector(f"{name}_moment", moment - about_axle * axle, on=parent)
+    system.moment(f"{name}_spin", about_axle, axle, on=body)
+    if outputs:
+        for label, value, units in (
+            ("Fx", forces.fx, "N"), ("Fy", forces.fy, "N"), ("Fz", fz, "N"), ("Mz", forces.mz, "N*m"),
+            ("kappa", kappa, None), ("alpha", alpha, "deg"), ("gamma", gamma, "deg"),
+        ):  # fmt: skip
+            system.output(f"{name} {label}", value, units=units)
+    return RoadWheel(name, body, parent, tyre, forces, fz, kappa, alpha, gamma, deflection, spin, speed,
+                 slip_x, slip_y, forward, left, normal, lever, force, moment)  # fmt: skip
+
+
+def _is_one(value: Scalar) -> bool:
+    return not isinstance(value, arm.Expr) and value == 1

@@ -1,0 +1,117 @@
+"""Linear, brush, Fiala, TMeasy and table tyres against the integrals and curves that they stand for."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armillary as arm
+import armillary.vehicles as veh
+
+LOAD = 4000.0
+
+
+@cache
+def tyres() -> dict[str, veh.Tyre]:
+    slip, load = np.linspace(0, 0.6, 31), np.array([0.0, 4000.0, 8000.0])
+    along = arm.Table2(slip, load, np.tanh(15 * slip)[:, None] * load, kind="smooth")
+    across = arm.Table2(slip, load, np.tanh(12 * slip)[:, None] * load, kind="smooth")
+    curves = {
+        "along": (veh.Curve(90e3, 0.11, 3.7e3, 0.5, 3.2e3), veh.Curve(160e3, 0.125, 6.9e3, 0.7, 6.0e3)),
+        "across": (veh.Curve(70e3, 0.18, 3.3e3, 0.6, 3.1e3), veh.Curve(120e3, 0.2, 6.0e3, 0.8, 5.7e3)),
+    }
+    return {
+        "linear": veh.LinearTyre(8e4, slip_stiffness=1e5, camber_stiffness=4e3, trail=0.03, per_load=True),
+        "brush": veh.BrushTyre(20.0, 1.1),
+        "fiala": veh.FialaTyre(1e5, 8e4),
+        "tmeasy": veh.TMeasyTyre(**curves, nominal_load=3800.0),
+        "table": veh.TableTyre(along, across, 0.15, 0.18),
+    }
+
+
+def test_the_brush_is_the_integral_over_its_bristles() -> None:
+    """Bristles of stiffness c along the contact −a…a deform by σ (a − x), up to the friction of a parabolic
+    pressure, which slides along the same direction; the moment is that of their forces.
+    """
+    a, mu, c = 0.06, 1.1, 20.0 * LOAD / (2 * 0.06**2)
+    tyre = tyres()["brush"]
+    x = (np.arange(20_000) + 0.5) / 20_000 * 2 * a - a
+    limit = mu * 3 / 4 * LOAD / a * (1 - (x / a) ** 2)
+    for kappa, alpha in ((0.0, 0.05), (0.05, 0.05), (-0.1, 0.02), (0.3, -0.3), (0.02, 0.0)):
+        sigma = np.array([kappa, -np.tan(alpha)]) / (1 + kappa)
+        size = np.hypot(*sigma)
+        force = np.minimum(c * size * (a - x), limit) * (2 * a / len(x))
+        found = tyre.evaluate(LOAD, kappa, alpha)
+        assert np.allclose([found.fx, found.fy], np.sum(force) * sigma / size, atol=1e-2)
+        assert np.isclose(found.mz, np.sum(force * x) * sigma[1] / size, atol=1e-2)
+
+
+def test_fiala_has_its_closed_form() -> None:
+    tyre = tyres()["fiala"]
+    alpha = np.array([0.02, 0.08, 0.3])
+    mu = 1.0 - 0.2 * np.tan(alpha)
+    h = 1 - np.minimum(8e4 * np.tan(alpha) / (3 * mu * LOAD), 1)
+    found = tyre.evaluate(LOAD, 0.0, alpha)
+    assert np.allclose(found.fy, -mu * LOAD * (1 - h**3))
+    assert np.allclose(found.mz, mu * LOAD * 0.2 * (1 - h) * h**3)
+    mu = 1.0 - 0.2 * 0.2
+    assert np.isclose(tyre.evaluate(LOAD, 0.2, 0.0).fx, mu * LOAD - (mu * LOAD) ** 2 / (4 * 0.2 * 1e5))
+    assert np.isclose(tyre.evaluate(LOAD, 0.01, 0.0).fx, 1e5 * 0.01)
+
+
+def test_tmeasy_goes_through_its_points() -> None:
+    """At both loads: slope at zero, maximum with slope zero, and sliding; slips are κ/(1 + κ) there."""
+    tyre = tyres()["tmeasy"]
+    for curves, kind in ((tyre.along, "kappa"), (tyre.across, "alpha")):  # type: ignore[attr-defined]
+        for load, curve in zip((3800.0, 7600.0), curves, strict=True):
+            for slip, force in ((curve.slip_max, curve.force_max), (curve.slip_sliding, curve.force_sliding)):
+                given = (
+                    {"kappa": slip / (1 - slip), "alpha": 0.0}
+                    if kind == "kappa"
+                    else {"kappa": 0.0, "alpha": np.arctan(slip)}
+                )
+                found = tyre.evaluate(load, **given)
+                value = found.fx if kind == "kappa" else -found.fy
+                assert np.isclose(value, force, rtol=1e-9), (kind, load, slip)
+                slope = tyre.derivatives(load, **given)[kind]
+                assert abs(slope.fx if kind == "kappa" else slope.fy) < 1e-4 * curve.slope
+            if kind == "alpha":
+                assert np.isclose(tyre.derivatives(load, 0.0, 0.0)["alpha"].fy, -curve.slope, rtol=1e-9)
+    with pytest.raises(arm.ModelError, match="slips must rise"):
+        veh.Curve(9e4, 0.5, 3e3, 0.2, 3e3)
+    with pytest.raises(arm.ModelError, match="must be at least twice force_max"):
+        veh.Curve(9e3, 0.1, 3e3, 0.2, 3e3)
+
+
+def test_a_table_tyre_is_its_tables_in_pure_slip() -> None:
+    tyre = tyres()["table"]
+    slip = np.array([0.02, 0.1, 0.4])
+    assert np.allclose(tyre.evaluate(LOAD, slip, 0).fx, np.tanh(15 * slip) * LOAD, rtol=1e-3)
+    assert np.allclose(tyre.evaluate(LOAD, 0, -slip).fy, np.tanh(12 * slip) * LOAD, rtol=1e-3)
+    both = tyre.evaluate(LOAD, slip, slip)
+    assert np.all(np.hypot(both.fx, both.fy) < 1.01 * LOAD)
+
+
+@pytest.mark.parametrize("name", ["linear", "brush", "fiala", "tmeasy", "table"])
+def test_tyres_push_against_slip_and_without_load_not_at_all(name: str) -> None:
+    tyre = tyres()[name]
+    assert tyre.evaluate(LOAD, 0.05, 0).fx > 0 > tyre.evaluate(LOAD, 0, 0.05).fy
+    lifted = tyre.evaluate(-10.0, np.array([-1.0, 0, 0.1]), np.array([0.1, 0, 0.2]))
+    assert all(np.max(np.abs(x)) < 1e-6 for x in lifted)
+    slopes = tyre.derivatives(np.array([0.0, LOAD, LOAD, LOAD]), np.array([0.0, 0, -1, 0.1]), 0.0)
+    assert all(np.all(np.isfinite(x)) for forces in slopes.values() for x in forces)
+
+
+@pytest.mark.parametrize("name", ["brush", "fiala", "tmeasy", "table"])
+def test_derivatives_are_those_of_the_forces(name: str) -> None:
+    """Central differences of 1e-5 of the input, to 1e-6 of the slope: the rounding of one in five digits."""
+    tyre = tyres()[name]
+    point = {"fz": 3500.0, "kappa": 0.03, "alpha": 0.04, "gamma": 0.0}
+    slopes = tyre.derivatives(**point)
+    for by in ("fz", "kappa", "alpha"):
+        step = 1e-5 * point[by]
+        high, low = (tyre.evaluate(**{**point, by: point[by] + sign * step}) for sign in (1, -1))
+        for exact, a, b in zip(slopes[by], high, low, strict=True):
+            assert np.isclose(exact, (a - b) / (2 * step), rtol=1e-6, atol=1e-6)
