@@ -141,8 +141,8 @@ class RunSettings:
         units="s", examples=_TIMES, option=True,
     ))  # fmt: skip
     method: str | None = field(default=None, metadata=_setting(
-        "Integration method, such as dopri5 or scipy:Radau; by default rk4 with a step, dop853 without.",
-        WORDS, _name, examples=("rk4", "midpoint", "dopri5", "dop853", "scipy:Radau"), option=True,
+        "Integration method, such as dopri5 or rodas5p; by default rk4 with a step, dop853 without.",
+        WORDS, _name, examples=("rk4", "midpoint", "dopri5", "dop853", "rodas5p"), option=True,
     ))  # fmt: skip
     sample: float | Sequence[float] | np.ndarray | None = field(default=None, metadata=_setting(
         "Time between rows of the results, or the times of rows.", Either((QUANTITY, ListOf(QUANTITY))),

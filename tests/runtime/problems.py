@@ -15,8 +15,8 @@ from armillary.settings import RunSettings
 from tests.runtime import traced
 from tests.runtime.traced import Model, compile_model
 
-FIXED = ("rk4", "midpoint")
-ADAPTIVE = ("dopri5", "dop853")
+FIXED = ("rk4", "midpoint", "rodas3")
+ADAPTIVE = ("dopri5", "dop853", "rodas5p")
 COMPILED = FIXED + ADAPTIVE
 SCIPY = ("scipy:RK45", "scipy:DOP853", "scipy:LSODA", "scipy:Radau", "scipy:BDF")
 

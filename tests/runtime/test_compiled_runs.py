@@ -27,6 +27,7 @@ METHODS = {
     "midpoint": {"step": 2e-5},
     "dopri5": {},
     "dop853": {},
+    "rodas5p": {},
     "scipy:RK45": {},
     "scipy:DOP853": {},
     "scipy:LSODA": {},

@@ -58,7 +58,7 @@ def exact(pieces: Any, t: float) -> float:
 
 
 @pytest.mark.parametrize("how", ["hold", "linear"])
-@pytest.mark.parametrize("method", ["dop853", "dopri5", "scipy:RK45"])
+@pytest.mark.parametrize("method", ["dop853", "dopri5", "rodas5p", "scipy:RK45"])
 def test_adaptive_runs_follow_jumps_and_kinks_to_their_tolerance(
     model: arm.CompiledModel, how: str, method: str
 ) -> None:

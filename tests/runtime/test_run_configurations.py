@@ -17,6 +17,7 @@ from examples import slider_crank
 METHODS: dict[str, dict[str, Any]] = {
     "dop853": {"sample": 0.05},
     "dopri5": {"method": "dopri5", "sample": 0.05},
+    "rodas5p": {"method": "rodas5p", "sample": 0.05},
     "rk4": {"step": 0.01},
     "midpoint": {"step": 0.01, "method": "midpoint"},
     "scipy": {"method": "scipy:DOP853", "sample": 0.05},

@@ -138,8 +138,9 @@ def twins() -> CompiledModel:
 
 
 METHODS: dict[str, dict[str, Any]] = {"adaptive": {"sample": 1e-3}, "rk4": {"step": 1e-3}}
-# SciPy's methods, and one tolerance per state: the compiled loop passes such places for them, too.
+# Methods for stiff systems, and one tolerance per state: the compiled loop passes such places for them, too.
 OTHERS = {
+    "rodas5p": {"method": "rodas5p", "sample": 1e-3},
     "scipy": {"method": "scipy:LSODA", "sample": 1e-3},
     "tolerances of states": {"sample": 1e-3, "atol": [1e-9] * 4},
 }

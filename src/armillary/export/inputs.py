@@ -62,7 +62,7 @@ def with_tables(
 
     names = ("derivatives", "outputs", "events", "update", "correct", "geometry")
     made: DataTable = {name: driven(getattr(program, name)) for name in names}
-    several = ("fire", "stepping", "changes")
+    several = ("fire", "stepping", "changes", "partial_rates")
     made |= {name: tuple(driven(s) for s in getattr(program, name)) for name in several}
     made |= {"stops": stops, "tabled": tabled}
     return replace(equations, program=replace(program, **made))

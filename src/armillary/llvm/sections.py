@@ -81,6 +81,8 @@ def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, 
     stepping = places | {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
     for section in program.stepping:
         _ordinary(module, section.name, packed(section, program.alike, stepping), stepping)
+    for section in program.partial_rates:
+        _ordinary(module, section.name, section, places)
     if program.normalises:
         _normalise(module, program, places)
     _changes(module, program)

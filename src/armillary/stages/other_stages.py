@@ -46,7 +46,8 @@ INTERNAL = {
         startable targets""",
     "Model": """along base change_code change_figures change_sections changes_configuration
         changes_inside check_start choice choices cloud compiler configuration_models constants_inside
-        driven driven_inputs ends_a_leg exchange_texts film function further_states in_configuration
+        differentiated driven driven_inputs ends_a_leg
+        exchange_texts film function further_states in_configuration
         independent_speeds inside loops masses may_change_configuration may_refuse parameter_table
         parameters_inside picture place_at_start plain plain_state rated_choices refused row_energy
         run_functions run_with second_half

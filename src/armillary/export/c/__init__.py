@@ -11,6 +11,7 @@ import os
 from math import inf
 from pathlib import Path
 
+from armillary.algebra.arguments import flag
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.configurations import configuration_files
@@ -44,11 +45,14 @@ def export(
     measure: bool | None = None,
     configurations: bool | None = None,
     lanes: int | None = None,
+    stiff: bool = False,
 ) -> Path:
     """A folder with the system's program in C.
 
     ``lanes``: operations of branches that are alike are on vectors of so many doubles where GCC or Clang
     compile it: 2, which is the default, or 4; 1 for no vectors.
+
+    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
     fixed step, and what QEMU ``measure``s in the README (None: where its tools are present).
@@ -58,6 +62,8 @@ def export(
 
         if lanes is not None and checked_lanes(lanes) > 1:
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
+        if flag(stiff, "stiff="):
+            raise ArmillaryError("stiff: programs of profile='embedded' have explicit methods; leave it out")
         found = source(equations, configurations, passes=True)
         files = embedded_files(found, precision or "single", method or "rk4", measure)
         return write_folder(path, files, force=force)
@@ -71,7 +77,7 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    made = source(equations, configurations, passes=True)
+    made = source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="))
     return write_folder(
         path, program_files(made, USUAL if lanes is None else checked_lanes(lanes)), force=force
     )
@@ -118,7 +124,7 @@ def _settings(model: CModel) -> dict[str, str]:
     defaults = {"duration": "1.0"}  # of a run without a file
     numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
     table = ", ".join(f'{{"{k.key}", &run->{k.key}}}' for k in keys)
-    adaptive = [m.name.upper() for m in exported_methods(adaptive=True) if m.adaptive]
+    adaptive = [m.name.upper() for m in exported_methods(True, model.source.stiff) if m.adaptive]
     return {
         "setting_words": ", ".join(k.key for k in keys),
         "setting_table": "\n".join(wrapped(table, 100, "", " " * 8)),

@@ -27,6 +27,7 @@ from armillary.runtime.models.configurations.run_changes import (
 
 _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY)
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
+_PARTIAL = "partial_rates"  # of stiff programs
 _OF_ONE = ("role", "direction", "ends", "lands")
 _OF_ALL = {
     "locked": "locked_in", "used": "used_states", "watched": "watched_events", "choice": "choice_event",
@@ -109,7 +110,7 @@ def _header(model: CModel) -> str:
             if "normalise" in had:
                 inputs = _plain(INPUTS).replace("const double *state", "double *state", 1)
                 lines.append(f"void {one.stem}_normalise({inputs});")
-        own = _ORDINARY if one is not model else _OF_CHANGES
+        own = (*_ORDINARY, _PARTIAL) if one is not model else _OF_CHANGES
         lines += [f"void {one.stem}_{name}({_plain(INPUTS)}, double *out);" for name in own if name in had]
     return "\n".join([*lines, "", "#endif", ""])
 
@@ -121,7 +122,8 @@ def _plain(arguments: str) -> str:
 def _functions(model: CModel) -> set[str]:
     """Names of the functions that a configuration has."""
     found = {name for name, there in has_function(model.program, model.source.passing).items() if there}
-    return {"precompute", "derivatives", "outputs"} | found
+    partial = {_PARTIAL} if model.program.partial_rates else set()
+    return {"precompute", "derivatives", "outputs"} | partial | found
 
 
 def configuration_values(model: CModel, vectors: Sequence[str], code: str) -> dict[str, str]:
@@ -147,7 +149,10 @@ def _tables(models: Sequence[CModel], code: str) -> str:
     """Functions and numbers of all configurations, as far as they are read."""
     model = models[0]
     _, lockable = change_shape(model.source.equations)
-    texts = [_TYPES.replace("@name@", model.stem)]
+    partial = (_PARTIAL,) if "differentiated" in model.has else ()
+    members = ", *".join(["update", *partial])
+    texts = [_TYPES.replace("@name@", model.stem).replace("*update;", f"*{members};")]
+    ordinary = [*_ORDINARY[:4], *partial, *_ORDINARY[4:]]
     entries = []
     numbers = [configuration_numbers(m.source.equations, lockable, recloses=True) for m in models]
     for c, one in enumerate(models):
@@ -155,7 +160,7 @@ def _tables(models: Sequence[CModel], code: str) -> str:
         texts += [_array(f"{name}_{c}", numbers[c][name]) for name in _OF_ONE]
         functions = [
             f"{one.stem}_{name}" if name in had else "0"
-            for name in ("precompute", *_ORDINARY, "fire", "normalise")
+            for name in ("precompute", *ordinary, "fire", "normalise")
         ]
         entries.append("    {" + ", ".join([*functions, *(f"{name}_{c}" for name in _OF_ONE)]) + "},")
     shared = {

@@ -30,7 +30,8 @@ def solver_texts(
     with further functions.
     """
     solver = solver_for(model.has, adaptive, (*_WANTED, *also), always_dense=False, guard=model.source.guard)
-    return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), exported_methods(adaptive))
+    methods = exported_methods(adaptive, model.source.stiff)
+    return printed_solver(model, (kind or CSolverPrinter)(solver, model.stem), methods)
 
 
 def printed_solver(

@@ -15,7 +15,7 @@ from armillary.runtime.solver.methods import exported_methods
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(
-    ("Wholes", "Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "int"
+    ("Wholes", "Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StateNumbers"), "int"
 )  # of vectors; others are of reals
 # Sizes and tables of configurations; those of the present one are in `present`.
 _OF_CONFIGURATIONS = {
@@ -67,7 +67,7 @@ class CSolverPrinter(SolverPrinter):
             "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
         names |= {status: f"{upper}_{status}" for status in SOLVER_STATUSES}
-        for method in exported_methods(adaptive=True):
+        for method in exported_methods(adaptive=True, stiff=True):
             names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"
         names |= {name: name.lower() for name in solver.constants}
         if any(f.name == "configuration" for f in solver.fields):
@@ -100,7 +100,10 @@ class CSolverPrinter(SolverPrinter):
 
     def extent(self, kind: str, room: bool = False) -> str:
         """The length of a vector; with ``room``, at least one."""
-        if kind == "States":
+        if kind == "Partials":
+            states = self.extent("States", True)
+            return f"{states} * ({states} + 1)"
+        if kind in ("States", "StateNumbers"):
             return (f"{self.upper}_STATES" + ("_ROOM" if self.changing else "")) if room else "N"
         if kind == "PlaceFlags":
             return f"{self.upper}_COORDINATES"

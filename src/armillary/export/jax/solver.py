@@ -16,7 +16,7 @@ from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.solver.language.translator import SolverFunction, read_solver, solver_for
-from armillary.runtime.solver.methods import exported_methods, tableau
+from armillary.runtime.solver.methods import exported_methods
 
 WIDTH = 110
 
@@ -63,7 +63,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     ]
     times = [(repr(t), str(jumps)) for t, jumps in made.program.stops]
     return {
-        "tableaux": "\n".join(_tableau_lines(tableau(m)) for m in methods),
+        "tableaux": "\n".join(_tableau_lines(m.tableau) for m in methods if m.tableau),
         "change_sizes": size_lines(found),
         "change_tables": "\n".join(lines),
         "sections": section_lines(made, named, WIDTH),

@@ -38,6 +38,9 @@ def features(source: Source) -> frozenset[str]:
         "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
         "reclosing": bool(source.set_places) and not source.prefix,
         "landing_events": source.changing,
+        "implicit": source.stiff,
+        "differentiated": all(one.program.partial_rates for one in every),
+        "driven": source.stiff and bool(program.tabled),
         "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }
     return frozenset(name for name, present in found.items() if present)

@@ -26,6 +26,7 @@ from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
 from armillary.program.configurations.sections import ADJUST, sets_dependent_speeds, speed_settings
 from armillary.program.configurations.table import configurations_of
+from armillary.program.derivatives.partial_rates import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program, ProgramSection, section
@@ -68,6 +69,7 @@ class Source:
     others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
     prefix: str = ""  # at the end of the names of its functions
     passing: bool = False  # its runs pass places where constraints lose rank
+    stiff: bool = False  # its solver has linearly implicit methods
 
     @property
     def changing(self) -> bool:
@@ -113,6 +115,9 @@ class Source:
             found.append(SectionFunction(program.events, "events", signs, events, "out", "n_events"))
         if program.update.results:
             found.append(SectionFunction(program.update, "update", renewed, memory, "new_memory", "n_memory"))
+        about = "Partial derivatives of the rates by each state, then by the time"
+        for made in program.partial_rates:
+            found.append(SectionFunction(made, made.name, about, made.labels, "out", "n_partials"))
         return found
 
     @property
@@ -205,11 +210,12 @@ def source(
     *,
     exchanges: bool = False,
     passes: bool = False,
+    stiff: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
     ``exchanges``, also where loops alone have no more than are listed. ``passes``: whether its programs
-    pass places where constraints lose rank.
+    pass places where constraints lose rank; ``stiff``: whether they have linearly implicit methods.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)
@@ -222,13 +228,14 @@ def source(
     if configurations:
         passing = passes and loses_rank(written)
         if passing or adjusting or len(configurations_of(written)) > 1:
-            return _with_configurations(written, passing)
+            return _with_configurations(written, passing, stiff)
+    written = with_partial_rates(written) if stiff else written
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
     described = description(
         written, start_values(model, given), (*equations.export_remarks, *_placed(written))
     )
-    return Source(written, one_lined(described), tuple(given.values()))
+    return Source(written, one_lined(described), tuple(given.values()), stiff=stiff)
 
 
 def loses_rank(equations: DerivedEquations) -> bool:
@@ -236,12 +243,17 @@ def loses_rank(equations: DerivedEquations) -> bool:
     return any(event.name == CONSTRAINT_RANK for event in equations.targets.watched)
 
 
-def _with_configurations(equations: DerivedEquations, passing: bool) -> Source:
+def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool) -> Source:
     """The configuration that was derived, and the others that a run can meet."""
     table = configurations_of(equations)
     table.require_all("an export")
     inputs = equations.program.tabled, equations.program.stops
-    first = with_tables(table.equations(0), *inputs) if inputs[0] else table.equations(0)
+
+    def configuration(k: int) -> DerivedEquations:
+        found = with_partial_rates(table.equations(k)) if stiff else table.equations(k)
+        return with_tables(found, *inputs) if inputs[0] else found
+
+    first = configuration(0)
     model = compile_equations(first, tier="quick")
     given = example_parameters(first)
     start = start_values(model, given)
@@ -249,14 +261,21 @@ def _with_configurations(equations: DerivedEquations, passing: bool) -> Source:
     values = tuple(given.values())
     others = []
     for k in range(1, len(table)):
-        other = with_tables(table.equations(k), *inputs) if inputs[0] else table.equations(k)
+        other = configuration(k)
         # No run begins there, and its loops may not close where the description's values are.
         none = (0.0,) * len(other.program.state)
         own = StartValues(none, tuple(other.program.state), none, start.memory)
         others.append(
-            Source(other, one_lined(description(other, own, ())), values, prefix=f"_{k}", passing=passing)
+            Source(
+                other,
+                one_lined(description(other, own, ())),
+                values,
+                prefix=f"_{k}",
+                passing=passing,
+                stiff=stiff,
+            )
         )
-    return Source(first, described, values, tuple(others), passing=passing)
+    return Source(first, described, values, tuple(others), passing=passing, stiff=stiff)
 
 
 def exported_equations(equations: DerivedEquations) -> DerivedEquations:

@@ -82,6 +82,7 @@ class Program:
     stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
     motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
     changes: tuple[ProgramSection, ...] = ()  # of configuration
+    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, then ∂f/∂t
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
     tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time
@@ -106,6 +107,7 @@ class Program:
             self.geometry,
             *self.stepping,
             *self.changes,
+            *self.partial_rates,
         )
 
     def __repr__(self) -> str:

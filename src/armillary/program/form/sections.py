@@ -102,19 +102,32 @@ def with_change_sections(
     program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[StepSection]
 ) -> Program:
     """A program with further sections of a motion; constants that only these need follow the others."""
-    constants = Constants(taken={*system.parameters, *(c.data.name for c in program.constants)})
+    constants = _further_constants(program, system)
     graphs = [hoist(Graph(s.results), constants) for s in wanted]
+    changes = tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True))
+    return replace(_with_constants(program, constants, graphs), motion=tuple(motion), changes=changes)
+
+
+def with_partial_section(program: Program, system: Description, wanted: StepSection) -> Program:
+    """A program with a section of its partial derivatives; constants that only it needs follow the others."""
+    constants = _further_constants(program, system)
+    graph, _ = improve(wanted.results, constants, search=wanted.search)
+    found = _with_constants(program, constants, [graph])
+    return replace(found, partial_rates=(section(wanted.name, wanted.labels, graph),))
+
+
+def _further_constants(program: Program, system: Description) -> Constants:
+    return Constants(taken={*system.parameters, *(c.data.name for c in program.constants)})
+
+
+def _with_constants(program: Program, constants: Constants, graphs: Sequence[Graph]) -> Program:
+    """A program with the constants that further sections need after its own."""
     known = set(program.constants)
     more = [c for c in _constants_used(graphs) if c not in known]
     used = (*program.constants, *more)
     defined = [*program.precompute.results, *(constants.definitions.get(c, c) for c in more)]
-    return replace(
-        program,
-        constants=used,
-        precompute=section("precompute", [c.data.name for c in used], defined, constant=True),
-        motion=tuple(motion),
-        changes=tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True)),
-    )
+    precompute = section("precompute", [c.data.name for c in used], defined, constant=True)
+    return replace(program, constants=used, precompute=precompute)
 
 
 def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -> tuple[ProgramSection, ...]:

@@ -5,13 +5,22 @@ Enters: `Functions` (addresses and sizes), the settings of a run, state, memory,
 
 One method per file: its tableau, its source, and the alternative not taken. Which to use: "rk4" for a given
 step, "midpoint" where speed matters more than accuracy, "dopri5" for tolerances down to about 1e-7, "dop853"
-below, and "scipy:Radau", "scipy:BDF" or "scipy:LSODA" for stiff systems.
+below, "rodas5p" for stiff systems and "rodas3" for those with a given step. SciPy's solvers serve to compare.
 """
 
 from __future__ import annotations
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators.methods import dop853, dopri5, midpoint, projected, rk4, staggered
+from armillary.runtime.integrators.methods import (
+    dop853,
+    dopri5,
+    midpoint,
+    projected,
+    rk4,
+    rodas3,
+    rodas5p,
+    staggered,
+)
 from armillary.runtime.integrators.records import Functions, Integration, IntegrationStatus, Method, Stepping
 
 __all__ = [
@@ -32,6 +41,12 @@ _METHODS = (
            exported=True),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU, exported=True),
+    Method("auto", 5, True, "dop853, and rodas5p while a run is stiff", rosenbrock=rodas5p.ROSENBROCK,
+           begins_with="dop853"),
+    Method("rodas3", 3, False, "linearly implicit, stiff systems, one factorisation per fixed step",
+           rosenbrock=rodas3.ROSENBROCK),
+    Method("rodas5p", 5, True, "linearly implicit, stiff systems, adaptive, dense output",
+           rosenbrock=rodas5p.ROSENBROCK),
     Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU,
            family="redundant coordinates"),
     Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU,
@@ -44,6 +59,7 @@ _METHODS = (
     ),
     Method("scipy:BDF", 5, True, "implicit multistep, stiff systems; Python at every step", solver="BDF"),
 )  # fmt: skip
+STIFF = "rodas5p"  # takes over while a run by "auto" is stiff
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
 
 

@@ -7,7 +7,7 @@ in the numbers: the loop goes on exactly where it stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ctypes import addressof, memmove, sizeof
 from dataclasses import dataclass
 from math import inf
@@ -38,6 +38,7 @@ from armillary.runtime.loop.layout import (
     Reason,
 )
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
+from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
 CHUNK_SECONDS = 0.1
+FIRST_PATIENCE = 25  # calm steps of a stiff method before an explicit one takes over for the first time
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
@@ -82,16 +84,27 @@ def _plan(
     stepping: Stepping | None,
     stops: bool,
     changes: RunChanges | None,
+    watched: bool,
 ) -> _Plan:
     """The plan of a run, made for the first one of its kind."""
-    tableau = settings.integrator.tableau
+    tableau = settings.integrator.compiled
     assert tableau is not None
     adaptive = tableau.control is not None
     inside = adaptive or functions.n_events > 0 or not settings.on_grid
     events = changes.events if changes else functions.n_events
     states = changes.states if changes else functions.n_states
     scheme = stepping.scheme if stepping else None
-    key = (tableau, inside, stops, scheme, changes.shape if changes else None, states, events, chosen())
+    key = (
+        tableau,
+        inside,
+        stops,
+        scheme,
+        changes.shape if changes else None,
+        states,
+        events,
+        chosen(),
+        watched,
+    )
     if key in functions.plans:
         found: _Plan = functions.plans[key]
         return found
@@ -111,6 +124,9 @@ def _plan(
         stops=stops,
         changes=changes.shape if changes else None,
         general=stepping is None,
+        differentiated=bool(functions.partial_rates),
+        driven=functions.driven and settings.integrator.rosenbrock is not None,
+        watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
     )
     loop = compiled_loop(shape, functions.ir)
@@ -155,6 +171,7 @@ class _PreparedRuns:
     figures: np.ndarray | None
     stops: bool
     stepping: Stepping | None
+    watched: bool
     plan: _Plan
     workspace: np.ndarray  # and after it, from ``length`` on, a first log of events
     length: int
@@ -168,6 +185,7 @@ def _prepared(
     stepping: Stepping | None,
     stops: bool,
     changes: RunChanges | None,
+    watched: bool,
 ) -> _PreparedRuns:
     """The start of a run; that of the last run is kept with the functions, for runs with the same
     settings (these are the same object where they have the same values, see `completed`).
@@ -181,10 +199,11 @@ def _prepared(
         and kept.figures is figures
         and kept.stops is stops
         and kept.stepping == stepping
+        and kept.watched is watched
     ):
         return kept
     check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
-    plan = _plan(functions, settings, stepping, stops, changes)
+    plan = _plan(functions, settings, stepping, stops, changes, watched)
     samples, step = settings.samples, settings.step
     length, control = len(plan.workspace), Control.from_buffer_copy(plan.control)
     control.log_capacity = _FIRST_EVENTS + plan.shape.events if plan.shape.events else 0
@@ -206,7 +225,7 @@ def _prepared(
     if times is not None:
         times.flags.writeable = False
     made = _PreparedRuns(
-        settings, chosen(), figures, stops, stepping, plan, workspace, length, control, times
+        settings, chosen(), figures, stops, stepping, watched, plan, workspace, length, control, times
     )
     functions.plans[None] = made
     return made
@@ -226,8 +245,9 @@ class CompiledRun:
         stepping: Stepping | None = None,
         stops: np.ndarray | None = None,
         changes: RunChanges | None = None,
+        watched: bool = False,
     ) -> None:
-        made = _prepared(functions, settings, stepping, stops is not None, changes)
+        made = _prepared(functions, settings, stepping, stops is not None, changes, watched)
         plan = made.plan
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
         self._room = made.workspace.copy()
@@ -281,6 +301,27 @@ class CompiledRun:
             self._times, self._log = self._times_given, None
             self._rows = np.empty((len(self._times), self._functions.n_outputs))
             self.control.rows = address(self._rows)
+
+    def take_over(self, other: CompiledRun) -> None:
+        """Go on where a run by another method stands: with its numbers, rows and log."""
+        control, before = self.control, other.control
+        own = {name: getattr(control, name) for name in ("log", "log_capacity", *FUNCTIONS)}
+        memmove(addressof(control), addressof(before), _CONTROL_SIZE)
+        for name, value in own.items():
+            setattr(control, name, value)
+        lengths = {n: size for n, size in self.shape.lengths().items() if n in other._offsets}
+        sizes = self.shape.sizes()
+        for name, size in lengths.items():
+            self._put(name, other._get(name, sizes[size]))
+        ends = self.shape.end_rate, other.shape.end_rate
+        self._put(ends[0], other._get(ends[1], sizes["states"]))
+        self._times, self._rows, self._log = other._times, other._rows, None
+        if before.firings:
+            self._log = np.empty((before.log_capacity, 2))
+            self._log[: before.firings] = other._logged()
+            control.log, control.log_capacity = address(self._log), before.log_capacity
+        control.changeover = control.stiff_steps = control.calm_steps = 0
+        control.after_rejection, control.error_old = 0, LEAST_ERROR
 
     def drop_rows(self) -> None:
         """Rows are not kept any longer than by the result that they belong to."""
@@ -435,6 +476,33 @@ def _pairs(numbers: list[float]) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
+def drive_with_changeovers(
+    make: Callable[[str], CompiledRun],
+    names: Sequence[str],
+    max_steps: int,
+    progress: Callable[[float], None] | None,
+    lasts: Lasts | None = None,
+) -> Integration:
+    """Drive a run by two methods that take turns: an explicit one, and a linearly implicit one while the run
+    is stiff; see runtime/solver/stiffness.py. ``make`` makes a run by the method of a name.
+    """
+    present, other = names
+    made = {present: make(present)}
+    made[present].control.patience = FIRST_PATIENCE
+    taken: list[tuple[float, str]] = []
+    while (status := _advance_to_end(made[present], max_steps, progress, lasts)) is None:
+        before, (present, other) = made[present], (other, present)
+        if present == names[0]:
+            before.control.patience *= 2
+        if present not in made:
+            made[present] = make(present)
+        made[present].take_over(before)
+        taken.append((before.control.t, present))
+    result = made[present].result(status)
+    result.changeovers = taken
+    return result
+
+
 def drive(
     run: CompiledRun,
     max_steps: int,
@@ -444,6 +512,15 @@ def drive(
     """A run taken to its end, or to where it is interrupted; with ``lasts`` for as long as that is true, and
     one step further, so that it ends as runs do.
     """
+    status = _advance_to_end(run, max_steps, progress, lasts)
+    assert status is not None  # a single method does not watch stiffness
+    return run.result(status)
+
+
+def _advance_to_end(
+    run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None, lasts: Lasts | None
+) -> IntegrationStatus | None:
+    """Advance a run to its end; return how it ended, or None if another method is to take over."""
     chunk = FIRST_STEPS if lasts is None else 1
     try:
         while run.tried < max_steps:
@@ -453,11 +530,13 @@ def drive(
             if progress:
                 progress(run.control.t)
             if reason is not Reason.PAUSED:
-                return run.result(_STATUS[reason])
+                return _STATUS[reason]
             if lasts is None:
                 chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
             elif not lasts(*run.reached):
                 run.control.t_end = min(run.control.t_end, run.control.t + run.control.h)
+            if run.control.changeover:
+                return None
     except KeyboardInterrupt:
-        return run.result("interrupted")
-    return run.result("too many steps")
+        return "interrupted"
+    return "too many steps"

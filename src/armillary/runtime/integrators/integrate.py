@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators.compiled_run import CompiledRun, Lasts, drive
+from armillary.runtime.integrators import STIFF
+from armillary.runtime.integrators.compiled_run import CompiledRun, Lasts, drive, drive_with_changeovers
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
@@ -46,10 +48,19 @@ def integrate(
     state = _vector("state", state, functions.n_states)
     memory = _vector("memory", memory, functions.n_memory)
     constants = np.ascontiguousarray(constants, dtype=float)
-    if settings.integrator.tableau is None:
+    if settings.integrator.compiled is None:
         check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
         start = {"state": state, "memory": memory, "constants": constants}
         return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)
+    if begins := settings.integrator.begins_with:
+
+        def make(name: str) -> CompiledRun:
+            return CompiledRun(
+                functions, replace(settings, method=name), state=state, memory=memory, constants=constants,
+                stops=stops, changes=changes, watched=True,
+            )  # fmt: skip
+
+        return drive_with_changeovers(make, (begins, STIFF), settings.max_steps, progress, lasts)
     run = CompiledRun(
         functions, settings, state=state, memory=memory, constants=constants, stepping=stepping, stops=stops,
         changes=changes,

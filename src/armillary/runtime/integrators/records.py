@@ -12,7 +12,7 @@ import numpy as np
 from armillary.runtime.addresses import address
 from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.loop.tableau import Rosenbrock, Tableau
 
 IntegrationStatus = Literal[
     "finished",
@@ -43,6 +43,8 @@ class Functions:
     normalise: int = 0
     solve: int = 0  # of redundant coordinates
     residuals: int = 0
+    partial_rates: int = 0  # of linearly implicit methods; 0: they take differences
+    driven: bool = False  # inputs are read from data over time, whose slopes only differences show
     n_states: int = 0
     n_own: int = 0  # those of the motion, before its derivatives; 0: all
     n_outputs: int = 0
@@ -109,7 +111,8 @@ class RunChanges:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver. Those of a
+    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``),
+    or the name of a SciPy solver. Those of a
     ``family`` are for equations of the same ``method_family``, and only for those; "" is that of most.
     Exported programs have the ``exported`` ones.
     """
@@ -122,6 +125,13 @@ class Method:
     solver: str = ""
     family: str = ""
     exported: bool = False
+    rosenbrock: Rosenbrock | None = None
+    begins_with: str = ""  # the explicit method that steps until a run is stiff
+
+    @property
+    def compiled(self) -> Tableau | Rosenbrock | None:
+        """The data of a method of the compiled loops."""
+        return self.tableau or self.rosenbrock
 
 
 @dataclass
@@ -161,4 +171,5 @@ class Integration:
     outlook: Outlook | None = None
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it
+    changeovers: list[tuple[float, str]] = field(default_factory=list)  # times and methods that took over
     last_row: np.ndarray | None = None  # at that event, where its state alone does not determine it

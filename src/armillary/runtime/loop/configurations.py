@@ -97,8 +97,8 @@ def emit_install(program: LoopModule) -> LoopFunction:
         f[name] = Value(f, address)
     used = figure(f, "used", c).to_whole()
     f["used"] = used
-    ks = [f"k{i}" for i in range(shape.derivative_vectors)]
-    vectors = [name for name in ("trial", "stage", "base", "end", "point", *ks) if name in shape.lengths()]
+    kept = ("trial", "stage", "base", "end", "point", "fast", "image", *shape.stage_vectors)
+    vectors = [name for name in kept if name in shape.lengths()]
     with f.each(f.size("states")) as m, f.when(m >= used):
         for name in vectors:
             f.vector(name)[m] = 0.0

@@ -72,6 +72,7 @@ class LoopFunction(RecordFunction, Stepper):
 
     @property
     def tableau(self) -> Tableau:
+        assert isinstance(self.shape.tableau, Tableau)  # others are written in the small language
         return self.shape.tableau
 
     def size(self, name: str) -> Value:
@@ -84,6 +85,9 @@ class LoopFunction(RecordFunction, Stepper):
             with self.builder.on_entry():
                 if name == "states":
                     self._sizes[name] = self.size("fours") * 4
+                elif name == "partials":
+                    states = self.size("states")
+                    self._sizes[name] = states * (states + 1)
                 elif name in HEAD:
                     figures = Span(self, self["figures"].raw, single=True)
                     self._sizes[name] = figures[HEAD.index(name)].to_whole()
@@ -137,6 +141,10 @@ class LoopFunction(RecordFunction, Stepper):
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self._ordinary("derivatives", t, state, "memory", result.address)
         self["evaluations"] = self["evaluations"] + 1
+
+    def partial_rates(self, t: Value, state: Span, result: Span) -> None:
+        """∂f/∂y column after column, then ∂f/∂t."""
+        self._ordinary("partial_rates", t, state, "memory", result.address)
 
     def outputs(self, t: Value, state: Span, memory: str, result: Raw) -> None:
         self._ordinary("outputs", t, state, memory, result)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.loop.tableau import Rosenbrock, Tableau
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 
 # A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
@@ -59,6 +59,8 @@ REALS = (
     "look",  # when weak constraints are looked at again
     "across", "singular", "share", "searched", "arrival",  # see runtime/solver/singularities/passages.py
     "short_begin", "short_end", "short_step", "resolved",
+    "shift",  # see runtime/solver/linearly_implicit.py
+    "stiff_steps", "calm_steps", "patience",  # see runtime/solver/stiffness.py
 )  # fmt: skip
 WHOLES = (
     "phase", "status", "failed",  # Phase, Reason, the state or event to blame (−1: none)
@@ -81,6 +83,8 @@ WHOLES = (
     "adjusting",  # an event that happens now sets a dependent speed
     "passing", "continues", "refused", "wary",  # see runtime/solver/singularities/passages.py
     "filled", "capacity", "firings", "log_capacity",
+    "unknowns", "followers",  # see runtime/solver/linearly_implicit.py
+    "changeover",  # see runtime/solver/stiffness.py
 )  # fmt: skip
 EVENT_VECTORS = (
     "g", "g_start",  # the event functions now, and at the start of the step
@@ -88,7 +92,10 @@ EVENT_VECTORS = (
     "low", "crossed", "direction", "terminal",
     "last", "gap", "longest", "streak", "stuck", "returning",  # see runtime/solver/events.py
 )  # fmt: skip
-FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals")
+FUNCTIONS = (
+    *("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals"),
+    "partial_rates",
+)
 ADDRESSES = ("constants", "times", "rows", "log", "stops", "sections", "figures", *FUNCTIONS)
 
 FIELDS = {name: place for place, name in enumerate((*REALS, *WHOLES, *ADDRESSES))}
@@ -105,7 +112,10 @@ class Control(ctypes.Structure):
 
 
 # What a configuration brings: the addresses that become those of Control, and those of its changes.
-INSTALLED = ("constants", "derivatives", "outputs", "events", "update", "fire", "normalise")
+INSTALLED = (
+    *("constants", "derivatives", "outputs", "events", "update", "fire", "normalise"),
+    "partial_rates",
+)
 SECTIONS = (
     *(*INSTALLED, "geometry", "leave", "enter", "impulse", "adjust", "change_constants"),
     *("ratings", "rating_constants"),
@@ -218,7 +228,7 @@ class LoopShape:
     A `general` loop is compiled for all sizes: `any_size` is what it is compiled for.
     """
 
-    tableau: Tableau
+    tableau: Tableau | Rosenbrock
     states: int
     memory: int
     outputs: int
@@ -231,6 +241,9 @@ class LoopShape:
     stops: bool = False  # whether inputs over time jump: no step leads across such a time
     changes: ChangeShape | None = None  # of configuration
     general: bool = False
+    differentiated: bool = False  # of linearly implicit methods: the program has its partial derivatives
+    driven: bool = False  # and reads inputs from data over time
+    watched: bool = False  # stiffness is watched, for a change between two methods
     kinks: bool = False  # whether derivatives of the motion follow its states
 
     def any_size(self) -> LoopShape:
@@ -254,7 +267,7 @@ class LoopShape:
     @property
     def plain(self) -> bool:
         """Whether steps are of one size and nothing happens between them but rows."""
-        return not (self.adaptive or self.events or self.scheme or self.changes)
+        return not (self.implicit or self.adaptive or self.events or self.scheme or self.changes)
 
     @property
     def fours(self) -> int:
@@ -265,19 +278,41 @@ class LoopShape:
         return self.tableau.control is not None
 
     @property
-    def derivative_vectors(self) -> int:
-        """The number of derivative vectors k that are kept."""
-        return self.tableau.stages + (1 + len(self.tableau.extra_c) if self.dense else 0)
+    def implicit(self) -> bool:
+        """Whether the method is linearly implicit."""
+        return isinstance(self.tableau, Rosenbrock)
+
+    @property
+    def stage_vectors(self) -> list[str]:
+        """The derivatives k, and the stages w of linearly implicit methods, that are kept."""
+        if isinstance(self.tableau, Rosenbrock):
+            stages = [f"w{i + 1}" for i in range(self.tableau.stages)]
+            return ["k0", "k_end", *stages, "right_side", "time_rate"]
+        kept = self.tableau.stages + (1 + len(self.tableau.extra_c) if self.dense else 0)
+        return [f"k{i}" for i in range(kept)]
+
+    @property
+    def end_rate(self) -> str:
+        """The vector of the derivative at the end of a step."""
+        return "k_end" if self.implicit else f"k{self.tableau.stages}"
 
     @property
     def dense_vectors(self) -> int:
         """The number of vectors F of the dense output; see tableau.py."""
-        return 3 + len(self.tableau.dense) if self.dense else 0
+        if not self.dense:
+            return 0
+        return max(3, 1 + len(self.tableau.dense)) if self.implicit else 3 + len(self.tableau.dense)
 
     def lengths(self) -> dict[str, str]:
         """The vectors of the workspace in their order, each with the name of its size; states come first."""
         found = dict.fromkeys(("state", "trial", "stage"), "states")
-        found |= {f"k{i}": "states" for i in range(self.derivative_vectors)}
+        found |= dict.fromkeys(self.stage_vectors, "states")
+        if self.implicit:
+            found |= dict.fromkeys(("partials", "system", "coupling"), "partials")
+            numbers = ("solved", "leader", "unknown", "follower", "column", "exchange")
+            found |= dict.fromkeys(numbers, "states")
+        if self.watched:
+            found |= dict.fromkeys(("fast", "image"), "states")
         if self.adaptive:
             found |= dict.fromkeys(("atol", "tolerated", "ratio", "ratio_low"), "states")
         if self.dense:
@@ -303,6 +338,7 @@ class LoopShape:
         """Sizes by name."""
         found = {"states": 4 * self.fours if self.general else self.states, "used": self.states}
         found |= {"memory": self.memory, "events": self.events, "outputs": self.outputs}
+        found["partials"] = found["states"] * (found["states"] + 1)
         if self.scheme:
             s = self.scheme
             found |= {"work": s.work, "answer": s.answer, "gaps": 2 * s.rows, "settings": 2}

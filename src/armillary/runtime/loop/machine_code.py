@@ -40,6 +40,8 @@ class Loop:
         vectors = shape.states > 12
         own_size = Passes(3, loops=vectors, straight=vectors)
         passes = (PLAIN if shape.plain else GENERAL) if shape.general else own_size
+        if shape.implicit:  # its time is in loops over matrices
+            passes = Passes(2)
         name = "" if holds_addresses(model) else f"loop {loop_sources()} {shape!r} {model}"
         self._engine = engine(name, texts, 3, passes)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)

@@ -23,12 +23,14 @@ def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
         if shape.dense:
             found["straighten"] = _emit_straighten(program)
         found["project"] = emit_projection(program) if shape.scheme.kind == "projected" else _idle(program)
+    if shape.changes:
+        found["install"] = emit_install(program)
+    if shape.implicit:
+        return found
     staggered = shape.scheme is not None and shape.scheme.kind == "staggered"
     found["stages"] = emit_staggered(program) if staggered else _emit_stages(program)
     if shape.adaptive:
         found |= {"error_ratios": _emit_error_ratios(program), "squares": _emit_squares(program)}
-    if shape.changes:
-        found["install"] = emit_install(program)
     return found
 
 
@@ -57,7 +59,7 @@ def _emit_straighten(program: LoopModule) -> LoopFunction:
     f = program.function("straighten", arguments=(REAL,))
     scheme, base, end = program.shape.scheme, f.vector("base"), f.vector("end")
     assert scheme is not None
-    first, last = f.vector("k0"), f.vector(f"k{program.shape.tableau.stages}")
+    first, last = f.vector("k0"), f.vector(program.shape.end_rate)
     with f.each(scheme.states - scheme.first_acceleration) as i:
         m = i + scheme.first_acceleration
         first[m] = (end[m] - base[m]) / f.argument(2)

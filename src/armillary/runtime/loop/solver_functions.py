@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from armillary.llvm.building.builder import Span, Value
+from armillary.runtime.integrators import METHODS
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
 from armillary.runtime.loop.dense import emit_probe
@@ -27,6 +28,7 @@ _RARE = (
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
     *("plan_passage", "rank_falls", "least_singular_value", "measure_lengths", "read_rows", "turn_rows"),
     *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place", "end_at_change"),
+    "blame_rates",
     *("step_from_beside", "stride_from_beside", "settle_stages", "keep_gauss", "end_search"),
 )
 
@@ -45,6 +47,8 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
         "ADJUSTING": shape.changes is not None and shape.changes.adjusting > 0,
         "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
+        "IMPLICIT": shape.implicit, "DIFFERENTIATED": shape.differentiated, "DRIVEN": shape.driven,
+        "WATCHED": shape.watched,
         "KINKS": shape.adaptive and shape.kinks,
     }  # fmt: skip
     facts = {
@@ -58,19 +62,24 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
     across = ("across_state", "is_near_place", "row_near_place") if shape.passing else ()
     wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
-    solver = read_solver(has, (), wanted, facts=facts, given={*given, "probe"}, commented=False)
+    methods = [m for m in METHODS.values() if m.rosenbrock is tableau and not m.begins_with]
+    described = shape.implicit and shape.dense
+    known_functions = {*given} if described else {*given, "probe"}
+    wanted = (*wanted, "probe") if described else wanted
+    solver = read_solver(has, methods, wanted, facts=facts, given=known_functions, commented=False)
+    nests = {f"nest{i}": f"F{i}" for i in range(shape.dense_vectors)}
     code = SolverCode(
         program,
         solver,
         sizes=_SIZES,
         known=known,
-        places={"finish": "end", "k_end": f"k{tableau.stages}", **{f"nest{i}": f"F{i}" for i in range(3)}},
+        places={"finish": "end", "k_end": shape.end_rate, **nests},
         tables={**TABLES, **(configurations.TABLES if shape.changes else {})},
         model=SECTIONS,
         given=given,
         rare=_RARE,
     )
-    if shape.dense:
+    if shape.dense and not described:
         code.made["probe"] = emit_probe(program, code.function("across_state") if across else None)
     made = {name: code.function(name) for name in wanted}
     return {**code.made, "step": made[step]}
@@ -86,6 +95,7 @@ _SIZES: dict[str, int | str] = {
     "N_SETTINGS": "settings", "N_OWN_MOTION": "own_motion",
     "RowReals": "rows", "Slopes": "slopes", "Nests": "nests", "Outputs": "outputs", "N_OUTPUTS": "outputs",
     "OutputFlags": "outputs", "N_STAGES": STAGES, "N_NESTS": NESTS, "N_LOOKS": len(LOOKS),
+    "Partials": "partials", "StateNumbers": "used",
 }  # fmt: skip
 
 
@@ -178,6 +188,7 @@ SECTIONS: dict[str, Model] = {
     **{name: _of_configuration(name) for name in ("enter", "impulse", "adjust")},
     **{name: _of_present(name) for name in ("leave", "geometry", "ratings")},
     "report_change": _report_change,
+    "partial_rates": _at_state(lambda f, t, state, target: f.partial_rates(t, state, target)),
     "derivatives": _at_state(lambda f, t, state, target: f.derivatives(t, state, target)),
     "events": _at_state(lambda f, t, state, target: f.events(t, state)),  # into g
     "update": _at_state(lambda f, t, state, target: f.update(t, state)),  # into new_memory

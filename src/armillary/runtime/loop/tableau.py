@@ -1,4 +1,4 @@
-"""Explicit Runge–Kutta methods as data.
+"""Explicit Runge–Kutta methods, and linearly implicit ones, as data.
 
     kᵢ = f( t + cᵢ h, y + h Σⱼ aᵢⱼ kⱼ ),   i = 0 … s−1
     y₁ = y + h Σᵢ bᵢ kᵢ
@@ -67,3 +67,32 @@ class Tableau:
     def end_enters_error(self) -> bool:
         """Whether kₛ is part of the error estimate, so that a trial step already pays for it."""
         return any(len(weights) > self.stages for weights in self.errors)
+
+
+@dataclass(frozen=True, eq=False)
+class Rosenbrock:
+    """A linearly implicit method: all stages of a step solve linear equations with one factorised matrix.
+
+        ( I/(hγ) − ∂f/∂y ) wᵢ = f( t + cᵢ h, y + Σⱼ aᵢⱼ wⱼ ) + Σⱼ cᵢⱼ wⱼ / h + h dᵢ ∂f/∂t
+        y₁ = y + Σᵢ bᵢ wᵢ,   error Σᵢ eᵢ wᵢ,   nest F₁₊ᵢ = Σⱼ dᵢⱼ wⱼ
+
+    `couplings` are the cᵢⱼ, `slopes` the dᵢ. The dense output has the nested form above with F₀ = y₁ − y and
+    all further coefficients from the stages: a rate at the end of a stiff step amplifies the error there.
+    Source: Hairer, Wanner (1996), Solving Ordinary Differential Equations II, IV.7.
+    """
+
+    order: int
+    gamma: float
+    c: Row
+    a: tuple[Row, ...]
+    couplings: tuple[Row, ...]
+    slopes: Row
+    b: Row
+    errors: tuple[Row, ...] = ()
+    control: StepControl | None = None
+    dense: tuple[Row, ...] = ()
+    end_enters_error = False
+
+    @property
+    def stages(self) -> int:
+        return len(self.b)

@@ -12,6 +12,7 @@ import numpy as np
 from armillary.algebra.arguments import several, table
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
+from armillary.program.derivatives.partial_rates import with_partial_rates
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
@@ -213,6 +214,11 @@ class CompiledModel(ConfiguredProgram):
         if plain and (run := self._again(given, parameters, initial, progress)) is not None:
             return run
         settings = completed(given, contacts=bool(self.equations.system.contacts))
+        if settings.integrator.rosenbrock and self.differentiated is not self:
+            return self.differentiated.run_with(
+                given, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
+                progress=progress, on_start=on_start,
+            )  # fmt: skip
         t0, adaptive = settings.t0, settings.integrator.adaptive
         known = self._with_parameters(parameters)
         values, instance, model = known.values, known.instance, self
@@ -290,6 +296,14 @@ class CompiledModel(ConfiguredProgram):
                     f"input '{name}' has data for {signal.runs} runs, and this is one run; give a row of them"
                 )
         return driven_inputs(system, signals)
+
+    @cached_property
+    def differentiated(self) -> CompiledModel:
+        """The same model with the partial derivatives of its rates, for linearly implicit methods, compiled
+        at its first use; this model if there are none.
+        """
+        found = with_partial_rates(self.equations)
+        return self if found.program is self.equations.program else self.compiler(found)
 
     @cached_property
     def driven(self) -> CompiledModel:

@@ -52,7 +52,8 @@ def keep_for_repetition(
     if known.last[0] is not given:
         known.last[0] = given
         return
-    ordinary = settings.integrator.tableau is not None and type(settings.atol) is float
+    method = settings.integrator
+    ordinary = method.compiled is not None and not method.begins_with and type(settings.atol) is float
     if not (ordinary and model.plain_state and model.starts_plainly and model.changes_inside):
         return
     if len(known.repeated) >= _MOST:

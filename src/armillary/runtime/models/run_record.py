@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import SimulationError
-from armillary.runtime.integrators import Integration
+from armillary.runtime.integrators import METHODS, Integration
 from armillary.runtime.models.configurations.configurations import Configurations
 from armillary.runtime.models.configurations.run_legs import RunLegs
 from armillary.runtime.models.failures.failure import doubtful_contacts, raise_for
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Key = tuple[tuple[str, ...], bytes]
 _PLAIN, _FLOAT = {str, float}, {float}
+
+MANY_STEPS = 1_000_000  # explicit ones, after which the information on a run names another method
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,10 @@ def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: Run
         "rejected": result.rejected,
         "evaluations": result.evaluations,
     }
+    if result.changeovers:
+        info["stiffness"] = "; ".join(f"{name} from t = {t:.6g} s on" for t, name in result.changeovers)
+    elif result.steps >= MANY_STEPS and (method := METHODS[info["method"]]).adaptive and method.tableau:
+        info["stiffness"] = f"{result.steps} explicit steps: if a part is stiff, method='auto' takes fewer"
     if legs.notes:
         info["configurations"] = "; ".join(legs.notes)
     if assembly:

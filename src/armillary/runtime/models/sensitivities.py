@@ -19,6 +19,7 @@ from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.units.unit_system import state_factor
+from armillary.program.derivatives.partial_rates import with_partial_rates
 from armillary.program.derivatives.sensitivities.equations import (
     DerivedSensitiveEquations,
     JumpCheck,
@@ -26,7 +27,7 @@ from armillary.program.derivatives.sensitivities.equations import (
     sensitive_equations,
 )
 from armillary.runtime.models.compiled import CompiledModel, Compiler
-from armillary.runtime.models.programs.configured_program import driven_equations
+from armillary.runtime.models.programs.configured_program import as_program_of, driven_equations
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
@@ -77,6 +78,12 @@ class CompiledSensitiveModel(CompiledModel):
             return None
         states = starts.seeded([*self.coordinate_names, *self.speed_names, *self.state_names])
         return states.ravel(), self._extended(np.empty(0), starts.seeded(starts.memories))
+
+    @cached_property
+    def differentiated(self) -> CompiledModel:
+        """The same model with the partial derivatives of its rates."""
+        found = with_partial_rates(self.equations)
+        return self if found.program is self.equations.program else self.compiler(found, base=self.base)
 
     @cached_property
     def driven(self) -> CompiledModel:
@@ -206,7 +213,7 @@ class CompiledSensitiveModel(CompiledModel):
         """The same system's model in another configuration, with the same derivatives."""
         base = cast("CompiledModel", self.base.in_configuration(configuration))
         found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
-        return self.compiler(found, base=base)
+        return self.compiler(as_program_of(self.equations, found), base=base)
 
     def __repr__(self) -> str:
         return f"SensitiveModel({self.equations.system.name!r}, to {', '.join(self.directions)})"

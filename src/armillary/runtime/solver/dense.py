@@ -17,7 +17,7 @@ def prepare(run: RunRecord) -> None:
     run.nest0 = run.finish - run.base
     run.nest1 = run.h_taken * run.k0 - run.nest0
     run.nest2 = run.nest0 - run.h_taken * run.k_end - run.nest1
-    if ADAPTIVE:
+    if ADAPTIVE or IMPLICIT:
         dense_terms(run)
 
 

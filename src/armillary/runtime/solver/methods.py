@@ -11,32 +11,37 @@ from fractions import Fraction
 
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.loop.tableau import Row, Tableau
+from armillary.runtime.loop.tableau import Rosenbrock, Row, Tableau
 
 
-def exported_methods(adaptive: bool) -> list[Method]:
-    """The methods of exported programs, in the order of their numbers; without those that choose steps."""
-    return [m for m in METHODS.values() if m.exported and (adaptive or not m.adaptive)]
+def exported_methods(adaptive: bool, stiff: bool = False) -> list[Method]:
+    """The methods of exported programs, in the order of their numbers; with those that choose steps and with
+    linearly implicit ones, or without them.
+    """
+    known = [m for m in METHODS.values() if adaptive or not m.adaptive]
+    return [m for m in known if m.exported] + [m for m in known if stiff and m.rosenbrock]
 
 
-def method_names(adaptive: bool, quote: str = "", joint: str = "or") -> str:
+def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool = False) -> str:
     """The names of the exported methods in a sentence."""
-    *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive)]
+    *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive, stiff)]
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
-def tableau(method: Method) -> Tableau:
-    assert method.tableau is not None
-    return method.tableau
+def tableau(method: Method) -> Tableau | Rosenbrock:
+    assert method.compiled is not None
+    return method.compiled
 
 
 def fields(methods: Sequence[Method]) -> dict[str, str]:
     """Vectors of the run that the methods need beside those of record.py: stages and dense output."""
-    tableaux = [tableau(m) for m in methods]
-    found = [f"k{i}" for i in range(1, max(t.stages for t in tableaux))]
-    found += [f"k{t.stages + 1 + i}" for t in tableaux for i in range(len(t.extra_c))]
-    found += [f"nest{3 + i}" for i in range(max(len(t.dense) for t in tableaux))]
-    return dict.fromkeys(found, "States")
+    explicit = [m.tableau for m in methods if m.tableau]
+    implicit = [m.rosenbrock for m in methods if m.rosenbrock]
+    found = [f"k{i}" for i in range(1, max((t.stages for t in explicit), default=0))]
+    found += [f"k{t.stages + 1 + i}" for t in explicit for i in range(len(t.extra_c))]
+    found += [f"w{i + 1}" for i in range(max((t.stages for t in implicit), default=0))]
+    nests = [3 + len(t.dense) for t in explicit] + [1 + len(t.dense) for t in implicit]
+    return dict.fromkeys([*found, *(f"nest{i}" for i in range(3, max(nests)))], "States")
 
 
 def source(methods: Sequence[Method]) -> str:
@@ -69,13 +74,15 @@ def _dense(methods: Sequence[Method]) -> list[str]:
     further = [m for m in methods if tableau(m).dense]
     terms = {m.name: _dense_terms(tableau(m)) for m in further}
     about = "The further coefficients of the dense output, and the stages that they need."
+    alone = len(methods) == 1 and bool(methods[0].rosenbrock)
     parts = (
-        [_function("dense_terms(run: RunRecord)", about, _cases(list(terms), terms, last=False))]
+        [_function("dense_terms(run: RunRecord)", about, _cases(list(terms), terms, last=alone))]
         if terms
         else []
     )
-    values = {m.name: [f"run.point = {_nested(len(tableau(m).dense))}"] for m in further}
-    values["other"] = [f"run.point = {_nested(0)}"]
+    values = {m.name: [f"run.point = {_nested(_nests(tableau(m)))}"] for m in further}
+    if not alone or not values:
+        values["other"] = [f"run.point = {_nested(0)}"]
     about = "The state at a part theta of the step just taken, from its coefficients."
     return [
         *parts,
@@ -91,13 +98,20 @@ def _nested(terms: int) -> str:
     return f"run.base + theta * ({nested})"
 
 
+def _nests(t: Tableau | Rosenbrock) -> int:
+    """Terms of the dense output beyond the cubic ones."""
+    return len(t.dense) - 2 if isinstance(t, Rosenbrock) else len(t.dense)
+
+
 def _asked(name: str, about: str, methods: Sequence[Method]) -> str:
     """A function: whether the method of a run is one of these."""
     found = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in methods) or "False"
     return f'def {name}(run: RunRecord) -> truth:\n    """{about}"""\n    return {found}\n'
 
 
-def _errors(t: Tableau) -> list[str]:
+def _errors(t: Tableau | Rosenbrock) -> list[str]:
+    if isinstance(t, Rosenbrock):
+        return [f"run.ratio = {_increments(t.errors[0])}"]
     names = ("ratio", "ratio_low")
     return [f"run.{name} = h * ({_sum(t, row)})" for name, row in zip(names, t.errors, strict=False)]
 
@@ -122,18 +136,62 @@ def _cases(methods: Sequence[str], lines: dict[str, list[str]], last: bool = Tru
 def _stages(method: Method) -> str:
     t = tableau(method)
     lines = []
+    if isinstance(t, Rosenbrock):
+        return _described_stages(method, _implicit_stages(t))
     for i in range(1, t.stages):
         lines.append(f"run.stage = run.state + h * ({_sum(t, t.a[i])})")
-        when = "t + h" if t.c[i] == 1 else f"t + {fraction(t.c[i])} * h"
-        lines.append(f"run.k{i} = derivatives({when}, run.stage)")
+        lines.append(f"run.k{i} = derivatives({_stage_time(t, i)}, run.stage)")
     lines.append(f"run.trial = run.state + h * ({_sum(t, t.b)})")
+    return _described_stages(method, lines)
+
+
+def _stage_time(t: Tableau | Rosenbrock, i: int) -> str:
+    return "t + h" if t.c[i] == 1 else f"t + {fraction(t.c[i])} * h"
+
+
+def _described_stages(method: Method, lines: Sequence[str]) -> str:
     about = f"{method.description[0].upper()}{method.description[1:]}: the stages of a step; k0 is there."
     return _function(
         f"{method.name}_stages(run: RunRecord, t: real, h: real)", about.replace("–", "-"), lines
     )
 
 
-def _dense_terms(t: Tableau) -> list[str]:
+def _implicit_stages(t: Rosenbrock) -> list[str]:
+    """The stages of a linearly implicit method: see Rosenbrock in runtime/loop/tableau.py."""
+    lines = [f"begin_stages(run, t, h, {fraction(t.gamma)} * h)"]
+    before: Row = ()
+    for i in range(t.stages):
+        rates = "run.k0"
+        if any(t.a[i]):
+            known = len(before) if before and t.a[i][: len(before)] == before else 0
+            base, weights = ("run.stage", t.a[i][known:]) if known else ("run.state", t.a[i])
+            if any(weights):
+                lines.append(f"run.stage = {base} + {_increments(weights, known)}")
+            lines.append(f"run.right_side = derivatives({_stage_time(t, i)}, run.stage)")
+            rates, before = "run.right_side", t.a[i]
+        terms = [rates]
+        if any(t.couplings[i]):
+            terms.append(f"({_increments(t.couplings[i])}) / h")
+        if t.slopes[i]:
+            terms.append(f"({fraction(t.slopes[i])} * h) * run.time_rate")
+        if terms != ["run.right_side"]:
+            lines.append(f"run.right_side = {' + '.join(terms)}")
+        lines += ["solve_system(run)", f"run.w{i + 1} = run.right_side"]
+    known = len(before) if t.b[: len(before)] == before else 0
+    base = "run.stage" if known else "run.state"
+    return [*lines, f"run.trial = {base} + {_increments(t.b[known:], known)}"]
+
+
+def _increments(weights: Row, first: int = 0) -> str:
+    """A sum of stages of a linearly implicit method, of those from a number on."""
+    terms = [(weight, f"run.w{first + j + 1}") for j, weight in enumerate(weights) if weight]
+    text = " + ".join(name if weight == 1 else f"{fraction(weight)} * {name}" for weight, name in terms)
+    return text.replace("+ -", "- ").replace("+ (-", "- (")
+
+
+def _dense_terms(t: Tableau | Rosenbrock) -> list[str]:
+    if isinstance(t, Rosenbrock):
+        return [f"run.nest{1 + i} = {_increments(row)}" for i, row in enumerate(t.dense)]
     lines = []
     for i, (c, row) in enumerate(zip(t.extra_c, t.extra_a, strict=True), t.stages + 1):
         lines.append(f"run.point = run.base + run.h_taken * ({_sum(t, row)})")

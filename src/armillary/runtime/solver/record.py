@@ -69,6 +69,30 @@ class RunRecord:
         safety: real
         least: real
         most: real
+    if WATCHED:
+        budget: count  # steps that this call may still try
+        stiff_steps: real  # steps that stability limits, of the last ones
+        calm_steps: real  # and steps in a row that it does not
+        patience: real  # calm steps after which an explicit method takes over again
+        changeover: truth  # another method is to take over before the next step
+        k11: States  # the rates at the last stage of dop853
+        fast: States  # a direction in which rates change fast
+        image: States  # its product with df/dy
+    if IMPLICIT:
+        partials: Partials  # of the rates by each state, column after column, then by the time
+        system: Partials  # the equations of a step's stages, factorised
+        coupling: Partials  # of the unknowns' rates by the followers
+        time_rate: States  # of the rates by the time
+        right_side: States  # right side of the equations, then their solution
+        solved: States  # the same of the unknowns alone
+        leader: StateNumbers  # the state that the rate of a follower is a multiple of; NONE: an unknown
+        unknown: StateNumbers  # the states that are solved for, in order
+        follower: StateNumbers  # and the others
+        column: StateNumbers  # of an unknown its number among them
+        exchange: StateNumbers  # rows that were taken as pivots
+        unknowns: whole
+        followers: whole
+        shift: real  # h times the method's gamma
     if JUMPS:
         jump: whole  # number of the next time at which data bend
         stop: real  # the next at which a step ends; infinity: none

@@ -9,6 +9,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
 from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pending, mark_returning
 from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.linearly_implicit import blame_rates
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.singularities.forecasts import horizon, longest_step, resolve_weakness
 from armillary.runtime.solver.singularities.masses import (
@@ -27,6 +28,7 @@ from armillary.runtime.solver.step_control import (
     reaches,
     try_shorter,
 )
+from armillary.runtime.solver.stiffness import watch_stiffness
 
 
 def pass_jumps(run: RunRecord, reached: real) -> None:
@@ -67,6 +69,8 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
             run.k_end = derivatives(t_last, run.state)
         if SCHEME:
             straighten(run, h)
+    if WATCHED:
+        watch_stiffness(run, h)
     run.t_old = run.t
     run.t = t_new
     run.h_taken = h
@@ -118,6 +122,8 @@ def fixed_step(run: RunRecord) -> None:
     if not is_finite(run.trial):
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)
+        if IMPLICIT:
+            blame_rates(run, h)
         if MASSES:
             run.way = run.state
             blame_masses(run, run.t, 2.0 * h)
@@ -150,6 +156,8 @@ def end_at_small_step(run: RunRecord) -> None:
     if not is_finite(run.trial):
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)
+        if IMPLICIT:
+            blame_rates(run, 20.0 * run.h)  # beyond the last trial
         return
     if not is_finite(run.ratio):
         run.status = DIVERGED

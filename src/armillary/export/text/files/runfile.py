@@ -36,7 +36,7 @@ def example_run(source: Source, adaptive: bool = True) -> str:
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
     lines = [f"# A run of {d.name}. What is left out keeps its default.", ""]
-    first, *others = [f'"{m.name}"' for m in exported_methods(adaptive)]
+    first, *others = [f'"{m.name}"' for m in exported_methods(adaptive, source.stiff)]
     method = f"method = {first}  # or {', '.join(others[:-1])}{', or ' if others[1:] else ''}{others[-1]}"
     lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", method]
     lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")

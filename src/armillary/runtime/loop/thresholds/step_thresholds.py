@@ -6,3 +6,8 @@ EPSILON = 2.0**-52
 LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
 LEAST_ERROR = 1e-4  # of a step, as far as the next one is concerned: a smaller one has no part in its length
 MOST_FORCED = 8.0  # shortest steps, one after the other, that lead across a kink
+
+# Of stiffness: h λ at the edge of stability of dop853 and well inside of it, stiff steps after which another
+# method takes over, and calm ones after which they no longer count (runtime/solver/stiffness.py).
+STABLE_EDGE, CALM_EDGE = 6.1, 3.0
+STIFF_STEPS, CALM_STEPS = 15, 6

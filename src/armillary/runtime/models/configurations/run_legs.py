@@ -50,6 +50,7 @@ class RunLegs:
             steps=sum(p.steps for p in self.parts),
             rejected=sum(p.rejected for p in self.parts),
             evaluations=sum(p.evaluations for p in self.parts),
+            changeovers=[change for p in self.parts for change in p.changeovers],
             calm=False,
         )
 

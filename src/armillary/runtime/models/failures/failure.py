@@ -16,8 +16,8 @@ from armillary.untyped import Given
 _REMEDIES = {
     "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
     "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
-    "(method='scipy:Radau'), or loosen rtol and atol",
-    "too many steps": "raise max_steps, or loosen rtol and atol",
+    "(method='rodas5p'), or loosen rtol and atol",
+    "too many steps": "raise max_steps, or loosen rtol and atol; for a stiff part use method='rodas5p'",
     "too many rows": "give sample=, the time between rows",
 }
 _REMEDIES_FIXED_STEP = _REMEDIES | {

@@ -67,6 +67,7 @@ class CompiledProgram:
                 "geometry": not program.geometry.results,
                 "solve": all(s.name != "solve" for s in program.stepping),
                 "residuals": all(s.name != "residuals" for s in program.stepping),
+                "partial_rates": not program.partial_rates,
             }
             self._addresses[name] = 0 if absent.get(name) else self._code.address(name)
         return self._addresses[name]
@@ -167,6 +168,8 @@ class CompiledProgram:
             normalise=self.address("normalise"),
             solve=self.address("solve"),
             residuals=self.address("residuals"),
+            partial_rates=self.address("partial_rates"),
+            driven=bool(program.driven),
             n_states=len(program.state),
             n_own=self.own_states,
             n_outputs=len(self.output_names),

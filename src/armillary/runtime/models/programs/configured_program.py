@@ -15,6 +15,7 @@ from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
 from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
+from armillary.program.derivatives.partial_rates import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import kept_with_owner
@@ -125,7 +126,7 @@ class ConfiguredProgram(CompiledProgram):
         found = derive(
             equations.system, equations.formalism, configuration=configuration, **equations.options
         )
-        return self.compiler(driven_equations(found) if equations.program.driven else found)
+        return self.compiler(as_program_of(equations, found))
 
     def compile_configurations(self) -> int:
         """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
@@ -194,6 +195,12 @@ class ConfiguredProgram(CompiledProgram):
     def picture(self) -> MotionPicture | None:
         """The object that draws the motions of this model: the user's equations, without machine code."""
         return None
+
+
+def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
+    """Equations of another configuration, whose program reads inputs and has partial derivatives as this."""
+    found = with_partial_rates(others) if equations.program.partial_rates else others
+    return driven_equations(found) if equations.program.driven else found
 
 
 def driven_equations(equations: DerivedEquations) -> DerivedEquations:

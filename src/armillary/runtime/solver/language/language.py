@@ -62,6 +62,9 @@ RowReals = np.ndarray  # one real per row of constraints
 Equations = np.ndarray  # one real per equation and speed, equation after equation
 Sides = np.ndarray  # one real per equation
 Square = np.ndarray  # one real per pair of speeds
+# Of linearly implicit steps; see linearly_implicit.py.
+Partials = np.ndarray  # a column of reals over the states for each state, and one for the time
+StateNumbers = np.ndarray  # one whole number per state
 # Of contacts; see mechanics/contact/language.py.
 ContactRows = ContactReals = ContactTerms = ContactSquare = ContactSpeeds = np.ndarray
 
@@ -90,6 +93,10 @@ PARTITIONED = True  # this process alone, which derives what it chooses
 GUARDED = (
     True  # one choice of dependent speeds, with an event that shows whether it is good: the run ends if not
 )
+IMPLICIT = True  # linearly implicit methods
+DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
+WATCHED = True  # stiffness is watched, for a change between two methods; this process alone
+DRIVEN = True  # inputs are read from data, whose slopes over time only differences show
 PASSING = True  # places where constraints lose rank are passed
 LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
 KINKS = True  # derivatives of the motion follow its states: their rates jump where the motion has a kink
@@ -210,6 +217,7 @@ events: Callable[[real, States], Reals]
 update: Callable[[real, States], Memory]
 normalise: Callable[[real, States], States]
 pivot_shares: Callable[[real, States], Pivots]
+partial_rates: Callable[[real, States], Partials]
 fire: Callable[[whole, real, States], tuple[Memory, States]]
 
 # The sections of changes of configuration; see changes.py. A whole number is that of a configuration.

@@ -357,7 +357,7 @@ class Statements:
 
     def entry(self, vector: Span, kind: str, index: Value) -> Value:
         found = vector[index]
-        if kind in ("Wholes", "RowNumbers", "SpeedNumbers"):
+        if kind in ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers"):
             return found.to_whole()
         return (
             found.differs(0.0)

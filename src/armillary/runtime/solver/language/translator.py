@@ -35,7 +35,7 @@ from armillary.runtime.solver.language import language
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
-    *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares"),
+    *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
     *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
 )
 # Features of the solver; those that a system decides are words of export/text/features.py.
@@ -43,7 +43,7 @@ FEATURES = tuple(name for name, value in vars(language).items() if value is True
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
     *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing", "clocked"),
-    "late_search",
+    *("late_search", "implicit", "differentiated", "driven"),
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
@@ -53,7 +53,7 @@ _RUN = (
     "record.py",
     *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
     *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
-    *("step_control.py", "steps.py", "clock.py", "rows.py"),
+    *("linearly_implicit.py", "stiffness.py", "step_control.py", "steps.py", "clock.py", "rows.py"),
 )
 _LOOPS = (
     "assembly/assembly_record.py",
@@ -137,7 +137,8 @@ def solver_for(
     features |= {"ADAPTIVE"} if adaptive else set()
     features |= {"ALWAYS_DENSE"} if always_dense else set()
     features |= {"GUARDED"} if guard is not None else set()
-    found = read_solver(features, methods or exported_methods(adaptive), wanted, facts=facts, given=given)
+    methods = methods or exported_methods(adaptive, "IMPLICIT" in features)
+    found = read_solver(features, methods, wanted, facts=facts, given=given)
     return found if guard is None else replace(found, constants={**found.constants, "GUARD": guard})
 
 
