@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
-from threading import Lock
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLED, SURVIVED, UNDECIDED, BROKEN = "killed", "SURVIVED", "UNDECIDED", "broken"
+TEST_SECONDS = 90.0  # for one test, with a fault
+MEMORY = 8 << 30  # bytes for one run of tests
 COPIED = (
     "src",
     "tests",
@@ -48,21 +50,22 @@ class Outcome:
 
     failed: tuple[str, ...] = ()
     words: str = ""
-    in_time: bool = True
+    in_time: bool = True  # of all tests together
+    unended: str = ""  # the test in which the process ended: it took too long, or the process broke
 
 
 def run_tests(tree: Path, tests: Sequence[str], limit: float) -> Outcome:
     """Run tests in a tree until the first fails, for at most so many seconds.
 
-    A test that does not end is ended after a minute (``tests/conftest.py``), which is a failure; all of them
-    together may take the limit.
+    A test that does not end is ended after a minute and with it the process (``tests/conftest.py``); all of
+    them together may take the limit. A fault that takes all memory must not take that of others.
     """
     given = os.environ.get("PYTHONPATH")  # where packages lie, perhaps
     paths = os.pathsep.join([str(tree / "src"), str(tree), *([given] if given else [])])
-    environment = os.environ | {"PYTHONPATH": paths, "ARMILLARY_TEST_SECONDS": "60"}
-    options = ("-q", "-x", "--assert=plain", "--tb=short", "-p", "no:xdist", "-p", "no:cacheprovider")
+    environment = os.environ | {"PYTHONPATH": paths, "ARMILLARY_TEST_SECONDS": f"{TEST_SECONDS:g}"}
+    options = ("-v", "-x", "--assert=plain", "--tb=short", "-p", "no:xdist", "-p", "no:cacheprovider")
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, *tests],
+        [sys.executable, "-m", "pytest", *options, "--disable-warnings", *tests],
         cwd=tree,
         env=environment,
         stdout=subprocess.PIPE,
@@ -70,6 +73,7 @@ def run_tests(tree: Path, tests: Sequence[str], limit: float) -> Outcome:
         text=True,
         errors="replace",
         start_new_session=True,  # what the tests have started ends with them
+        preexec_fn=_limit_memory,
     ) as process:
         try:
             words, _ = process.communicate(timeout=limit)
@@ -78,8 +82,20 @@ def run_tests(tree: Path, tests: Sequence[str], limit: float) -> Outcome:
             return Outcome(words=f"not done after {limit:g} s", in_time=False)
     if process.returncode == 0:
         return Outcome()
+    gone = set(re.findall(r"^ERROR: not found: (.*)$", words, re.MULTILINE))
+    kept = [test for test in tests if not any(one.endswith(test) for one in gone)]
+    if gone and kept:  # tests of the map that have another name now
+        return run_tests(tree, kept, limit)
     failed = re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", words, re.MULTILINE)
-    return Outcome(tuple(failed), words[-2000:] or f"exit code {process.returncode}")
+    begun = re.findall(
+        r"^(tests/\S+::.*?)(?: (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS).*)?$", words, re.MULTILINE
+    )
+    unended = begun[-1][0].strip() if begun and not failed else ""
+    return Outcome(tuple(failed), words[-2000:] or f"exit code {process.returncode}", unended=unended)
+
+
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
 
 class Trees:
@@ -90,14 +106,12 @@ class Trees:
         self._free: Queue[Path] = Queue()
         for i in range(jobs):
             self._free.put(copy_tree(folder / f"tree-{i}"))
-        self._sound: dict[tuple[str, ...], str] = {}
-        self._lock = Lock()
 
     def verdict(self, file: str, plant: Callable[[bytes], bytes], tests: Sequence[str]) -> tuple[str, str]:
-        """Whether the tests notice a fault, and what the tests say.
+        """Whether the tests notice a fault, and the test that does or why none could.
 
-        A test that fails is run again without the fault: where it fails as well, it has noticed nothing, and
-        the verdict is BROKEN.
+        A process that ends without a failed test has met an endless loop, a crash or a busy machine: the test
+        is run again at once without the fault, and where this takes a quarter of the limit nothing is known.
         """
         tree = self._free.get()
         try:
@@ -113,22 +127,28 @@ class Trees:
                 return UNDECIDED, outcome.words
             if not outcome.words:
                 return SURVIVED, ""
-            complaint = self._complaint(tree, outcome.failed or tuple(tests))
-            return (
-                (BROKEN, complaint)
-                if complaint
-                else (KILLED, " ".join(outcome.failed) or "a test did not end")
-            )
+            if outcome.failed:
+                return KILLED, outcome.failed[0]
+            test = outcome.unended or tests[0]
+            again = run_tests(tree, [test], TEST_SECONDS / 4)
+            if not again.in_time:
+                return UNDECIDED, f"{test} takes {TEST_SECONDS / 4:g} s without the fault"
+            return KILLED, test
         finally:
             self._free.put(tree)
 
-    def _complaint(self, tree: Path, tests: tuple[str, ...]) -> str:
-        """What tests say without any fault; nothing where they pass."""
-        with self._lock:
-            known = self._sound.get(tests)
-        if known is None:
-            outcome = run_tests(tree, tests, self.limit)
-            known = outcome.words if outcome.in_time else ""
-            with self._lock:
-                self._sound[tests] = known
-        return known
+    def failing(self, tests: Sequence[str]) -> dict[str, str]:
+        """Those of the tests that fail without any fault, and what they say."""
+        tree, found = self._free.get(), {}
+        try:
+            left = sorted(set(tests))
+            while left:
+                outcome = run_tests(tree, left, 60.0 + 20.0 * len(left))
+                bad = set(outcome.failed) | ({outcome.unended} if outcome.unended else set())
+                found |= dict.fromkeys(bad, outcome.words)
+                if not outcome.words or not bad:
+                    break
+                left = [test for test in left if test not in bad]
+        finally:
+            self._free.put(tree)
+        return found
