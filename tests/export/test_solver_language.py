@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +40,21 @@ def test_programs_without_events_hold_nothing_of_them() -> None:
     assert not {"scan", "cut", "locate", "adaptive_step"} & set(solver.functions)
     assert not {"g", "sign", "ratio", "dense"} & {field.name for field in solver.fields}
     assert set(solver.constants) == {"EPSILON", "SNAP"}
+
+
+def test_comments_stay_with_the_statements_that_they_explain() -> None:
+    """Those on a line of their own, which explain the next statement."""
+    features = set(FEATURES) - {"SCHEME", "ALWAYS_DENSE"}
+    solver = read_solver(features, exported_methods(True), ("start_run", "find_row"))
+    found = {words: ast.unparse(statement) for statement, words in solver.comments.items()}
+    folder = Path(language.__file__).parent.parent
+    lines = [
+        x.strip() for path in folder.rglob("*.py") for x in path.read_text(encoding="utf-8").splitlines()
+    ]
+    alone = [(a[2:], b) for a, b in pairwise(lines) if a.startswith("# ") and b.startswith("run.")]
+    kept = [(found[words], statement) for words, statement in alone if words in found]
+    assert kept
+    assert all(text.startswith(statement.partition(" =")[0]) for text, statement in kept)
 
 
 def test_a_function_changes_the_run_if_one_does_that_it_calls() -> None:

@@ -44,7 +44,7 @@ from pathlib import Path
 from tests.mutants.generated import GeneratedFault, draw_faults, is_equivalent
 from tests.mutants.planting import BROKEN, KILLED, ROOT, SURVIVED, UNDECIDED, Trees
 from tests.mutants.relevant import LEFT_OUT, relevant_tests
-from tests.mutants.selection import FILES, Map
+from tests.mutants.selection import FILES, Map, first_few
 
 LEAST, LEAST_LISTED = 0.85, 0.95  # shares of the faults that must be killed
 BUDGET = 40.0  # seconds of a processor for the tests of one fault, as they take without it
@@ -97,17 +97,19 @@ def plant_all(
     without any fault.
     """
     verdicts, noticed = [], []
-    with tempfile.TemporaryDirectory(prefix="armillary-mutants-") as folder:
-        trees = Trees(Path(folder), jobs, limit)
+    with (
+        tempfile.TemporaryDirectory(prefix="armillary-mutants-") as folder,
+        Trees(Path(folder), jobs, limit) as trees,
+    ):
 
         def judge(fault: Fault | GeneratedFault) -> tuple[str, str]:
             if isinstance(fault, Fault):
-                tests = fault.tests
+                groups = [fault.tests]
             elif executed is None:
-                tests = relevant_tests(fault.file, FILES)
+                groups = [relevant_tests(fault.file, FILES)]
             else:
-                tests = executed.select(fault, BUDGET)
-            return trees.verdict(fault.file, fault.plant, tests)
+                groups = first_few(executed.select(fault, BUDGET))
+            return trees.verdict(fault.file, fault.plant, *groups)
 
         with ThreadPoolExecutor(jobs) as workers:
             for fault, (verdict, words) in zip(faults, workers.map(judge, faults), strict=True):

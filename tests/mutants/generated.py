@@ -4,7 +4,7 @@ Each place of a file where a rule applies is one fault: an operator, a compariso
 slice, a sign or a function in place of its opposite. Text is changed in place, so that lines keep their
 numbers and the sources that are read rather than run (``runtime/solver``) are changed as well.
 
-Left out: annotations, decorators, overloads, ``strict=`` of zip (an assertion), sums of texts and of lists,
+Left out: annotations, decorators, overloads, assertions and ``strict=`` of zip, sums of texts and of lists,
 and what is inside of f-strings, which have no place in the file in Python 3.11.
 """
 
@@ -172,7 +172,9 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
         if field in ("annotation", "returns", "decorator_list"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            asserted = isinstance(child, ast.keyword) and child.arg == "strict"
+            asserted = isinstance(child, ast.Assert) or (
+                isinstance(child, ast.keyword) and child.arg == "strict"
+            )
             if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr) and not asserted:
                 yield from _code(child)
 

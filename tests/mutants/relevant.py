@@ -26,7 +26,7 @@ ELSEWHERE = {
 }
 
 
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
     """Names as written and their parts: ``mode_shapes`` is mode_shapes, mode and shapes."""
     names = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]{2,}", text))
     parts = {part.lower() for name in names for part in re.findall(r"[A-Z]?[a-z0-9]{2,}|[A-Z]{3,}", name)}
@@ -41,7 +41,7 @@ def _tests() -> dict[str, tuple[str, frozenset[str]]]:
         file = path.relative_to(ROOT).as_posix()
         if path.stem not in LEFT_OUT and not file.startswith("tests/mutants/"):
             text = path.read_text(encoding="utf-8")
-            found[file] = (text, frozenset(_words(text) | _words(path.stem)))
+            found[file] = (text, frozenset(words_of(text) | words_of(path.stem)))
     return found
 
 
@@ -68,12 +68,12 @@ def _likelihoods(file: str) -> dict[str, float]:
     defined = " ".join(
         n.name.strip("_") for n in ast.walk(tree) if isinstance(n, kinds) and "__" not in n.name
     )
-    own = _words(f"{' '.join(parts[-2:])} {defined}")
+    own = words_of(f"{' '.join(parts[-2:])} {defined}")
 
     def score(test: str) -> float:
         text, words = _tests()[test]
         shared = sum(_weights()[word] for word in own & words)
-        named = _words(Path(test).stem) & _words(" ".join(parts[-2:]))
+        named = words_of(Path(test).stem) & words_of(" ".join(parts[-2:]))
         near = 3.0 * (f"{module} import" in text) + 6.0 * test.startswith(nearest) + 3.0 * len(named)
         return (1.0 + near + test.startswith(tuple(f"{f}/" for f in folders))) * (1.0 + shared)
 

@@ -12,18 +12,22 @@ import ast
 import re
 import sqlite3
 import zlib
-from array import array
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from math import log
 from pathlib import Path
+
+import numpy as np
 
 from tests.mutants.executed import stretches_of
 from tests.mutants.generated import GeneratedFault
 from tests.mutants.planting import ROOT
-from tests.mutants.relevant import LEFT_OUT, likelihood, relevant_tests
+from tests.mutants.relevant import LEFT_OUT, likelihood, relevant_tests, words_of
 
 FILES = 16  # of the likeliest, where no test of the map reaches a fault
 OTHERS = 6  # of the likeliest, after those of the map
+FEW = 30  # tests that are run before the files of others are read
 MOST = 24  # files of tests for one fault: each takes time to import
 
 
@@ -33,24 +37,23 @@ class Map:
     def __init__(self, path: Path) -> None:
         base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.seconds: dict[str, float] = {}
-        self._reached: dict[int, list[str]] = {}
+        self._reached: dict[str, np.ndarray] = {}
         for name, seconds, reached in base.execute("select name, seconds, reached from tests"):
-            if (
-                Path(name.partition("::")[0]).stem in LEFT_OUT
-                or not (ROOT / name.partition("::")[0]).exists()
-            ):
-                continue
-            self.seconds[name] = seconds
-            ids = array("I")
-            ids.frombytes(zlib.decompress(reached))
-            for i in ids:
-                self._reached.setdefault(i, []).append(name)
+            if Path(_file(name)).stem not in LEFT_OUT and (ROOT / _file(name)).exists():
+                self.seconds[name] = seconds
+                self._reached[name] = np.sort(np.frombuffer(zlib.decompress(reached), np.uint32))
         self._ids: dict[tuple[str, str], list[int]] = {}
         for i, file, name in base.execute("select id, file, name from stretches"):
             self._ids.setdefault((file, name), []).append(i)
 
     def tests_reaching(self, stretches: Iterable[tuple[str, str]]) -> set[str]:
-        return {t for key in stretches for i in self._ids.get(key, ()) for t in self._reached.get(i, ())}
+        wanted = np.array([i for key in stretches for i in self._ids.get(key, ())], np.uint32)
+        found = set()
+        for test, reached in self._reached.items():
+            places = np.searchsorted(reached, wanted)
+            if np.any(reached[np.minimum(places, len(reached) - 1)] == wanted) if len(reached) else False:
+                found.add(test)
+        return found
 
     def select(self, fault: GeneratedFault, budget: float) -> tuple[str, ...]:
         """Tests that together take so many seconds, without any fault."""
@@ -61,28 +64,53 @@ class Map:
         taken = set(first)
         beside = [t for t in self.seconds if t not in taken and _file(t) in files]
         rest = [t for t in self.seconds if _file(t) in likely and _file(t) not in files]
+        others = self._by_cost(fault.file, rest) if reaching else self._by_name(fault, rest)
         chosen: list[str] = []
         spent = 0.0
-        for group in (first, beside, rest):
-            for test in self._in_turn(fault.file, group):
+        for group in (self._by_cost(fault.file, first), self._by_cost(fault.file, beside), others):
+            for test in group:
                 if spent + self.seconds[test] <= budget:
                     spent += self.seconds[test]
                     chosen.append(test)
         return tuple(chosen)
 
-    def _in_turn(self, source: str, tests: Sequence[str]) -> list[str]:
-        """The first of each function of tests, then the second of each, quick and likely ones first."""
+    def _by_cost(self, source: str, tests: Sequence[str]) -> list[str]:
+        """Quick ones of likely files first."""
+        return _in_turn(tests, lambda t: (self.seconds[t] + 0.1) / likelihood(source, _file(t)))
+
+    def _by_name(self, fault: GeneratedFault, tests: Sequence[str]) -> list[str]:
+        """Those first whose names have most in common with the function of a fault: of functions that are
+        translated to machine code, as those of ``runtime/solver`` are, no map can be made.
+        """
+        own = words_of(f"{Path(fault.file).stem} {_function_text(fault.file, fault.line)}")
+        names = {test: words_of(test.partition("::")[2].partition("[")[0]) for test in tests}
+        counts = Counter(word for words in names.values() for word in words)
 
         def cost(test: str) -> float:
-            return (self.seconds[test] + 0.1) / likelihood(source, _file(test))
+            shared = sum(log(len(names) / counts[word]) for word in names[test] & own)
+            return (self.seconds[test] + 0.3) / (0.3 + shared) / likelihood(fault.file, _file(test)) ** 0.5
 
-        turns: dict[str, int] = {}
-        ranked = []
-        for test in sorted(tests, key=lambda t: (cost(t), t)):
-            function = test.partition("[")[0]
-            turns[function] = turns.get(function, 0) + 1
-            ranked.append((turns[function], test))
-        return [test for _, test in sorted(ranked, key=lambda pair: pair[0])]
+        return _in_turn(tests, cost)
+
+
+def _in_turn(tests: Sequence[str], cost: Callable[[str], float]) -> list[str]:
+    """The first of each function of tests, then the second of each, and of these the cheapest first."""
+    turns: Counter[str] = Counter()
+    ranked = []
+    for test in sorted(tests, key=lambda t: (cost(t), t)):
+        function = test.partition("[")[0]
+        turns[function] += 1
+        ranked.append((turns[function], test))
+    return [test for _, test in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def first_few(tests: Sequence[str]) -> list[Sequence[str]]:
+    """The first tests, of three files, and the others: most faults are noticed by the first, and each file
+    takes time to import.
+    """
+    files = list(dict.fromkeys(map(_file, tests[:FEW])))[:3]
+    few = [test for test in tests[:FEW] if _file(test) in files]
+    return [few, [test for test in tests if test not in set(few)]]
 
 
 def _file(test: str) -> str:
@@ -108,6 +136,17 @@ def _concerned(file: str, line: int) -> list[list[tuple[str, str]]]:
         function, name, _, _ = min(own, key=lambda s: s[3] - s[2])
         return [[(file, name)], [(file, s[1]) for s in _stretches(file) if s[0] == function]]
     return [_of_definition(file, line)]
+
+
+def _function_text(file: str, line: int) -> str:
+    """The text of the innermost function around a line; none outside of functions."""
+    text, tree = _parsed(file)
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return ast.get_source_segment(text, around[-1]) or "" if around else ""
 
 
 def _of_definition(file: str, line: int) -> list[tuple[str, str]]:
