@@ -60,14 +60,18 @@ class Map:
         reaching = next(filter(None, map(self.tests_reaching, _concerned(fault.file, fault.line))), set())
         files = sorted({_file(t) for t in reaching}, key=lambda f: -likelihood(fault.file, f))[:MOST]
         first = [t for t in reaching if _file(t) in files]
-        likely = relevant_tests(fault.file, OTHERS if reaching else FILES)
+        inside = bool(_function_text(fault.file, fault.line))
+        likely = relevant_tests(fault.file, OTHERS if reaching and inside else FILES)
         taken = set(first)
         beside = [t for t in self.seconds if t not in taken and _file(t) in files]
         rest = [t for t in self.seconds if _file(t) in likely and _file(t) not in files]
-        others = self._by_cost(fault.file, rest) if reaching else self._by_name(fault, rest)
+        if reaching and inside:
+            groups = [self._by_cost(fault.file, group) for group in (first, beside, rest)]
+        else:  # of a constant, many tests reach a function that uses it and few depend on it
+            groups = [self._by_name(fault, [*first, *rest]), self._by_cost(fault.file, beside)]
         chosen: list[str] = []
         spent = 0.0
-        for group in (self._by_cost(fault.file, first), self._by_cost(fault.file, beside), others):
+        for group in groups:
             for test in group:
                 if spent + self.seconds[test] <= budget:
                     spent += self.seconds[test]
@@ -82,8 +86,9 @@ class Map:
         """Those first whose names have most in common with the function of a fault: of functions that are
         translated to machine code, as those of ``runtime/solver`` are, no map can be made.
         """
-        own = words_of(f"{Path(fault.file).stem} {_function_text(fault.file, fault.line)}")
-        names = {test: words_of(test.partition("::")[2].partition("[")[0]) for test in tests}
+        words = (Path(fault.file).stem, fault.original_line, _function_text(fault.file, fault.line))
+        own = words_of(" ".join(words))
+        names = {test: words_of(test.partition("::")[2]) for test in tests}
         counts = Counter(word for words in names.values() for word in words)
 
         def cost(test: str) -> float:
