@@ -45,7 +45,17 @@ IN_MEMORY = {
     "vmovhpd {0}, {1}, {2}": x86.LOAD_SECOND_LANE,
 }
 MOVES = (("vmovsd", "q", "xmm"), ("vmovupd", "xmm", "xmm"), ("vmovupd", "ymm", "ymm"))
-REGISTERS = [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (17, 2, 3), (1, 18, 3), (1, 2, 27), (8, 31, 23)]
+REGISTERS = [
+    (1, 2, 3),
+    (9, 2, 3),
+    (1, 10, 3),
+    (1, 2, 11),
+    (17, 2, 3),
+    (1, 18, 3),
+    (1, 2, 27),
+    (8, 31, 23),
+    (8, 7, 3),
+]
 
 
 def prefixed(text: str, code: bytes) -> str:

@@ -2,8 +2,9 @@
 
 First those that reach the stretch of the fault, each function of tests once before any twice, the quick ones
 of likely files first; then the other tests of these files, since a model that several tests share is made in
-the first of them alone; then those of the likeliest files (``relevant.py``). A fault outside of functions, of
-a constant or a default, counts for all stretches that name what it defines.
+the first of them alone, and those of the likeliest files (``relevant.py``), by words that their names have in
+common with the function. A fault outside of functions, of a constant or a default, counts for all stretches
+that name what it defines.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Map:
         beside = [t for t in self.seconds if t not in taken and _file(t) in files]
         rest = [t for t in self.seconds if _file(t) in likely and _file(t) not in files]
         if reaching and inside:
-            groups = [self._by_cost(fault.file, group) for group in (first, beside, rest)]
+            groups = [self._by_cost(fault.file, first), self._by_name(fault, [*beside, *rest])]
         else:  # of a constant, many tests reach a function that uses it and few depend on it
             groups = [self._by_name(fault, [*first, *rest]), self._by_cost(fault.file, beside)]
         chosen: list[str] = []
