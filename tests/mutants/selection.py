@@ -59,6 +59,11 @@ class Map:
     def select(self, fault: GeneratedFault, budget: float) -> tuple[str, ...]:
         """Tests that together take so many seconds, without any fault."""
         reaching = next(filter(None, map(self.tests_reaching, _concerned(fault.file, fault.line))), set())
+        # Numbers of published cases are computed while they are imported, and their tests have their names.
+        cases = re.findall(r'Case\(\s*"(\w+)"', _parsed(fault.file)[0])
+        reaching |= {
+            t for t in self.seconds if "test_cases.py" in t and t.endswith(tuple(f"[{c}]" for c in cases))
+        }
         files = sorted({_file(t) for t in reaching}, key=lambda f: -likelihood(fault.file, f))[:MOST]
         first = [t for t in reaching if _file(t) in files]
         inside = bool(_function_text(fault.file, fault.line))

@@ -328,8 +328,8 @@ def test_sweeps_print_and_plot(tmp_path: Path) -> None:
 
 
 def test_rates_of_a_driven_joint_leave_held_ones_at_rest() -> None:
-    """The tip of two links, the first of which turns at 2 rad/s and the second is held, moves on a circle about
-    the ground's origin, with its centripetal acceleration.
+    """The tip of two links, of which the first turns at 2 rad/s and the second is held, moves on a circle
+    about the ground's origin, with its centripetal acceleration.
     """
     s = arm.System("two links")
     upper = s.body("upper", joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.1))
