@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +13,7 @@ import armillary as arm
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.solver.language import language
-from armillary.runtime.solver.language.translator import FEATURES, read_solver
+from armillary.runtime.solver.language.translator import FEATURES, _comments, read_solver
 from armillary.runtime.solver.methods import exported_methods, source
 from tests.export.test_export_python import load
 
@@ -43,18 +42,21 @@ def test_programs_without_events_hold_nothing_of_them() -> None:
 
 
 def test_comments_stay_with_the_statements_that_they_explain() -> None:
-    """Those on a line of their own, which explain the next statement."""
-    features = set(FEATURES) - {"SCHEME", "ALWAYS_DENSE"}
-    solver = read_solver(features, exported_methods(True), ("start_run", "find_row"))
-    found = {words: ast.unparse(statement) for statement, words in solver.comments.items()}
-    folder = Path(language.__file__).parent.parent
-    lines = [
-        x.strip() for path in folder.rglob("*.py") for x in path.read_text(encoding="utf-8").splitlines()
-    ]
-    alone = [(a[2:], b) for a, b in pairwise(lines) if a.startswith("# ") and b.startswith("run.")]
-    kept = [(found[words], statement) for words, statement in alone if words in found]
-    assert kept
-    assert all(text.startswith(statement.partition(" =")[0]) for text, statement in kept)
+    """Those on a line of their own explain the next statement, those behind one this."""
+    text = """
+def f(run):
+    # first
+    run.a = 1.0
+    if run.a > 0.0:
+        run.b = 2.0  # second
+        # third
+        run.c = 3.0
+    run.d = 4.0
+"""
+    found = _comments(ast.parse(text), text)
+    assert {words: ast.unparse(statement) for statement, words in found.items()} == {
+        "first": "run.a = 1.0", "second": "run.b = 2.0", "third": "run.c = 3.0",
+    }  # fmt: skip
 
 
 def test_a_function_changes_the_run_if_one_does_that_it_calls() -> None:

@@ -110,6 +110,26 @@ def test_whole_numbers_are_loaded_from_any_base(base: str, code: str) -> None:
     assert x86.load_integer(0, BASES[base], 8).hex(" ") == code
 
 
+@pytest.mark.parametrize(
+    ("registers", "code"),
+    [
+        ((0, 2, 3), "c5 e9 58 c3"),
+        ((7, 2, 3), "c5 e9 58 fb"),
+        ((8, 2, 3), "c5 69 58 c3"),
+        ((15, 8, 7), "c5 39 58 ff"),
+        ((1, 15, 3), "c5 81 58 cb"),
+        ((1, 2, 8), "c4 c1 69 58 c8"),
+    ],
+)
+def test_the_short_prefix_has_the_upper_bit_of_the_first_register(
+    registers: tuple[int, int, int], code: str
+) -> None:
+    """vaddpd: R̄, v̄v̄v̄v̄, L, pp in the second byte of C5; the upper bit of the third register needs C4
+    (Intel's manual, volume 2, section 2.3.5).
+    """
+    assert x86.of_registers(x86.ADD[1], *registers).hex(" ") == code
+
+
 def test_instructions_on_registers() -> None:
     """Also on four doubles, in registers of 32 bytes."""
     lines, codes = [], []

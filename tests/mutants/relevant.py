@@ -22,6 +22,7 @@ ELSEWHERE = {
     "stages": ("tests/model", "tests/program", "tests/runtime", "tests/analysis"),
     "verification": ("tests/verification", "tests/verification_command"),
     "export": ("tests/export", "tests/ensembles"),
+    "runtime/solver": ("tests/runtime", "tests/export"),
     "": ("tests/results", "tests/run_files", "tests/cli"),
 }
 
@@ -60,7 +61,7 @@ def _likelihoods(file: str) -> dict[str, float]:
     """Of each file of tests: how likely it notices a fault in a source file, the most likely one 1."""
     parts = Path(file).with_suffix("").parts[2:]  # without src/armillary
     package = parts[0] if len(parts) > 1 else ""
-    folders = ELSEWHERE.get(package, (f"tests/{package}",))
+    folders = ELSEWHERE.get("/".join(parts[:2]), ELSEWHERE.get(package, (f"tests/{package}",)))
     nearest = f"tests/{'/'.join(parts[:2])}/"  # where a part of the package has a folder of its own
     module = ".".join(["armillary", *parts]).removesuffix(".__init__")
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
