@@ -88,7 +88,8 @@ class Tree:
         kept = [test for test in tests if not any(one.endswith(test) for one in gone)]
         if gone and len(kept) < len(tests):  # tests of the map that have another name now
             return self.run_tests(kept, limit) if kept else Outcome()
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", words, re.MULTILINE)
+        shown = re.findall(r"^(tests/\S+?::.*) (?:FAILED|ERROR) +\[", words, re.MULTILINE)
+        failed = shown or re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", words, re.MULTILINE)
         begun = re.findall(r"^(tests/\S+::.*?)(?: (?:[A-Z]{5,7})\b.*)?$", words, re.MULTILINE)
         unended = begun[-1].strip() if begun and not failed else ""
         return Outcome(tuple(failed), words[-2000:] or f"exit code {code}", unended=unended)
