@@ -44,6 +44,17 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return cache(lambda name: equations(name).export("c", base / name.replace(" ", "_")))
 
 
+def test_headers_list_the_bodies_with_what_they_hang_on(tmp_path: Path) -> None:
+    s = arm.System("cart")
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.body("pole", cart, arm.Revolute("y"), com=(0, 0, 0.5), mass=1.0, inertia=(0.1, 0.1, 0))
+    s.derive().export("c", tmp_path / "c")
+    for name in ("cart.h", "cart.c"):
+        rows = [line.split()[1:] for line in (tmp_path / "c" / name).read_text().splitlines()[:12]]
+        assert ["cart", "ground", "prismatic", "x", "cart.q1"] in rows
+        assert ["pole", "cart", "revolute", "y", "pole.q1"] in rows
+
+
 def stem_of(folder: Path) -> str:
     return next(p.name.removesuffix("_solver.c") for p in folder.glob("*_solver.c"))
 

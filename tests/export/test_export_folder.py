@@ -10,6 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
+from armillary.export.languages import LANGUAGES
 from armillary.export.text.files.folder import write_folder
 
 FIRST = {"a.c": "one", "inner/b.c": "two", "README.md": "first"}
@@ -80,3 +81,15 @@ def test_a_fortran_program_sets_its_constants_or_says_that_it_has_none(
     text = "".join(path.read_text() for path in tmp_path.rglob("*.f90"))
     body = text.split("subroutine precompute")[1]
     assert ("there are none" in body) == none and ("constants(1) = " in body) != none
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {"fmu"}))
+def test_no_language_writes_into_a_folder_of_other_things_unless_forced(
+    language: str, tmp_path: Path
+) -> None:
+    s = arm.System("cart")
+    s.body("cart", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(ArmillaryError, match=r"note\.txt"):
+        s.derive().export(language, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]

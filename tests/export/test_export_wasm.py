@@ -293,3 +293,16 @@ def test_what_a_module_cannot_hold_is_refused_with_a_reason(tmp_path: Path) -> N
     s.event("caught", b.q1, lock=["b.u1"])
     with pytest.raises(ArmillaryError, match="event 'caught' locks or unlocks joints"):
         s.derive().export("wasm", tmp_path / "a", configurations=False)
+
+
+def test_types_list_the_names_that_a_module_takes(tmp_path: Path) -> None:
+    """A union of texts for each kind of name, and ``never`` where there are none."""
+    s = arm.System("cart")
+    s.parameter("m", 2.0, units="kg")
+    s.parameter("k", 5.0, units="N/m")
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass="m", inertia=0)
+    s.force("spring", "-k*cart.q1", s.ground.x, at=cart.com)
+    s.derive().export("wasm", tmp_path / "made")
+    text = next((tmp_path / "made").glob("*.d.ts")).read_text(encoding="utf-8")
+    assert '"m" | "k"' in text or '"k" | "m"' in text
+    assert '"cart.q1" | "cart.u1"' in text and "never" in text

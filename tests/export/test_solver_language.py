@@ -13,7 +13,7 @@ import armillary as arm
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.solver.language import language
-from armillary.runtime.solver.language.translator import FEATURES, read_solver
+from armillary.runtime.solver.language.translator import FEATURES, _comments, read_solver
 from armillary.runtime.solver.methods import exported_methods, source
 from tests.export.test_export_python import load
 
@@ -39,6 +39,24 @@ def test_programs_without_events_hold_nothing_of_them() -> None:
     assert not {"scan", "cut", "locate", "adaptive_step"} & set(solver.functions)
     assert not {"g", "sign", "ratio", "dense"} & {field.name for field in solver.fields}
     assert set(solver.constants) == {"EPSILON", "SNAP"}
+
+
+def test_comments_stay_with_the_statements_that_they_explain() -> None:
+    """Those on a line of their own explain the next statement, those behind one this."""
+    text = """
+def f(run):
+    # first
+    run.a = 1.0
+    if run.a > 0.0:
+        run.b = 2.0  # second
+        # third
+        run.c = 3.0
+    run.d = 4.0
+"""
+    found = _comments(ast.parse(text), text)
+    assert {words: ast.unparse(statement) for statement, words in found.items()} == {
+        "first": "run.a = 1.0", "second": "run.b = 2.0", "third": "run.c = 3.0",
+    }  # fmt: skip
 
 
 def test_a_function_changes_the_run_if_one_does_that_it_calls() -> None:

@@ -45,7 +45,17 @@ IN_MEMORY = {
     "vmovhpd {0}, {1}, {2}": x86.LOAD_SECOND_LANE,
 }
 MOVES = (("vmovsd", "q", "xmm"), ("vmovupd", "xmm", "xmm"), ("vmovupd", "ymm", "ymm"))
-REGISTERS = [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (17, 2, 3), (1, 18, 3), (1, 2, 27), (8, 31, 23)]
+REGISTERS = [
+    (1, 2, 3),
+    (9, 2, 3),
+    (1, 10, 3),
+    (1, 2, 11),
+    (17, 2, 3),
+    (1, 18, 3),
+    (1, 2, 27),
+    (8, 31, 23),
+    (8, 7, 3),
+]
 
 
 def prefixed(text: str, code: bytes) -> str:
@@ -98,6 +108,26 @@ def test_addresses_are_as_short_as_the_manual_allows(
 def test_whole_numbers_are_loaded_from_any_base(base: str, code: str) -> None:
     """mov rax, [base + 8]: REX.W, and REX.B for the upper eight registers (volume 2, section 2.2.1)."""
     assert x86.load_integer(0, BASES[base], 8).hex(" ") == code
+
+
+@pytest.mark.parametrize(
+    ("registers", "code"),
+    [
+        ((0, 2, 3), "c5 e9 58 c3"),
+        ((7, 2, 3), "c5 e9 58 fb"),
+        ((8, 2, 3), "c5 69 58 c3"),
+        ((15, 8, 7), "c5 39 58 ff"),
+        ((1, 15, 3), "c5 81 58 cb"),
+        ((1, 2, 8), "c4 c1 69 58 c8"),
+    ],
+)
+def test_the_short_prefix_has_the_upper_bit_of_the_first_register(
+    registers: tuple[int, int, int], code: str
+) -> None:
+    """vaddpd: R̄, v̄v̄v̄v̄, L, pp in the second byte of C5; the upper bit of the third register needs C4
+    (Intel's manual, volume 2, section 2.3.5).
+    """
+    assert x86.of_registers(x86.ADD[1], *registers).hex(" ") == code
 
 
 def test_instructions_on_registers() -> None:

@@ -1,10 +1,13 @@
 """Faults planted in copies of the code, one at a time: do the tests notice them?
 
     python -m tests.mutants [--seed 7] [--count 200] [--only TEXT]     drawn from all of src
+    python -m tests.mutants --again REPORT --seed 7                    its faults that were not killed
     python -m tests.mutants --listed [--only TEXT]                     those of faults/*.toml
+    python -m tests.mutants --map                                      which test executes what, for the above
 
-Faults are made by rule (``generated.py``) and drawn by seed, a fresh one where none is given; the files of
-tests that are most likely to notice each are run (``relevant.py``) until a test fails. A fault at which one
+Faults are made by rule (``generated.py``) and drawn by seed, a fresh one where none is given; the tests that
+execute each are run, by a map that is made once (``executed.py``, ``selection.py``), or without a map the
+files that are most likely to notice it (``relevant.py``), until a test fails. A fault at which one
 fails has been *killed*; where all pass it has *survived*; where none has failed when the time is over it is
 *undecided*, and counts as not killed: a busy machine needs a higher limit. Those that change nothing are
 named in ``equivalent.toml``. A test that fails without any fault notices nothing: then the fault is
@@ -26,6 +29,8 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,10 +43,12 @@ from pathlib import Path
 
 from tests.mutants.generated import GeneratedFault, draw_faults, is_equivalent
 from tests.mutants.planting import BROKEN, KILLED, ROOT, SURVIVED, UNDECIDED, Trees
-from tests.mutants.relevant import relevant_tests
+from tests.mutants.relevant import LEFT_OUT, relevant_tests
+from tests.mutants.selection import FILES, Map, first_few
 
 LEAST, LEAST_LISTED = 0.85, 0.95  # shares of the faults that must be killed
-FILES = 16  # files of tests for a generated fault
+BUDGET = 40.0  # seconds of a processor for the tests of one fault, as they take without it
+EXECUTED = ROOT / "build" / "executed.sqlite"
 
 
 @dataclass(frozen=True)
@@ -83,21 +90,56 @@ def stale(fault: Fault) -> bool:
     return not path.exists() or path.read_text(encoding="utf-8").count(fault.original) != 1
 
 
-def plant_all(faults: Sequence[Fault | GeneratedFault], jobs: int, limit: float) -> list[str]:
-    """The verdict of each fault, printed as they come."""
-    verdicts = []
-    with tempfile.TemporaryDirectory(prefix="armillary-mutants-") as folder:
-        trees = Trees(Path(folder), jobs, limit)
+def plant_all(
+    faults: Sequence[Fault | GeneratedFault], executed: Map | None, jobs: int, limit: float
+) -> list[str]:
+    """The verdict of each fault, printed as they come; at the end, the tests that failed are run once more
+    without any fault.
+    """
+    verdicts, noticed = [], []
+    with (
+        tempfile.TemporaryDirectory(prefix="armillary-mutants-") as folder,
+        Trees(Path(folder), jobs, limit) as trees,
+    ):
 
         def judge(fault: Fault | GeneratedFault) -> tuple[str, str]:
-            tests = fault.tests if isinstance(fault, Fault) else relevant_tests(fault.file, FILES)
-            return trees.verdict(fault.file, fault.plant, tests)
+            if isinstance(fault, Fault):
+                groups = [fault.tests]
+            elif executed is None:
+                groups = [relevant_tests(fault.file, FILES)]
+            else:
+                groups = first_few(executed.select(fault, BUDGET))
+            return trees.verdict(fault.file, fault.plant, *groups)
 
         with ThreadPoolExecutor(jobs) as workers:
             for fault, (verdict, words) in zip(faults, workers.map(judge, faults), strict=True):
                 verdicts.append(verdict)
+                noticed.append(words if verdict == KILLED else "")
                 print(f"{verdict:<9} {fault}", *([f"    {words}"] if words else []), sep="\n", flush=True)
+        failing = trees.failing([test for test in noticed if test])
+    for i, (fault, test) in enumerate(zip(faults, noticed, strict=True)):
+        if test in failing:
+            verdicts[i] = BROKEN
+            print(f"{BROKEN:<9} {fault}", f"    {test}: {failing[test]}", sep="\n", flush=True)
     return verdicts
+
+
+def unkilled(report: Path) -> set[str]:
+    """The faults of an earlier report that were not killed, as it prints them."""
+    found = re.findall(
+        rf"^(?:{SURVIVED}|{UNDECIDED}|{BROKEN}) +(\S+:\d+\n    - .*\n    \+ .*)$",
+        report.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    return {re.sub(r":\d+\n", "\n", one) for one in found}
+
+
+def make_map(path: Path) -> int:
+    """Run all tests that can notice a fault, in twenty minutes; one that fails is in the map as well."""
+    ignored = [f"--ignore-glob=*/{name}.py" for name in LEFT_OUT]
+    options = ("-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--disable-warnings", "--tb=line")
+    plugin = ("-p", "tests.mutants.executed", "--executed", str(path))
+    return subprocess.call([sys.executable, "-m", "pytest", *options, *plugin, *ignored, "tests"], cwd=ROOT)
 
 
 def main() -> int:
@@ -107,8 +149,13 @@ def main() -> int:
     reader.add_argument("--count", type=int, default=200, help="number of faults drawn")
     reader.add_argument("--only", default="", help="faults whose file or listed snippet holds this text")
     reader.add_argument("--jobs", type=int, default=2, help="trees, each with one run of pytest at a time")
-    reader.add_argument("--limit", type=float, default=180.0, help="seconds for the tests of one fault")
+    reader.add_argument("--limit", type=float, default=400.0, help="seconds for the tests of one fault")
+    reader.add_argument("--executed", type=Path, default=EXECUTED, help="map of executed code (executed.py)")
+    reader.add_argument("--again", type=Path, help="a report: its faults that were not killed")
+    reader.add_argument("--map", action="store_true", help="make the map of executed code, or add to it")
     options = reader.parse_args()
+    if options.map:
+        return make_map(options.executed)
     begun, gone = time.monotonic(), []
     faults: list[Fault | GeneratedFault] = []
     if options.listed:
@@ -118,6 +165,9 @@ def main() -> int:
     else:
         seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
         drawn = draw_faults(seed, options.count, options.only)
+        if options.again:
+            wanted = unkilled(options.again)
+            drawn = [f for f in drawn if re.sub(r":\d+\n", "\n", str(f)) in wanted]
         faults += [f for f in drawn if not is_equivalent(f)]
         known = len(drawn) - len(faults)
         print(
@@ -126,7 +176,8 @@ def main() -> int:
         )
     for fault in gone:
         print(f"stale     {fault}")
-    verdicts = plant_all(faults, options.jobs, options.limit)
+    executed = Map(options.executed) if options.executed.exists() else None
+    verdicts = plant_all(faults, executed, options.jobs, options.limit)
     packages = Counter(f.package for f in faults)
     killed = Counter(f.package for f, verdict in zip(faults, verdicts, strict=True) if verdict == KILLED)
     for package, count in sorted(packages.items()):

@@ -4,8 +4,8 @@ Each place of a file where a rule applies is one fault: an operator, a compariso
 slice, a sign or a function in place of its opposite. Text is changed in place, so that lines keep their
 numbers and the sources that are read rather than run (``runtime/solver``) are changed as well.
 
-Left out: annotations, decorators, ``strict=`` of zip (an assertion), sums of texts and of lists, and what
-is inside of f-strings, which have no place in the file in Python 3.11.
+Left out: annotations, decorators, overloads, assertions and ``strict=`` of zip, sums of texts and of lists,
+and what is inside of f-strings, which have no place in the file in Python 3.11.
 """
 
 from __future__ import annotations
@@ -138,6 +138,8 @@ def _faults_at(source: _Source, node: ast.AST) -> Iterator[GeneratedFault]:
             yield source.whole(node, str(value + 1))
             if value:
                 yield source.whole(node, str(value - 1))
+        case ast.Constant(float() as value) if 0.0 < value < 1e-5:  # tolerances, in which two is nothing
+            yield source.whole(node, repr(1000.0 * value))
         case ast.Constant(float() as value):
             yield source.whole(node, repr(2.0 * value) if value else "1.0")
         case ast.UnaryOp(ast.USub() | ast.Not(), operand):
@@ -163,12 +165,16 @@ def _is_text(node: ast.expr) -> bool:
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
     """A node and what is below it, without what is left out."""
+    if isinstance(node, ast.FunctionDef) and any(ast.unparse(d) == "overload" for d in node.decorator_list):
+        return
     yield node
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            asserted = isinstance(child, ast.keyword) and child.arg == "strict"
+            asserted = isinstance(child, ast.Assert) or (
+                isinstance(child, ast.keyword) and child.arg == "strict"
+            )
             if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr) and not asserted:
                 yield from _code(child)
 

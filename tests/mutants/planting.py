@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,13 +10,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
-from threading import Lock
+from threading import Timer
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLED, SURVIVED, UNDECIDED, BROKEN = "killed", "SURVIVED", "UNDECIDED", "broken"
+TEST_SECONDS = 90.0  # for one test, with a fault
 COPIED = (
     "src",
     "tests",
@@ -48,38 +51,70 @@ class Outcome:
 
     failed: tuple[str, ...] = ()
     words: str = ""
-    in_time: bool = True
+    in_time: bool = True  # of all tests together
+    unended: str = ""  # the test in which the process ended: it took too long, or the process broke
 
 
-def run_tests(tree: Path, tests: Sequence[str], limit: float) -> Outcome:
-    """Run tests in a tree until the first fails, for at most so many seconds.
+class Tree:
+    """A copy of the checkout, and the process that runs tests there (``prepared.py``)."""
 
-    A test that does not end is ended after a minute (``tests/conftest.py``), which is a failure; all of them
-    together may take the limit.
-    """
-    given = os.environ.get("PYTHONPATH")  # where packages lie, perhaps
-    paths = os.pathsep.join([str(tree / "src"), str(tree), *([given] if given else [])])
-    environment = os.environ | {"PYTHONPATH": paths, "ARMILLARY_TEST_SECONDS": "60"}
-    options = ("-q", "-x", "--assert=plain", "--tb=short", "-p", "no:xdist", "-p", "no:cacheprovider")
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, *tests],
-        cwd=tree,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # what the tests have started ends with them
-    ) as process:
-        try:
-            words, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+    def __init__(self, folder: Path) -> None:
+        self.folder = copy_tree(folder)
+        self._output = folder / "output.txt"
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("prepared.py"))],
+            env=os.environ | {"ARMILLARY_TEST_SECONDS": f"{TEST_SECONDS:g}"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def run_tests(self, tests: Sequence[str], limit: float) -> Outcome:
+        """Run tests until the first fails, for at most so many seconds.
+
+        A test that does not end is ended after a while and with it the process (``tests/conftest.py``); all
+        of them together may take the limit.
+        """
+        code = self._run_pytest(tests, limit)
+        if code is None:
             return Outcome(words=f"not done after {limit:g} s", in_time=False)
-    if process.returncode == 0:
-        return Outcome()
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", words, re.MULTILINE)
-    return Outcome(tuple(failed), words[-2000:] or f"exit code {process.returncode}")
+        if code == 0:
+            return Outcome()
+        words = self._output.read_text(encoding="utf-8", errors="replace")
+        gone = set(re.findall(r"^ERROR: not found: (.*)$", words, re.MULTILINE))
+        kept = [test for test in tests if not any(one.endswith(test) for one in gone)]
+        if gone and len(kept) < len(tests):  # tests of the map that have another name now
+            return self.run_tests(kept, limit) if kept else Outcome()
+        shown = re.findall(r"^(tests/\S+?::.*) (?:FAILED|ERROR) +\[", words, re.MULTILINE)
+        failed = shown or re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", words, re.MULTILINE)
+        begun = re.findall(r"^(tests/\S+::.*?)(?: (?:[A-Z]{5,7})\b.*)?$", words, re.MULTILINE)
+        unended = begun[-1].strip() if begun and not failed else ""
+        return Outcome(tuple(failed), words[-2000:] or f"exit code {code}", unended=unended)
+
+    def _run_pytest(self, tests: Sequence[str], limit: float) -> int | None:
+        """The exit code; None where the time was over."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        options = ("-v", "-x", "--assert=plain", "--tb=short", "-p", "no:xdist", "-p", "no:cacheprovider")
+        arguments = [*options, "--disable-warnings", *tests]
+        wanted = {"tree": str(self.folder), "arguments": arguments, "output": str(self._output)}
+        print(json.dumps(wanted), file=self._process.stdin, flush=True)
+        child = int(self._process.stdout.readline())
+        timer = Timer(limit, _end, (child,))
+        timer.start()
+        code = int(self._process.stdout.readline())
+        in_time = timer.is_alive()
+        timer.cancel()
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what the tests have started
+        return code if in_time else None
+
+
+def _end(child: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
 
 
 class Trees:
@@ -87,25 +122,35 @@ class Trees:
 
     def __init__(self, folder: Path, jobs: int, limit: float) -> None:
         self.limit = limit
-        self._free: Queue[Path] = Queue()
+        self._free: Queue[Tree] = Queue()
         for i in range(jobs):
-            self._free.put(copy_tree(folder / f"tree-{i}"))
-        self._sound: dict[tuple[str, ...], str] = {}
-        self._lock = Lock()
+            self._free.put(Tree(folder / f"tree-{i}"))
+        self._all = list(self._free.queue)
 
-    def verdict(self, file: str, plant: Callable[[bytes], bytes], tests: Sequence[str]) -> tuple[str, str]:
-        """Whether the tests notice a fault, and what the tests say.
+    def __enter__(self) -> Trees:
+        return self
 
-        A test that fails is run again without the fault: where it fails as well, it has noticed nothing, and
-        the verdict is BROKEN.
+    def __exit__(self, *_: object) -> None:
+        for tree in self._all:
+            tree.close()
+
+    def verdict(self, file: str, plant: Callable[[bytes], bytes], *tests: Sequence[str]) -> tuple[str, str]:
+        """Whether the tests, group after group, notice a fault, and the test that does or why none could.
+
+        A process that ends without a failed test has met an endless loop, a crash or a busy machine: the test
+        is run again at once without the fault, and where this takes a quarter of the limit nothing is known.
         """
         tree = self._free.get()
         try:
-            path = tree / file
+            path = tree.folder / file
             sound, times = path.read_bytes(), path.stat()
             try:
                 path.write_bytes(plant(sound))
-                outcome = run_tests(tree, tests, self.limit)
+                outcome = Outcome()
+                for group in filter(None, tests):
+                    outcome = tree.run_tests(group, self.limit)
+                    if outcome.words:
+                        break
             finally:
                 path.write_bytes(sound)
                 os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -113,22 +158,28 @@ class Trees:
                 return UNDECIDED, outcome.words
             if not outcome.words:
                 return SURVIVED, ""
-            complaint = self._complaint(tree, outcome.failed or tuple(tests))
-            return (
-                (BROKEN, complaint)
-                if complaint
-                else (KILLED, " ".join(outcome.failed) or "a test did not end")
-            )
+            if outcome.failed:
+                return KILLED, outcome.failed[0]
+            test = outcome.unended or tests[0][0]
+            again = tree.run_tests([test], TEST_SECONDS / 4)
+            if not again.in_time:
+                return UNDECIDED, f"{test} takes {TEST_SECONDS / 4:g} s without the fault"
+            return KILLED, test
         finally:
             self._free.put(tree)
 
-    def _complaint(self, tree: Path, tests: tuple[str, ...]) -> str:
-        """What tests say without any fault; nothing where they pass."""
-        with self._lock:
-            known = self._sound.get(tests)
-        if known is None:
-            outcome = run_tests(tree, tests, self.limit)
-            known = outcome.words if outcome.in_time else ""
-            with self._lock:
-                self._sound[tests] = known
-        return known
+    def failing(self, tests: Sequence[str]) -> dict[str, str]:
+        """Those of the tests that fail without any fault, and what they say."""
+        tree, found = self._free.get(), {}
+        try:
+            left = sorted(set(tests))
+            while left:
+                outcome = tree.run_tests(left, 60.0 + 20.0 * len(left))
+                bad = set(outcome.failed) | ({outcome.unended} if outcome.unended else set())
+                found |= dict.fromkeys(bad, outcome.words)
+                if not outcome.words or not bad:
+                    break
+                left = [test for test in left if test not in bad]
+        finally:
+            self._free.put(tree)
+        return found

@@ -2,8 +2,7 @@
 
 A file of tests is ranked by the words that it shares with the source: the names that the source defines and
 those of its path, each the heavier the fewer files of tests contain it. Files that import the module, have
-a word of its path in their name or are in the folder of its package count several times. A map of executed
-lines would be exact; it takes a run of all tests under a tracer after each change of the code.
+a word of its path in their name or are in the folder of its package count several times.
 """
 
 from __future__ import annotations
@@ -23,11 +22,12 @@ ELSEWHERE = {
     "stages": ("tests/model", "tests/program", "tests/runtime", "tests/analysis"),
     "verification": ("tests/verification", "tests/verification_command"),
     "export": ("tests/export", "tests/ensembles"),
+    "runtime/solver": ("tests/runtime", "tests/export"),
     "": ("tests/results", "tests/run_files", "tests/cli"),
 }
 
 
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
     """Names as written and their parts: ``mode_shapes`` is mode_shapes, mode and shapes."""
     names = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]{2,}", text))
     parts = {part.lower() for name in names for part in re.findall(r"[A-Z]?[a-z0-9]{2,}|[A-Z]{3,}", name)}
@@ -39,9 +39,10 @@ def _tests() -> dict[str, tuple[str, frozenset[str]]]:
     """Text and words of each file of tests."""
     found = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        if path.stem not in LEFT_OUT and "mutants" not in path.parts:
+        file = path.relative_to(ROOT).as_posix()
+        if path.stem not in LEFT_OUT and not file.startswith("tests/mutants/"):
             text = path.read_text(encoding="utf-8")
-            found[path.relative_to(ROOT).as_posix()] = (text, frozenset(_words(text) | _words(path.stem)))
+            found[file] = (text, frozenset(words_of(text) | words_of(path.stem)))
     return found
 
 
@@ -56,11 +57,11 @@ def _weights() -> dict[str, float]:
 
 
 @cache
-def relevant_tests(file: str, count: int) -> tuple[str, ...]:
-    """So many files of tests for a source file."""
+def _likelihoods(file: str) -> dict[str, float]:
+    """Of each file of tests: how likely it notices a fault in a source file, the most likely one 1."""
     parts = Path(file).with_suffix("").parts[2:]  # without src/armillary
     package = parts[0] if len(parts) > 1 else ""
-    folders = ELSEWHERE.get(package, (f"tests/{package}",))
+    folders = ELSEWHERE.get("/".join(parts[:2]), ELSEWHERE.get(package, (f"tests/{package}",)))
     nearest = f"tests/{'/'.join(parts[:2])}/"  # where a part of the package has a folder of its own
     module = ".".join(["armillary", *parts]).removesuffix(".__init__")
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
@@ -68,13 +69,25 @@ def relevant_tests(file: str, count: int) -> tuple[str, ...]:
     defined = " ".join(
         n.name.strip("_") for n in ast.walk(tree) if isinstance(n, kinds) and "__" not in n.name
     )
-    own = _words(f"{' '.join(parts[-2:])} {defined}")
+    own = words_of(f"{' '.join(parts[-2:])} {defined}")
 
     def score(test: str) -> float:
         text, words = _tests()[test]
         shared = sum(_weights()[word] for word in own & words)
-        named = _words(Path(test).stem) & _words(" ".join(parts[-2:]))
+        named = words_of(Path(test).stem) & words_of(" ".join(parts[-2:]))
         near = 3.0 * (f"{module} import" in text) + 6.0 * test.startswith(nearest) + 3.0 * len(named)
         return (1.0 + near + test.startswith(tuple(f"{f}/" for f in folders))) * (1.0 + shared)
 
-    return tuple(sorted(_tests(), key=lambda test: (-score(test), test))[:count])
+    scores = {test: score(test) for test in _tests()}
+    return {test: one / max(scores.values()) for test, one in scores.items()}
+
+
+def likelihood(file: str, test: str) -> float:
+    return _likelihoods(file).get(test, 1e-3)
+
+
+@cache
+def relevant_tests(file: str, count: int) -> tuple[str, ...]:
+    """So many files of tests for a source file."""
+    scores = _likelihoods(file)
+    return tuple(sorted(scores, key=lambda test: (-scores[test], test))[:count])

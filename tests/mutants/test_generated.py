@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sqlite3
+import zlib
+from array import array
+from pathlib import Path
 
+from tests.mutants.executed import annotate, stretches_of
 from tests.mutants.generated import draw_faults, faults_of, read_equivalents
 from tests.mutants.planting import ROOT
 from tests.mutants.relevant import relevant_tests
+from tests.mutants.selection import Map
 
 TEXT = """
 def f(a: list[int] = [], *, s="ä") -> int:
@@ -58,3 +64,59 @@ def test_equivalent_faults_are_up_to_date() -> None:
         made = faults_of(one["file"], (ROOT / one["file"]).read_bytes())
         lines = {(fault.original_line, fault.faulty_line) for fault in made}
         assert (one["original"], one["faulty"]) in lines and one["reason"]
+
+
+BRANCHES = """
+class A:
+    def f(self, x):
+        \"\"\"Words.\"\"\"
+        y = 1
+        if x > y:
+            return 2
+        for i in range(x + 1):
+            y += i
+        return y
+"""
+
+
+def test_stretches_end_where_a_statement_may_leave_and_note_what_is_executed() -> None:
+    found = [(s.name, s.first, s.last) for s in stretches_of(BRANCHES, ast.parse(BRANCHES))]
+    assert sorted(found, key=lambda one: one[1]) == [
+        ('.A.f\t"""Words."""', 4, 7),
+        (".A.f\treturn 2", 7, 7),
+        (".A.f\tfor i in range(x + 1):", 8, 10),
+        (".A.f\ty += i", 9, 9),
+    ]
+    notes = bytearray(14)
+    space: dict[str, object] = {"__stretches_reached__": notes}
+    exec(compile(annotate(BRANCHES, 10), "branches", "exec"), space)
+    made = space["A"]
+    assert isinstance(made, type) and made().f(2) == 2 and made.f.__doc__ == "Words."
+    reached = {found[i - 10][1] for i, note in enumerate(notes) if note}
+    assert reached == {4, 7}
+    notes[:] = bytes(14)
+    assert made().f(0) == 1
+    assert {found[i - 10][1] for i, note in enumerate(notes) if note} == {4, 8, 9}
+
+
+def test_tests_that_reach_a_fault_come_first_and_the_quick_ones_before_the_slow(tmp_path: Path) -> None:
+    file = "src/armillary/analysis/linear/responses.py"
+    fault = next(f for f in draw_faults(3, 20, file) if f.original_line.startswith(("if", "return")))
+    text = (ROOT / file).read_text(encoding="utf-8")
+    own = min(
+        (s for s in stretches_of(text, ast.parse(text)) if s.first <= fault.line <= s.last),
+        key=lambda s: s.last - s.first,
+    )
+    base = sqlite3.connect(tmp_path / "map.sqlite")
+    base.execute("create table stretches (id integer primary key, file text, name text)")
+    base.execute("create table tests (name text primary key, seconds real, reached blob)")
+    base.execute("insert into stretches values (5, ?, ?)", (file, own.name))
+    here = "tests/analysis/linear/test_linear_analyses.py"
+    rows = {"slow": (9.0, [5]), "quick": (0.1, [5]), "elsewhere": (0.1, []), "endless": (90.0, [5])}
+    for name, (seconds, reached) in rows.items():
+        data = zlib.compress(array("I", reached).tobytes())
+        base.execute("insert into tests values (?, ?, ?)", (f"{here}::test_{name}", seconds, data))
+    base.commit()
+    base.close()
+    chosen = Map(tmp_path / "map.sqlite").select(fault, 20.0)
+    assert chosen == tuple(f"{here}::test_{name}" for name in ("quick", "slow", "elsewhere"))

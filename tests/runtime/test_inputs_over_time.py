@@ -10,6 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError, ParameterError, UnitsError
+from armillary.runtime.inputs.blocks import driven_inputs
 
 OMEGA = 3.0
 RNG = np.random.default_rng(7)
@@ -335,3 +336,26 @@ def test_an_event_inside_a_step_that_a_jump_shortens() -> None:
     v = 0.948 + 4 * 0.024
     assert run["b.u1"][-1] == pytest.approx(v + 0.487, abs=1e-12)
     np.testing.assert_allclose(run.time, 0.1 * np.arange(21), atol=1e-12)
+
+
+def test_stops_that_rounding_alone_keeps_apart_are_one() -> None:
+    """Two steps of inputs at one second, one of them some roundings later; those a millisecond apart are two,
+    and none is after the end of a run.
+    """
+    s = arm.System("push")
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    for name in ("F", "G"):
+        s.input(name, 0.0, units="N", interpolation="hold")
+        s.force(f"push_{name}", name, s.ground.x, at=cart.com)
+
+    def stops(later: float, t_end: float = 2.0) -> list[float]:
+        signals = {
+            "F": arm.Signal([0.0, 1.0, 3.0], [0.0, 1.0, 0.0]),
+            "G": arm.Signal([0.0, 1.0 + later, 3.0], [0.0, 2.0, 0.0]),
+        }
+        found = driven_inputs(s, signals).stops(0.0, t_end, adaptive=False)
+        return [] if found is None else found.tolist()
+
+    assert stops(4e-16) == stops(4e-15) == pytest.approx([1.0]) and len(stops(4e-15)) == 1
+    assert stops(1e-3) == pytest.approx([1.0, 1.001])
+    assert stops(0.0, t_end=0.5) == []

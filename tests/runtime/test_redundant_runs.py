@@ -213,3 +213,41 @@ def test_a_locked_joint_stays_locked_at_operating_points_and_in_the_list_of_conf
     # 2 g sin a + g (2 sin a + sin(a + 0.5)) = 0, the moment of both weights about A's joint
     assert found["A.q1"] == pytest.approx(-np.arctan(np.sin(0.5) / (4 + np.cos(0.5))), rel=1e-9)
     assert "B.u1" in str(eom.configurations)
+
+
+def test_a_start_by_numbers_that_is_slightly_open_is_closed_nearby() -> None:
+    """A four-bar linkage whose three angles and rates are given as a list, off by some hundredths: positions
+    and velocities of the closed pin agree, Euler parameters have unit length and are those of the angles, and
+    nothing has moved further than a few times what was open.
+    """
+    s = arm.System("four-bar")
+    N = s.ground
+    crank = s.body("crank", joint=arm.Revolute("z"), com=(0.5, 0, 0), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    bar = s.body(
+        "bar", crank, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass=1.0, inertia=(0.1, 0.2, 0.3)
+    )
+    rocker = s.body("rocker", joint=arm.Revolute("z"), at=(2, 0, 0), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    end, tip = bar.point("end", (2, 0, 0)), rocker.point("tip", (0, 1.5, 0))
+    s.close_loop(end, tip, [N.x, N.y])
+    for axis in "xy":
+        way = getattr(N, axis)
+        s.output(f"gap {axis}", arm.dot(arm.position(end) - arm.position(tip), way), units="m")
+        s.output(f"rate {axis}", arm.dot(arm.velocity(end) - arm.velocity(tip), way), units="m/s")
+    model = s.derive("redundant").compile()
+
+    def angles(y: np.ndarray) -> np.ndarray:
+        return np.array([y[model.coordinate_names.index(f"{b}.q1")] for b in ("crank", "bar", "rocker")])
+
+    closed = model.state({"crank.q1": 1.5, "crank.u1": 0.4})
+    given = angles(closed) + np.array([0.02, -0.01, 0.03])
+    y = model.state([*given, 0.4, 0.0, 0.0])
+    shown = model.outputs(0.0, y)
+    assert [shown[f"{what} {axis}"] for what in ("gap", "rate") for axis in "xy"] == pytest.approx(
+        [0.0] * 4, abs=1e-11
+    )
+    found = angles(y)
+    assert 1e-3 < np.max(np.abs(found - given)) < 0.1
+    absolute = (found[0], found[0] + found[1], found[2])
+    for body, angle in zip(("crank", "bar", "rocker"), absolute, strict=True):
+        e = [y[model.coordinate_names.index(f"{body}.e{i}")] for i in range(4)]
+        assert e == pytest.approx([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)], abs=1e-9)

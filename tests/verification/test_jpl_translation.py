@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.mechanics.formalisms.jpl.conversion.substructures import hinged_groups, reader
 from armillary.runtime.models.compiled import CompiledModel
 from tests.verification.common import ACCELERATIONS, assert_close
 from tests.verification.jpl_tree import GENERIC, compiled, parameters, tree
@@ -67,6 +68,19 @@ def test_rigid_tree_with_rotors(formulation: str, velocity: str, given: bool) ->
         found, expected = (m.derivatives(0.7, state) for m in models)
         scale = np.abs(expected).max()
         assert_close(found / scale, expected / scale, ACCELERATIONS, f"{formulation}, rates")
+
+
+def test_wheels_are_rotors_however_their_axes_lie() -> None:
+    """Round about the axis to rounding, of an axis askew too; the turned box and the boom are none. The axial
+    inertias are those given.
+    """
+    groups = hinged_groups(rotors(), reader(lambda x: x), "mbdyfn").groups
+    assert {g.name: [groups[i].name for i in g.rotors] for g in groups} == {
+        "hub": ["skew"], "skew": [], "boom": ["wheel"], "wheel": [],
+    }  # fmt: skip
+    assert {g.name: g.axial for g in groups if g.axial is not None} == pytest.approx(
+        {"skew": 0.35, "wheel": 0.03}
+    )
 
 
 def test_momentum_with_rotors() -> None:

@@ -166,3 +166,12 @@ def test_wrong_shapes_are_refused_and_leave_nothing(wrong, message: str) -> None
     with pytest.raises(arm.ArmillaryError, match=message):
         wrong(s.bodies["wheel"])
     assert s.shapes == before
+
+
+def test_the_earth_has_its_radius_in_any_unit_of_length() -> None:
+    """Pages show numbers in the model's own unit: an inch is 0.0254 m, the equator's radius 6378137 m."""
+    s = arm.System("orbit", units="in-lb-s")
+    s.body("a", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1))
+    s.ground.shape(arm.Earth())
+    look = Appearance(s.derive(), {})
+    assert look.parts(look.ground)[0]["radius"] == pytest.approx(6378137.0 / 0.0254)

@@ -94,3 +94,49 @@ def test_any_system_can_be_drawn() -> None:
     s.body("ball", joint=arm.Free(), mass=1, inertia=(1, 1, 1))
     s.body("wheel", joint=arm.Spherical(), mass=1, inertia=(1, 1, 1))
     assert s.draw().startswith("<svg")
+
+
+@pytest.mark.parametrize("down", ["-ground.x", "-ground.y", "-ground.z"])
+@pytest.mark.parametrize("view", ["x", "y", "z"])
+def test_arrows_of_axes_and_gravity_point_as_seen(view: str, down: str) -> None:
+    """The picture is seen from the tip of the axis of the view: the two others are a right-handed pair on the
+    paper. Gravity's arrow points down, and along the view there is none.
+    """
+    s = arm.System("ball")
+    s.gravity(9.81, down)
+    s.body("ball", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    arrows = _arrows(s.draw(view=view))
+    first, second = "yzx"["xyz".index(view)], "zxy"["xyz".index(view)]
+    up = down[-1]
+    assert set(arrows) == {first, second} | ({"g"} if up != view else set())
+    a, b = arrows[first], arrows[second]
+    assert a[0] * b[1] - a[1] * b[0] == pytest.approx(22.0**2, rel=1e-2)
+    assert np.linalg.norm(a) == pytest.approx(22.0, rel=1e-2)
+    if up != view:
+        assert arrows["g"] == pytest.approx([0.0, -26.0], abs=0.1)
+        assert arrows[up] == pytest.approx([0.0, 22.0], abs=0.1)
+    else:
+        assert arrows["y" if view != "y" else "x"] == pytest.approx([0.0, 22.0], abs=0.1)
+
+
+def test_oblique_arrows_are_all_there_and_short_ones_too() -> None:
+    """Seen obliquely no axis vanishes, and gravity is along minus z."""
+    s = arm.System("ball")
+    s.gravity(9.81, "-ground.z")
+    s.body("ball", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    arrows = _arrows(s.draw(view="oblique"))
+    assert set(arrows) == {"x", "y", "z", "g"}
+    assert sum(np.square(arrows[letter]).sum() for letter in "xyz") == pytest.approx(2 * 22.0**2, rel=1e-2)
+    assert arrows["z"][0] == pytest.approx(0.0, abs=0.1) and arrows["z"][1] > 10.0 > -10.0 > arrows["g"][1]
+
+
+def _arrows(text: str) -> dict[str, np.ndarray]:
+    """Each arrow by its label: to the right and upwards on the paper."""
+    root = ElementTree.fromstring(text)
+    lines = [p.attrib for p in root.findall(".//{*}polyline") if p.attrib["stroke-width"] == "1.3"]
+    words = [t.text for t in root.findall(".//{*}text") if t.attrib["fill"] == "#777" and len(t.text) == 1]
+    found = {}
+    for line, word in zip(lines, words, strict=True):
+        x0, y0, x1, y1 = (float(x) for x in re.split("[ ,]", line["points"]))
+        found[word] = np.array([x1 - x0, y0 - y1])
+    return found

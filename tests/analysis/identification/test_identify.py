@@ -159,6 +159,27 @@ def test_efforts_without_noise_give_the_parameters_again(model, motion):
     assert found.bodies["B"].mass == pytest.approx(found.parameters["mB"], rel=1e-12)
 
 
+def test_described_values_are_those_of_parameters_in_any_units():
+    """A mass of 2000 g and an arm of 400 mm are those of 2 kg and 0.4 m."""
+    found = []
+    for mass, length in (((2.0, "kg"), (0.4, "m")), ((2000.0, "g"), (400.0, "mm"))):
+        s = arm.System("links")
+        s.parameter("mB", mass[0], units=mass[1])
+        s.parameter("L", length[0], units=length[1])
+        A = s.body("A", joint=arm.Revolute("y"), com=(0.2, 0, 0.05), mass=3, inertia=(0.03, 0.05, 0.04))
+        s.body(
+            "B", A, arm.Revolute("y"), at=("L", 0, 0), com=(0.1, 0, 0), mass="mB", inertia=(0.02, 0.01, 0.02)
+        )
+        model = s.derive().compile()
+        q, u, udot = np.random.default_rng(3).normal(size=(3, 30, 2))
+        efforts = model.inverse(q, u, udot).values
+        result = arm.identify(model, (q, u, udot), efforts, sigma=1e-4, consistent=False)
+        for name, value in result.described.items():
+            assert result.unconstrained[name] == pytest.approx(value, abs=1e-9), name
+        found.append(result.described)
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
 def test_noise_lies_within_the_intervals(model, motion):
     """Of 200 draws 95 % of the intervals hold the value: 0.92 to 0.975 are three standard errors of that
     count, for intervals of one draw that are not independent.

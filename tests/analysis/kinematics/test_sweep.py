@@ -325,3 +325,27 @@ def test_sweeps_print_and_plot(tmp_path: Path) -> None:
     assert "<svg" in swept._repr_html_()
     swept.plot("crank.q1", path=tmp_path / "sweep.svg")
     assert (tmp_path / "sweep.svg").stat().st_size > 1000
+
+
+def test_rates_of_a_driven_joint_leave_held_ones_at_rest() -> None:
+    """The tip of two links, of which the first turns at 2 rad/s and the second is held, moves on a circle
+    about the ground's origin, with its centripetal acceleration.
+    """
+    s = arm.System("two links")
+    upper = s.body("upper", joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    lower = s.body("lower", upper, arm.Revolute("z"), at=(1, 0, 0), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    place = arm.position(lower.point("tip", (0.5, 0, 0)))
+    s.output("x", arm.dot(place, s.ground.x), units="m")
+    s.output("y", arm.dot(place, s.ground.y), units="m")
+    s.start({"lower.q1": 0.6})
+    swept = (
+        s.derive()
+        .compile()
+        .sweep({"upper.q1": [0.1, 0.7, 1.3]}, speeds={"upper.q1": 2.0}, accelerations={"upper.q1": 3.0})
+    )
+    x, y = swept["x"], swept["y"]
+    assert np.hypot(x, y) == pytest.approx(np.sqrt(1.25 + np.cos(0.6)))
+    assert swept["d(x)/dt"] == pytest.approx(-2.0 * y)
+    assert swept["d(y)/dt"] == pytest.approx(2.0 * x)
+    assert swept["d²(x)/dt²"] == pytest.approx(-4.0 * x - 3.0 * y)
+    assert swept["d²(y)/dt²"] == pytest.approx(-4.0 * y + 3.0 * x)

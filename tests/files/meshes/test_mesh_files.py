@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from armillary.files.meshes import glb, surface
 from armillary.files.meshes.reading import READERS, read_surface
@@ -218,3 +219,22 @@ def test_textures_of_glb_and_dae_files_are_their_mean_colour(tmp_path: Path) -> 
     found = read_surface(tmp_path / "a.dae")
     assert found.colours == ((0, "#0080ff"),)
     assert found.mapped.tolist() == [[[0, 1], [1, 1], [0, 0]]] * 4  # from the upper left corner
+
+
+def test_nodes_are_placed_by_quaternion_scale_and_matrix(tmp_path: Path) -> None:
+    """x = R S x_node + r of any rotation, beside SciPy's; a matrix is given column by column."""
+    rng = np.random.default_rng(4)
+    for k in range(4):
+        quaternion, scale, place = rng.normal(size=4), rng.uniform(0.5, 2.0, 3), rng.normal(size=3)
+        quaternion /= np.linalg.norm(quaternion)
+        T = np.eye(4)
+        T[:3, :3] = Rotation.from_quat(quaternion).as_matrix() * scale
+        T[:3, 3] = place
+        parts = {"rotation": quaternion.tolist(), "scale": scale.tolist(), "translation": place.tolist()}
+        for i, node in enumerate((parts, {"matrix": T.T.ravel().tolist()})):
+            path = tmp_path / f"part{k}{i}.glb"
+            path.write_bytes(glb_bytes(nodes=[{"mesh": 0, **node}]))
+            found = read_surface(path).corners
+            expected = CORNERS @ T[:3, :3].T + place
+            for corner in expected:
+                assert np.min(np.linalg.norm(found - corner, axis=1)) < 1e-5

@@ -76,6 +76,19 @@ def test_a_saved_model_says_the_calls_that_the_user_made(tmp_path):
     assert "expressions" not in data
 
 
+def test_a_saved_model_does_not_say_what_is_so_by_default(tmp_path):
+    """Arguments that were given with the value that they have anyway are left out."""
+    s = arm.System("cart")
+    cart = s.body("cart", joint=arm.Prismatic("x"), at=(0, 0, 0), com=(0, 0, 0), mass=1.0, inertia=0)
+    s.force("push", "3*t", s.ground.x, at=cart.com, reaction=None)
+    s.output("place", "cart.q1", units="m", about="")
+    s.save(tmp_path / "cart.toml")
+    data = tomllib.loads((tmp_path / "cart.toml").read_text())
+    assert data["bodies"]["cart"] == {"joint": {"prismatic": "x"}, "mass": 1.0, "inertia": 0}
+    assert data["loads"]["push"] == {"force": "3*t", "direction": "ground.x", "at": "cart.com"}
+    assert set(data["outputs"]["place"]) == {"value", "units"}
+
+
 def test_an_energy_taken_before_gravity_is_saved_as_it_was(tmp_path):
     s = arm.System("early")
     bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)

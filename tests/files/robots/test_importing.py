@@ -578,3 +578,32 @@ def test_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
         load_urdf(urdf(tmp_path, hinge(kind="continuous")), gravity="down")
     with pytest.raises(ArmillaryError, match="torques='some'"):
         load_urdf(urdf(tmp_path, hinge()), torques="some")
+
+
+TWO_SHAPES = """
+<default><geom contype='0' conaffinity='0'/></default><worldbody><body name='b'><joint name='j' axis='0 1 0'/>
+  <geom type='sphere' size='0.1' mass='2' pos='0.5 0 0'/>
+  <geom type='sphere' size='0.1' mass='3' group='4' pos='0 0.5 0'/>
+</body><body name='c' pos='2 0 0'><joint name='k' type='slide' axis='1 0 0'/>
+  <geom type='sphere' size='0.2' mass='5'/>
+</body></worldbody>"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "mass", "centre"),
+    [
+        ("", 5.0, (0.2, 0.3, 0.0)),
+        ("inertiagrouprange='0 3'", 2.0, (0.5, 0.0, 0.0)),
+        ("inertiagrouprange='4 5'", 3.0, (0.0, 0.5, 0.0)),
+        ("settotalmass='20'", 10.0, (0.2, 0.3, 0.0)),
+    ],
+)
+def test_settings_choose_and_scale_the_masses_of_shapes(
+    settings: str, mass: float, centre: tuple[float, float, float], tmp_path: Path
+) -> None:
+    """Geoms of groups outside of the range have no mass; all masses are scaled to a given total."""
+    text = TWO_SHAPES if "4 5" not in settings else TWO_SHAPES.replace("size='0.2'", "size='0.2' group='5'")
+    s = load_mjcf(mjcf(tmp_path, f"<compiler {settings}/>{text}"))
+    assert float(s.bodies["b"].mass.data) == pytest.approx(mass)
+    found = arm.position(s.bodies["b"].com, s.bodies["b"].origin).components(s.bodies["b"].frame)
+    assert [float(x) for x in found] == pytest.approx(centre)

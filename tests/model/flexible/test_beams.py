@@ -231,6 +231,7 @@ def test_truncation_keeps_the_first_modes() -> None:
         np.testing.assert_allclose(getattr(many, key), getattr(few, key), atol=1e-10, err_msg=key)
     np.testing.assert_allclose(many.node(0.7).shortening, few.node(0.7).shortening, atol=1e-10)
     np.testing.assert_allclose(many.damping, 0.02)
+    np.testing.assert_array_equal(few.truncated(3).frequencies, few.frequencies)  # all of them are some
     assert many.table().splitlines()[1].split() == [
         "1", "0.342678", "0.02", "0", "0", "0.6131",
     ]  # fmt: skip

@@ -176,8 +176,7 @@ class CompiledSensitiveModel(CompiledModel):
         free = [n + speeds.index(name) for name in self.speed_names]
         second = place.along[:, free]
         if self._momenta is not None:
-            at = place._replace(memory=place.memory[: len(self.equations.system.memories)])
-            values = self.plain(instance).values(at)
+            values = self.plain(instance).values(place)
             moved = self._starts.moved(values, place.along[:, :n], place.along[:, n:last])
             second = self._momenta(values, moved).T
         return np.hstack([place.along[:, :n], second, place.along[:, last:]]).ravel()

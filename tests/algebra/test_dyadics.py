@@ -1,0 +1,56 @@
+"""Dyadics by their definition, (a b)·c = a (b·c), in frames that are turned against each other, and beside
+matrices of numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.algebra.derivatives.calculus import evaluate
+from armillary.algebra.vectors.vectors import Frame, Vector, dot
+
+ANGLE = 0.7
+RNG = np.random.default_rng(8)
+
+
+def frames() -> tuple[Frame, Frame, np.ndarray]:
+    """Two frames and R with v_A = R v_B."""
+    s = arm.System("two")
+    turned = s.body("turned", joint=arm.Revolute("z"), mass=1.0, inertia=(1, 1, 1))
+    c, d = np.cos(ANGLE), np.sin(ANGLE)
+    return s.ground.frame, turned.frame, np.array([[c, -d, 0], [d, c, 0], [0, 0, 1]])
+
+
+def numbers(vector: object, frame: Frame) -> np.ndarray:
+    assert isinstance(vector, Vector)
+    return np.array([float(evaluate(x, {"turned.q1": ANGLE})) for x in vector.components(frame)])
+
+
+def test_dots_of_dyadics_are_products_of_matrices() -> None:
+    A, B, R = frames()
+    a, b, c, d = RNG.normal(size=(4, 3))
+    left, right = A.vector(a.tolist()), B.vector(b.tolist())
+    ab = arm.outer(left, right)  # a in A, b in B
+    in_a = np.outer(a, R @ b)
+    third, fourth = B.vector(c.tolist()), A.vector(d.tolist())
+    np.testing.assert_allclose(numbers(dot(ab, third), A), in_a @ R @ c, atol=1e-14)
+    np.testing.assert_allclose(numbers(dot(third, ab), A), R @ c @ in_a, atol=1e-14)
+    both = dot(ab, arm.outer(third, fourth))
+    expected = in_a @ np.outer(R @ c, d)
+    probe = RNG.normal(size=3)
+    np.testing.assert_allclose(numbers(dot(both, A.vector(probe.tolist())), A), expected @ probe, atol=1e-13)
+    np.testing.assert_allclose(
+        numbers(dot(A.vector(probe.tolist()), both + arm.outer(left, left)), A),
+        probe @ (expected + np.outer(a, a)),
+        atol=1e-13,
+    )
+
+
+def test_only_vectors_make_dyadics_and_are_dotted() -> None:
+    A, _, _ = frames()
+    with pytest.raises(arm.ArmillaryError, match=r"outer\(\) needs two vectors, not 2"):
+        arm.outer(A.axes[0], 2)  # type: ignore[arg-type]
+    with pytest.raises(arm.ArmillaryError, match="dot needs vectors or dyadics, not Vector and int"):
+        dot(A.axes[0], 2)
