@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Share of the diagonal that is added where rows that hold are redundant. Forces of redundant rows are then known to
+# Share of the diagonal that is added where rows that hold are redundant. Their forces are then known to
 # EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
 SOFT = 1e-7
 REFINEMENTS = 25.0  # at most

@@ -32,10 +32,10 @@ direction.
 Relaxation ends for every problem without friction, and with friction unless normal forces grow with their own
 friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
 
-Rows may be redundant, as those of a table on four legs: then SOFT of its diagonal is added to A, and what that
-spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions. Friction of
-redundant contacts is shared as their limits are, so that none slides as long as all together can hold. All
-limits are shares of what enters a row, so none depends on units.
+Rows may be redundant, as those of a table on four legs. Then SOFT of its diagonal is added to A, and what
+that spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions.
+Friction of redundant contacts is shared as their limits are, so that none slides as long as all together can
+hold. All limits are shares of what enters a row, so none depends on units.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999),
 The non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation.
@@ -220,8 +220,8 @@ def whole_softness(run: Contacts, i: whole) -> real:
     return soft
 
 
-def factorise(run: Contacts, count: whole, by_speeds: truth) -> real:
-    """Factorise the matrix of the rows that hold, or that of the speeds; return the smallest pivot.
+def factorise(run: Contacts, count: whole, by_speeds: truth) -> None:
+    """Factorise the matrix of the rows that hold, or that of the speeds.
 
     Pivots are the largest elements that are left; what is below NOTHING of the first is taken as nothing, and
     the unknowns there as zero.
@@ -233,7 +233,6 @@ def factorise(run: Contacts, count: whole, by_speeds: truth) -> real:
     else:
         set_matrix_of_rows(run, count)
     first: real = 0.0
-    smallest: real = 0.0
     for k in range(size):
         row: whole = k
         column: whole = k
@@ -247,7 +246,6 @@ def factorise(run: Contacts, count: whole, by_speeds: truth) -> real:
         run.exchange[k] = row
         run.across[k] = column
         first = max(first, largest)
-        smallest = largest
         for j in range(size):
             kept: real = run.matrix[at(k, N_CONTACT_ROWS, j)]
             run.matrix[at(k, N_CONTACT_ROWS, j)] = run.matrix[at(row, N_CONTACT_ROWS, j)]
@@ -267,7 +265,6 @@ def factorise(run: Contacts, count: whole, by_speeds: truth) -> real:
         else:
             for i in range(k, size):
                 run.matrix[at(i, N_CONTACT_ROWS, k)] = 0.0
-    return smallest
 
 
 def solve_factors(run: Contacts, size: whole) -> None:
@@ -411,13 +408,14 @@ def solve_held_rows(run: Contacts) -> None:
         measure_motion(run)
         return
     set_effective_columns(run)
-    smallest: real = 0.0
     left: real = 1.0
     # A system of the speeds is quicker for many rows, and less exact.
     if count > 3 * N_CONTACT_SPEEDS:
         left = share_forces(run, count, True)
     else:
-        smallest = factorise(run, count, False)
+        factorise(run, count, False)
+        last: whole = count - 1 + FIRST
+        smallest: real = abs(run.matrix[at(last, N_CONTACT_ROWS, last)])
         if smallest > NEARLY_DEPENDENT:
             left = refine_forces(run, count, False)
     if left > 10.0 * PRECISE:  # redundant rows, or few speeds of very different sizes
@@ -428,14 +426,13 @@ def share_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
     """Find the forces of rows that are redundant; return what is left of the rows."""
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
-    smallest: real = 0.0
     clear_forces(run)
-    smallest = factorise(run, count, by_speeds)
+    factorise(run, count, by_speeds)
     correct_forces(run, count, by_speeds)  # once is enough to know how large forces are
     shared: truth = False
     shared = share_friction(run)
     if shared:
-        smallest = factorise(run, count, by_speeds)
+        factorise(run, count, by_speeds)
     clear_forces(run)
     left: real = 0.0
     left = refine_forces(run, count, by_speeds)

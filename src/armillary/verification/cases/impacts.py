@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from armillary.errors import SimulationError
 from armillary.model.joints import Joint, Prismatic
 from armillary.stages import System
 from armillary.verification.reference import TIGHT, largest_difference
@@ -82,7 +81,9 @@ def measure_belt() -> Iterator[float]:
 
 
 def measure_rod() -> Iterator[float]:
-    """The least friction for which a rod at tan θ = 2, pushed ahead of its tip, has no admissible forces."""
+    """The least friction for which a rod at tan θ = 2, pushed ahead of its tip, jams, and its speeds after
+    that: an impulse stops the tip.
+    """
     s = System("rod")
     s.parameter("mu", 1.0)
     rod = s.body("rod", joint=Joint(translate=["x", "y"], rotate=["z"]), mass=1.0, inertia=(1 / 3,) * 3)
@@ -94,12 +95,14 @@ def measure_rod() -> Iterator[float]:
     low, high = 1.0, 2.0
     while high - low > 1e-6:
         middle = 0.5 * (low + high)
-        try:
-            model.simulate(1e-9, initial=start, parameters={"mu": middle})
-            low = middle
-        except SimulationError:
+        run = model.simulate(1e-9, initial=start, parameters={"mu": middle})
+        if run.events:
             high = middle
+        else:
+            low = middle
     yield high
+    run = model.simulate(1e-9, initial=start, parameters={"mu": 1.4})
+    yield from (run.final[f"rod.u{i}"] for i in (1, 2, 3))
 
 
 def woodpecker() -> System:
@@ -183,8 +186,14 @@ CASES = (
     Case(
         "painleve_rod",
         "Painlevé's rod",
-        "Painlevé (1895): no solution for μ > 4/3 at tan θ = 2",
-        (value("least friction that is refused", 4 / 3, 2e-5),),
+        "Painlevé (1895): no solution for μ > 4/3 at tan θ = 2; Génot & Brogliato (1999), impact without "
+        "collision: the tip stops, by impulses of 2 and 1.5 N s at 5 m/s",
+        (
+            value("least friction that jams", 4 / 3, 2e-5),
+            value("speed along the floor after it, μ = 1.4 (m/s)", -3.0, 1e-7),
+            value("speed across the floor (m/s)", 1.5, 1e-7),
+            value("rate of turn (rad/s)", 1.5 * math.sqrt(5.0), 1e-7),
+        ),
         measure_rod,
         "impacts",
     ),
