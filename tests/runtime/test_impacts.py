@@ -48,7 +48,8 @@ def test_an_elastic_ball_keeps_its_energy() -> None:
 def test_a_contact_at_the_start_is_decided_there() -> None:
     model = ball(0.5).derive().compile()
     lying = model.simulate(1.0)
-    assert lying.events == () and lying.final["floor_status"] == 1 and lying.final["ball.q1"] == 0.0
+    assert lying.events == () and lying.final["floor_status"] == 1
+    assert abs(lying.final["ball.q1"]) < 1e-30  # what steps leave of a correction, metres
     thrown = model.simulate(0.1, initial={"ball.u1": -1.0})  # meets the floor at t = 0
     assert abs(thrown["ball.u1"][0] - 0.5) < 1e-15
     flying = model.simulate(0.1, initial={"ball.q1": 0.5})

@@ -28,7 +28,6 @@ TOUCH = 1e-9  # of its length: how far above its surface a contact touches
 OVERLAP = 1e-3  # of its length: a run does not start further below, and less is taken away
 LOST = 1e-3  # of its length: a closed contact has left its surface where its gap jumps to more
 SLOW = 1e-12  # of its speeds: a velocity of slip that is none
-DRIFT = 1e-14  # of its length and its speeds: a drift that is left alone
 # Of the speed that it would have after its length: an approach that is none. Contacts that are lifted by DEEP
 # fall at √(2 DEEP) of that speed, so a slower one would never come to rest.
 GENTLE = 1e-7
@@ -65,7 +64,6 @@ class ContactState:
     slow: Scalar = 0  # a velocity of slip that is none
     reversal: Scalar = 0  # a velocity against the slide that is none
     gentle: Scalar = 0  # an approach that is none
-    rounding: Scalar = 0  # a velocity that only rounding makes
     turning: Scalar = 0  # a speed of slip below which friction does not turn with it
     direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
     settle: float | None = None  # seconds
