@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-# Share of the diagonal that is added where rows that hold are redundant. Their forces are then known to
+# Share of the diagonal that is added where several rows hold. Forces of redundant rows are then known to
 # EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
 SOFT = 1e-7
 REFINEMENTS = 25.0  # at most
-NEARLY_DEPENDENT = 1e-5  # a pivot that SOFT has made, in terms of the diagonal
 SOFTEST = 1e3  # times SOFT: of rows whose limit of friction is nothing beside others
 NOTHING = 1e-13  # of the first pivot: a pivot that only rounding makes
 STALLED = 0.9  # of what was left before: refining more helps nothing

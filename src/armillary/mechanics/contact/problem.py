@@ -32,7 +32,7 @@ direction.
 Relaxation ends for every problem without friction, and with friction unless normal forces grow with their own
 friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
 
-Rows may be redundant, as those of a table on four legs. Then SOFT of its diagonal is added to A, and what
+Rows may be redundant, as those of a table on four legs. So SOFT of its diagonal is added to A, and what
 that spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions.
 Friction of redundant contacts is shared as their limits are, so that none slides as long as all together can
 hold. All limits are shares of what enters a row, so none depends on units.
@@ -412,13 +412,10 @@ def solve_held_rows(run: Contacts) -> None:
     # A system of the speeds is quicker for many rows, and less exact.
     if count > 3 * N_CONTACT_SPEEDS:
         left = share_forces(run, count, True)
-    else:
+    if count == 1:  # one row cannot be redundant
         factorise(run, count, False)
-        last: whole = count - 1 + FIRST
-        smallest: real = abs(run.matrix[at(last, N_CONTACT_ROWS, last)])
-        if smallest > NEARLY_DEPENDENT:
-            left = refine_forces(run, count, False)
-    if left > 10.0 * PRECISE:  # redundant rows, or few speeds of very different sizes
+        left = refine_forces(run, count, False)
+    elif left > 10.0 * PRECISE:
         left = share_forces(run, count, False)
 
 
