@@ -403,8 +403,8 @@ def solve_held_rows(run: Contacts) -> None:
         run.softness[i] = 0.0
     count: whole = 0
     count = list_held_rows(run)
-    clear_forces(run)
     if count == 0:
+        clear_forces(run)
         measure_motion(run)
         return
     set_effective_columns(run)
@@ -413,6 +413,7 @@ def solve_held_rows(run: Contacts) -> None:
     if count > 3 * N_CONTACT_SPEEDS:
         left = share_forces(run, count, True)
     if count == 1:  # one row cannot be redundant
+        clear_forces(run)
         factorise(run, count, False)
         left = refine_forces(run, count, False)
     elif left > 10.0 * PRECISE:
