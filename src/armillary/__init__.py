@@ -90,7 +90,7 @@ from armillary.model.joints import (
     Spherical,
 )
 from armillary.model.loads.laws import SmoothFriction, StickSlip, contact_force, friction_force
-from armillary.model.quantities.vector_functions import (
+from armillary.model.quantities import (
     acceleration,
     angle,
     angular_acceleration,
@@ -106,7 +106,7 @@ from armillary.model.quantities.vector_functions import (
 )
 from armillary.model.space.attitude import attitude
 from armillary.model.space.orbit import Orbit
-from armillary.model.space.wheels import Gyro
+from armillary.model.space.spacecraft_parts import Gyro
 from armillary.stages import System, load
 from armillary.version import VERSION
 
@@ -135,11 +135,10 @@ if TYPE_CHECKING:
     from armillary.files.fmu.description import Fmu
     from armillary.files.model.schema import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
-    from armillary.model.flexible.parts.beam import Beam
-    from armillary.model.flexible.parts.plate import Plate
-    from armillary.model.flexible.parts.section import Section
-    from armillary.model.quantities.jacobian import jacobian
-    from armillary.model.space.panels import panels
+    from armillary.model.flexible.beam import Beam, Section
+    from armillary.model.flexible.plate import Plate
+    from armillary.model.quantities import jacobian
+    from armillary.model.space.spacecraft_parts import panels
     from armillary.results import Run, load_run, plot
     from armillary.results.spectra import PowerSpectrum, iso2631_weighting
     from armillary.run_files.execute import run
@@ -184,11 +183,10 @@ _LATER = {
     "armillary.files.fmu.description": "Fmu",
     "armillary.files.model.schema": "schema",
     "armillary.files.ssp.writing": "write_ssp",
-    "armillary.model.flexible.parts.beam": "Beam",
-    "armillary.model.flexible.parts.plate": "Plate",
-    "armillary.model.flexible.parts.section": "Section",
-    "armillary.model.quantities.jacobian": "jacobian",
-    "armillary.model.space.panels": "panels",
+    "armillary.model.flexible.beam": "Beam Section",
+    "armillary.model.flexible.plate": "Plate",
+    "armillary.model.quantities": "jacobian",
+    "armillary.model.space.spacecraft_parts": "panels",
     "armillary.results": "Run load_run plot",
     "armillary.results.spectra": "PowerSpectrum iso2631_weighting",
     "armillary.run_files.execute": "run",

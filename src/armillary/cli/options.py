@@ -138,7 +138,7 @@ class SettingType(click.ParamType):
 
 
 def _setting_names(source: str) -> dict[str, str]:
-    from armillary.model.quantities.parameter_descriptions import parameter_descriptions
+    from armillary.model.parameter_meanings import parameter_descriptions
     from armillary.run_files.models import open_model
     from armillary.settings import RUN_TABLE
 

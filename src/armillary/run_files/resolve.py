@@ -14,11 +14,9 @@ from typing import NamedTuple
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, nearest, shown, suggestion
-from armillary.model.quantities.parameter_descriptions import parameter_descriptions
+from armillary.model.parameter_meanings import parameter_descriptions, parameter_units
 from armillary.model.recording.records import Memory
-from armillary.model.units.deduced_units import parameter_units
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import about_value, read_number
+from armillary.model.units import about_value, read_number, state_factor
 from armillary.run_files.run_file import RunFile, RunFileError, SourcedValue
 from armillary.run_files.signals import FileSignal, file_signal, gathered, is_signal
 from armillary.runtime.inputs.reading import factor

@@ -19,7 +19,7 @@ from armillary.model.reading.kinds import (
     TableOf,
     choice,
 )
-from armillary.model.signals.memory import INTERPOLATIONS
+from armillary.model.signals.signals import INTERPOLATIONS
 from armillary.run_files.run_file import ANALYSES
 from armillary.settings import RUN_TABLE
 from armillary.untyped import DataTable

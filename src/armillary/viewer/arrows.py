@@ -20,9 +20,9 @@ from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
 from armillary.model.bodies.body import Body
-from armillary.model.quantities.mass_properties import whole_mass
-from armillary.model.quantities.vector_functions import velocity
-from armillary.model.units.unit_system import state_factor
+from armillary.model.mass_properties import whole_mass
+from armillary.model.quantities import velocity
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies
 from armillary.results import Run

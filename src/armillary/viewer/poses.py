@@ -16,7 +16,7 @@ import numpy as np
 from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
 from armillary.results import Run

@@ -30,7 +30,7 @@ from armillary.analysis.identification.link_parameters import (
 )
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.results.units import label_units
 

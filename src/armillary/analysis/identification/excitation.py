@@ -28,8 +28,7 @@ from armillary.analysis.identification.regressor import RegressorModel, conditio
 from armillary.analysis.places import Places
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, shown
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import seconds
+from armillary.model.units import seconds, state_factor
 from armillary.results import Run
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel

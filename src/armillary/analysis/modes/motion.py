@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.analysis.modes.shapes.bodies import LinearPlace
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.results import Run
 from armillary.results.plots.motion_picture import MotionPicture
 

@@ -26,7 +26,7 @@ def values_with_units(name: str, text: str) -> tuple[np.ndarray, str]:
     """FROM:TO:COUNT, or numbers with commas between them, and the text of their units, "" without any."""
     import numpy as np
 
-    from armillary.model.units.values import arithmetic, number_and_unit
+    from armillary.model.units import arithmetic, number_and_unit
 
     *texts, last = text.split(":" if ":" in text else ",")
     last, units = number_and_unit(last)

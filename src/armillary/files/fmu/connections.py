@@ -11,7 +11,7 @@ from armillary.files.fmu.description import FmuVariable
 from armillary.model.description import Description
 from armillary.model.reading.expressions import read_expression
 from armillary.model.recording.records import Memory
-from armillary.model.units.unit_system import UnitSystem
+from armillary.model.units import UnitSystem
 
 _INPUTS = ("time", "parameter", "coordinate", "speed", "state", "memory")
 

@@ -11,9 +11,9 @@ from armillary.files.fmu.connections import add_memory, from_fmu, input_place, o
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.exchange import NEVER, exchanged
 from armillary.model.description import Description
-from armillary.model.reading.names import check_new_name
+from armillary.model.reading.expressions import check_new_name
 from armillary.model.recording.records import EventRecord, Memory, OutputRecord, StateRecord
-from armillary.model.signals.states import new_variable
+from armillary.model.signals.signals import new_variable
 
 
 def integrated(

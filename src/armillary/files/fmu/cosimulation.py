@@ -22,10 +22,10 @@ from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.connections import add_memory, from_fmu, input_place, outward, plain_name
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.model.description import Description
-from armillary.model.reading.names import check_new_name
+from armillary.model.reading.expressions import check_new_name
 from armillary.model.recording.records import EventRecord, Memory, OutputRecord
-from armillary.model.signals.memory import make_clock
-from armillary.model.units.values import seconds
+from armillary.model.signals.signals import make_clock
+from armillary.model.units import seconds
 from armillary.untyped import Given
 
 

@@ -12,8 +12,8 @@ from armillary.algebra.units.csv_columns import read_columns
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document
 from armillary.files.model.objects import BEAMS, PLATES
+from armillary.model.flexible.beam import SECTION
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart, GivenModes, Lumps
-from armillary.model.flexible.parts.section import SECTION
 from armillary.model.reading.kinds import OneOf, tuples
 from armillary.untyped import DataMapping, DataTable, Given
 

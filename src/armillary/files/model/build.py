@@ -15,14 +15,12 @@ from armillary.errors import ArmillaryError, ExpressionError, ModelError, neares
 from armillary.files.model.arrays import array_of, beside, flexible_options
 from armillary.files.model.documents import Document, FileError
 from armillary.files.model.sections import ADDED, SECTIONS, entry_form, verb_of
-from armillary.model.constraints.given_motion import start
+from armillary.model.constraints import start
 from armillary.model.description import Description
-from armillary.model.reading.expressions import define, parse_text, read_expression
+from armillary.model.reading.expressions import define, function, parameter, parse_text, read_expression
 from armillary.model.reading.kinds import tuples
-from armillary.model.reading.names import function, parameter
 from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import number_and_unit, text_number
+from armillary.model.units import number_and_unit, state_factor, text_number
 from armillary.untyped import DataMapping, DataTable, Given
 
 _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isinstance(v.form, LaterForm)}

@@ -9,7 +9,7 @@ from armillary.errors import ModelError, nearest, shown, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf
-from armillary.model.units.unit_system import unit_system
+from armillary.model.units import unit_system
 from armillary.untyped import DataTable
 
 FORMAT = 1

@@ -6,9 +6,8 @@ beam = { length = 2.0, section = { tube = [0.05, 0.002] }, E = 70e9, density = 2
 from __future__ import annotations
 
 from armillary.model.bodies.shapes import FIGURES
-from armillary.model.flexible.parts.beam import Beam
-from armillary.model.flexible.parts.plate import Plate
-from armillary.model.flexible.parts.section import SECTIONS
+from armillary.model.flexible.beam import SECTIONS, Beam
+from armillary.model.flexible.plate import Plate
 from armillary.model.joints import Joint
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS

@@ -31,9 +31,18 @@ from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.reading.kinds import PATH, Kind, ListOf, Written
-from armillary.model.recording.equality import differences
-from armillary.model.recording.recorder import Record, undo_always
-from armillary.model.recording.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb
+from armillary.model.recording.snapshot import differences
+from armillary.model.recording.verbs import (
+    VERBS,
+    EntryForm,
+    LaterForm,
+    ListForm,
+    PairForm,
+    Record,
+    TableForm,
+    Verb,
+    undo_always,
+)
 from armillary.toml_text import toml_text
 from armillary.untyped import DataTable, Given
 

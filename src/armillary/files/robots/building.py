@@ -28,7 +28,7 @@ from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
 from armillary.model.loads.forces import gravity
-from armillary.model.reading.names import check_new_name, parameter
+from armillary.model.reading.expressions import check_new_name, parameter
 from armillary.untyped import DataTable, Given
 
 SINGLE = (HINGE, SLIDE)

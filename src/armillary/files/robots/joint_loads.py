@@ -14,9 +14,8 @@ from armillary.columns import listed
 from armillary.errors import ModelError
 from armillary.files.robots.building import SINGLE, Builder, triple
 from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, RobotFreedom
-from armillary.model.loads.armature import armature
-from armillary.model.loads.contact import stop
-from armillary.model.loads.forces import force, moment
+from armillary.model.loads.contacts import stop
+from armillary.model.loads.forces import armature, force, moment
 from armillary.untyped import DataMapping, DataTable, Given
 
 _STOPS = ("stiffness", "damping", "exponent")

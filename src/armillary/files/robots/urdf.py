@@ -36,9 +36,9 @@ from armillary.files.robots.tree import (
 from armillary.files.robots.urdf_visuals import UrdfLooks
 from armillary.files.robots.visuals import textures_left_out
 from armillary.files.xml import Element, read_xml
-from armillary.model.constraints.equations import constrain
+from armillary.model.constraints import constrain
 from armillary.model.description import SystemType
-from armillary.model.signals import memory
+from armillary.model.signals import signals
 from armillary.untyped import Given
 
 KINDS = {
@@ -279,7 +279,7 @@ def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], whi
         chosen = name in driven if which == "auto" and driven else joints[name].only("mimic") is None
         if chosen:
             units = units_of(builder.freedoms[name])[0]
-            node = memory.input(
+            node = signals.input(
                 builder.system, builder.name(f"tau_{name}"), 0.0, units=units, about=f"drive on joint {name}"
             )
             builder.record.inputs[name] = node.name

@@ -17,7 +17,7 @@ from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.ssp.package import Connector, Package, connector
 from armillary.files.ssp.reading import read
 from armillary.model.description import Description
-from armillary.model.reading.names import check_new_name
+from armillary.model.reading.expressions import check_new_name
 from armillary.model.recording.records import OutputRecord
 from armillary.untyped import DataMapping, DataTable, Given
 

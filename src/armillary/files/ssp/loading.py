@@ -12,7 +12,7 @@ from armillary.files.ssp.reading import read
 from armillary.model.bodies.bodies import body as make_body
 from armillary.model.description import SystemType
 from armillary.model.joints.simple import Prismatic
-from armillary.model.signals.memory import input as declare_input
+from armillary.model.signals.signals import input as declare_input
 
 
 def load_ssp(

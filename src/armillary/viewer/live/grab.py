@@ -11,7 +11,7 @@ from armillary.algebra.units.dimension import FORCE, MOMENT
 from armillary.model.bodies.body import Body
 from armillary.model.loads.forces import force, moment
 from armillary.model.recording.snapshot import changeable
-from armillary.model.signals.memory import input as declare
+from armillary.model.signals.signals import input as declare
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.poses import moving_bodies

@@ -7,7 +7,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names
 from armillary.ensembles.result import Batch
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units

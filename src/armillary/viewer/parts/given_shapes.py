@@ -8,8 +8,8 @@ import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.scalars import Scalar
+from armillary.model.bodies.lines_and_surfaces import X, Y
 from armillary.model.bodies.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
-from armillary.model.bodies.shapes.surfaces import X, Y
 from armillary.model.recording.records import Shape
 from armillary.model.space.orbit import Orbit
 from armillary.untyped import DataTable

@@ -21,7 +21,7 @@ from armillary.files.robots.mjcf.settings import ACTUATORS, Defaults, Settings
 from armillary.files.robots.tree import BALL, FREE, SLIDE
 from armillary.files.xml import Element
 from armillary.model.loads.forces import force, moment
-from armillary.model.signals import memory
+from armillary.model.signals import signals
 from armillary.untyped import Given
 
 _RANGES = {"ctrlrange": "ctrllimited", "forcerange": "forcelimited"}
@@ -242,7 +242,7 @@ def _force(
     units = _text(wanted) if kind != "force" else _text(effort)
     about = {"force": f"drive {name}", "position": f"position asked of {name}"}
     label = builder.name(f"ctrl_{name}")
-    ctrl = memory.input(system, label, 0.0, units=units, about=about.get(kind, f"velocity asked of {name}"))
+    ctrl = signals.input(system, label, 0.0, units=units, about=about.get(kind, f"velocity asked of {name}"))
     builder.record.inputs[name] = ctrl.name
     asked: Given = _within(ctrl, drive.control, wanted)
     if kind == "position":

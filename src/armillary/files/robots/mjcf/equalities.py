@@ -12,9 +12,9 @@ from armillary.files.robots.rotations import is_identity, quaternion, tidy
 from armillary.files.xml import Element
 from armillary.model.bodies.bodies import body as make_body
 from armillary.model.bodies.body import Point
-from armillary.model.constraints.equations import constrain
-from armillary.model.constraints.loops import close_joint, close_loop
+from armillary.model.constraints import constrain
 from armillary.model.joints import Fixed
+from armillary.model.loops import close_joint, close_loop
 from armillary.untyped import Given
 
 

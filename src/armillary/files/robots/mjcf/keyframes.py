@@ -9,7 +9,7 @@ from armillary.errors import ModelError, nearest
 from armillary.files.robots.building import SINGLE, Builder
 from armillary.files.robots.tree import BALL, FREE
 from armillary.files.xml import Element
-from armillary.model.constraints.given_motion import start
+from armillary.model.constraints import start
 
 _COUNTS = {BALL: (4, 3), FREE: (7, 6)}
 

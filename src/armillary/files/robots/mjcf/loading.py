@@ -25,7 +25,7 @@ from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
 from armillary.files.robots.visuals import textures_left_out
 from armillary.files.xml import Element, read_xml
-from armillary.model.constraints.given_motion import start
+from armillary.model.constraints import start
 from armillary.model.description import SystemType
 
 # Elements and attributes for the looks, the measurements and MuJoCo's integration, without effect on motion.
