@@ -133,7 +133,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch, load_batch
     from armillary.files.fmu import fmu
     from armillary.files.fmu.description import Fmu
-    from armillary.files.model.schema import model_schema as schema
+    from armillary.files.model.sections import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
     from armillary.model.flexible.beam import Beam, Section
     from armillary.model.flexible.plate import Plate
@@ -154,8 +154,8 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
-    from armillary.viewer.pages.sheet import sheet
-    from armillary.viewer.pages.views import view
+    from armillary.viewer.pose_page import sheet
+    from armillary.viewer.views import view
 
 # What most models do not need, by module: these are imported at the first use of one of their names.
 _LATER = {
@@ -181,7 +181,7 @@ _LATER = {
     "armillary.ensembles.result": "Batch load_batch",
     "armillary.files.fmu": "fmu",
     "armillary.files.fmu.description": "Fmu",
-    "armillary.files.model.schema": "schema",
+    "armillary.files.model.sections": "schema",
     "armillary.files.ssp.writing": "write_ssp",
     "armillary.model.flexible.beam": "Beam Section",
     "armillary.model.flexible.plate": "Plate",
@@ -194,8 +194,8 @@ _LATER = {
     "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
     "armillary.studies": "Study open_study",
     "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
-    "armillary.viewer.pages.sheet": "sheet",
-    "armillary.viewer.pages.views": "view",
+    "armillary.viewer.pose_page": "sheet",
+    "armillary.viewer.views": "view",
 }
 
 __version__ = VERSION

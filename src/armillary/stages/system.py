@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armillary.files.fmu import element
-from armillary.files.ssp import element as ssp_element
+from armillary.files import elements
+from armillary.files import elements as ssp_element
 from armillary.model import constraints, core, judgement, loops, mass_properties, quantities
 from armillary.model.loads import contacts, forces, rigid
 from armillary.model.signals import control_blocks, linear_blocks, signals
@@ -66,7 +66,7 @@ class System(OtherStages, core.SystemCore):
     contact = contacts.contact
     clutch = rigid.clutch
     unilateral = rigid.unilateral
-    fmu = element.fmu
+    fmu = elements.fmu
     ssp = ssp_element.ssp
 
     # ------------------------------------------------------------ constraints and given motion
@@ -125,7 +125,7 @@ class System(OtherStages, core.SystemCore):
 
     def __reduce__(self) -> tuple[object, ...]:
         """A system is pickled, and copied, as its text model."""
-        from armillary.files.model.pickles import from_files, to_files
+        from armillary.files.model.save import from_files, to_files
 
         return from_files, (to_files(self), type(self))
 

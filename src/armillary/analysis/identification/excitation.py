@@ -30,7 +30,7 @@ from armillary.columns import aligned
 from armillary.errors import ArmillaryError, shown
 from armillary.model.units import seconds, state_factor
 from armillary.results import Run
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory

@@ -13,7 +13,7 @@ from armillary.errors import ArmillaryError
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
-from armillary.results.units import conversion
+from armillary.results.record import conversion
 from armillary.runtime.start.initial import initial_memory
 
 SPLINE = "spline"

@@ -13,7 +13,7 @@ from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_un
 from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
 from armillary.errors import ArmillaryError, UnitsError, shown
 from armillary.model.units import SYSTEMS, seconds, text_number
-from armillary.results.units import conversion
+from armillary.results.record import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import initial_memory
