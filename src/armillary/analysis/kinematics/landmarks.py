@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.analysis.kinematics.follower.follower import Followed
+from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.mechanism.motion import SINGULAR, PathMotion
 from armillary.columns import counted
 

@@ -16,7 +16,7 @@ from armillary.algebra.arguments import count as whole_number
 from armillary.algebra.arguments import several, table
 from armillary.algebra.units.dimension import ONE
 from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
-from armillary.analysis.kinematics.follower.follower import Followed
+from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.held_coordinates import freedom
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics
 from armillary.analysis.kinematics.mechanism.motion import PathMotion

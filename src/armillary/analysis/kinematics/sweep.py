@@ -9,7 +9,7 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, flag, several, table
 from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
-from armillary.analysis.kinematics.follower.follower import Followed
+from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.held_coordinates import held_quantities
 from armillary.analysis.kinematics.landmarks import (
     Landmark,

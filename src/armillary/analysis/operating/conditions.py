@@ -15,7 +15,7 @@ and C d, which takes half of the time. A box with 8 corners is compiled in a six
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,6 @@ from armillary.algebra.walk import held_places, symbols, transform
 from armillary.analysis.operating.condition_values import SLOPES, VALUES, ConditionCode, ConditionValues
 from armillary.analysis.operating.contacts.contact_conditions import contact_conditions
 from armillary.analysis.operating.rate_units import rate_units
-from armillary.analysis.operating.search.cyclic import cyclic
 from armillary.kept_results import kept_per_object
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 from armillary.model.units.unit_system import state_factor
@@ -39,6 +38,35 @@ from armillary.runtime.models.programs.functions import ModelFunctions
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
+
+
+# Coordinates that no condition depends on: the place and heading of a vehicle, the angle of a wheel.
+#
+# Steady motion leaves them growing. The set C of these is the largest for which the rates of all other
+# states, the gaps of loops and whatever else is requested contain no member of C; the rates of members of C
+# may.
+
+
+def cyclic(
+    depends: np.ndarray, candidates: Iterable[int], rows: Collection[int], groups: Sequence[Collection[int]]
+) -> frozenset[int]:
+    """Those of ``candidates`` that are cyclic.
+
+    ``depends[i, j]`` is whether row i contains state j; the first rows are the rates of the states. ``rows``
+    are further conditions that must not depend on them; of ``groups`` (Euler parameters) all members are
+    cyclic or none.
+    """
+    states = depends.shape[1]
+    found = set(candidates)
+    while True:
+        relevant = [*rows, *(i for i in range(states) if i not in found)]
+        needed = set(np.flatnonzero(depends[relevant].any(axis=0)).tolist())
+        for group in groups:
+            if needed & set(group):
+                needed |= set(group)
+        if not found & needed:
+            return frozenset(found)
+        found -= needed
 
 
 @kept_per_object

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.analysis.operating.contacts.contact_conditions import CLOSED
+from armillary.analysis.operating.newton import Root, outlook
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
-from armillary.analysis.operating.search.newton import Root, outlook
 from armillary.analysis.operating.stability import stability_of
 from armillary.columns import listed
 from armillary.runtime.models.programs.instance import Instance

@@ -17,8 +17,8 @@ import numpy as np
 from armillary.analysis.operating.condition_values import ConditionValues, scatter
 from armillary.analysis.operating.conditions import Conditions, conditions
 from armillary.analysis.operating.contacts.contact_conditions import CLOSED, HeldRows, held_rows
+from armillary.analysis.operating.newton import RootProblem
 from armillary.analysis.operating.request import Request
-from armillary.analysis.operating.search.newton import RootProblem
 from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError
 

@@ -14,13 +14,12 @@ from armillary.analysis.operating.contacts.contact_search import (
 )
 from armillary.analysis.operating.contacts.contact_statuses import Fault
 from armillary.analysis.operating.named_speeds import with_named_speeds
+from armillary.analysis.operating.newton import Root, newton
 from armillary.analysis.operating.outcome import operating_point
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.request import Request, read_request
-from armillary.analysis.operating.search.newton import Root, newton
-from armillary.analysis.operating.search.start_vector import start_vector
-from armillary.analysis.operating.search.starts import damped_rest, rough_starts, scattered
+from armillary.analysis.operating.starts import damped_rest, rough_starts, scattered, start_vector
 from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.programs.instance import Instance

@@ -24,7 +24,7 @@ from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.walk import substitute, symbols
-from armillary.analysis.kinematics.follower.follower import PathConditions
+from armillary.analysis.kinematics.follower import PathConditions
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics, slopes
 from armillary.analysis.kinematics.mechanism.static_loads import effort_quantity, generalised_forces
 from armillary.model.recording.records import Constraint

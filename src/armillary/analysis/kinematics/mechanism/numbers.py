@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.analysis.kinematics.follower.follower import Followed, follow
+from armillary.analysis.kinematics.follower import Followed, follow
 from armillary.analysis.kinematics.mechanism.mechanism import Mechanism
 from armillary.runtime.start.place import Place
 from armillary.untyped import DataMapping

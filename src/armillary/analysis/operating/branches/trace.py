@@ -17,11 +17,11 @@ from armillary.analysis.operating.contacts.branch_limits import within_contacts
 from armillary.analysis.operating.contacts.contact_search import faults_at
 from armillary.analysis.operating.contacts.contact_statuses import Fault
 from armillary.analysis.operating.named_speeds import with_named_speeds
+from armillary.analysis.operating.newton import Root, RootProblem, newton
 from armillary.analysis.operating.outcome import held_values, operating_point
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.request import ModelNames, Quantity
-from armillary.analysis.operating.search.newton import Root, RootProblem, newton
 from armillary.analysis.operating.stability import Stability, stability_of
 from armillary.errors import ArmillaryError, nearest, shown
 

@@ -20,10 +20,10 @@ from armillary.analysis.operating.contacts.contact_statuses import (
     start_statuses,
     undecided,
 )
+from armillary.analysis.operating.newton import Root
 from armillary.analysis.operating.outcome import held_instance
 from armillary.analysis.operating.problem import Problem, problem
 from armillary.analysis.operating.request import Request
-from armillary.analysis.operating.search.newton import Root
 from armillary.runtime.models.programs.instance import Instance
 
 

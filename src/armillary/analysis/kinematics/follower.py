@@ -17,10 +17,49 @@ conditions need no case of their own: δ is the shortest. Rows of A are scaled t
 
 from __future__ import annotations
 
-from armillary.analysis.kinematics.follower.follower_layout import FOLLOWER
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
 from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.builder import Local, Value
-from armillary.llvm.building.routines import Routine, routine
+from armillary.llvm.building.routines import (
+    Routine,
+    RoutineLayout,
+    RoutineMethod,
+    compiled_method,
+    real_array,
+    routine,
+    whole_array,
+)
+from armillary.llvm.jit import chosen
+
+# The fields through which the compiled follower is called: numbers, and addresses of arrays.
+
+_COUNTS = (
+    "count",  # rows to be found
+    "starts",  # positions that are there already, before those of the rows
+    "width",  # numbers of a position: state and inputs
+    "targets",
+    "first_target",  # their place in a position
+    "rows",  # of F
+    "directions",  # of motion, and further unknowns
+    "entries",  # of A that are not always zero
+    "motions",  # of N
+    "quaternions",
+    "descend",
+)
+_ADDRESSES = (
+    *("function", "constants", "memory"),
+    *("places", "moved", "along", "units", "stiff", "origins", "sources"),  # whole numbers
+    *("sizes", "settings", "times", "wanted", "positions", "strengths", "report"),
+    *("out", "weights", "matrix", "step", "trial", "kept", "good", "begin"),  # work
+)
+FOLLOWER = RoutineLayout(_COUNTS, _ADDRESSES)
+
 
 LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything
 SHRINK = 0.6  # of each move in terms of the last; one half at a double root, so that these are reached
@@ -297,3 +336,108 @@ def _emit_follow(module: IRModule, newton: Routine, descend: Routine) -> Routine
             f.move(width, good, f.vector("positions", here * width))
     f.give()
     return f
+
+
+@dataclass(frozen=True, eq=False)
+class PathConditions:
+    """The function of all conditions as machine code, and where its results stand.
+
+    Its results are F, then the entries of A at ``places`` (row, direction), then those of N: place ``moved``
+    of a position moves along direction ``along``. ``stiff`` marks rows that targets do not bend: 1 for gaps
+    of loops, 2 for others; targets of equal units have one number there, 0, −1, …
+    """
+
+    function: int
+    width: int
+    first_target: int
+    targets: int
+    stiff: tuple[int, ...]
+    directions: int
+    places: tuple[tuple[int, int], ...]
+    moved: tuple[int, ...]
+    along: tuple[int, ...]
+    quaternions: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Positions of all rows; ``reached`` is the share of the way to its targets that a row came, 1 where it
+    arrived, and ``off`` what damped least squares left.
+    """
+
+    positions: np.ndarray
+    times: np.ndarray
+    reached: np.ndarray
+    off: np.ndarray
+
+    @property
+    def found(self) -> np.ndarray:
+        return self.reached >= 1.0
+
+
+def follow(
+    conditions: PathConditions,
+    starts: np.ndarray,
+    start_times: np.ndarray,
+    origins: Sequence[int] | np.ndarray,
+    times: np.ndarray,
+    targets: np.ndarray,
+    sizes: np.ndarray,
+    constants: np.ndarray,
+    memory: np.ndarray,
+    *,
+    descend: bool = False,
+    weight: float = 1.0,
+) -> Followed:
+    """Positions where the conditions hold, one for each row of targets.
+
+    Row i begins at position ``origins[i]``: one of ``starts``, or len(starts) + j for an earlier row j; where
+    that was not reached, or is singular where the one before is not, at the one before.
+    """
+    c, count, first = conditions, len(targets), len(starts)
+    rows, n = len(c.stiff), c.directions
+    positions = np.zeros((first + count, c.width))
+    positions[:first] = starts
+    clock = np.concatenate([start_times, np.zeros(count)])
+    report = np.zeros((count, 2))
+    arrays = {
+        "constants": real_array(constants),
+        "memory": real_array(memory),
+        "places": whole_array([i * n + j for i, j in c.places]),
+        "moved": whole_array(c.moved),
+        "along": whole_array(c.along),
+        "units": whole_array(c.quaternions),
+        "stiff": whole_array(c.stiff),
+        "origins": whole_array(origins),
+        "sources": np.arange(first + count, dtype=np.int64),
+        "sizes": real_array(sizes),
+        "settings": np.array([weight, 0.0]),
+        "times": clock,
+        "wanted": real_array(np.column_stack([times, targets])),
+        "positions": positions,
+        "strengths": np.zeros(first + count),
+        "report": report,
+        "out": np.zeros(rows + len(c.places) + len(c.moved) + 1),
+        "weights": np.zeros(rows + 1),
+        "matrix": np.zeros((rows + n + 1) * (n + 1)),
+        "step": np.zeros(n + 1),
+        "trial": np.zeros(c.width + 1),
+        "kept": np.zeros(c.width + 1),
+        "good": np.zeros(c.width + 1),
+        "begin": np.zeros(c.targets + 1),
+    }
+    numbers = {
+        "count": count, "starts": first, "width": c.width, "targets": c.targets,
+        "first_target": c.first_target, "rows": rows, "directions": n, "entries": len(c.places),
+        "motions": len(c.moved), "quaternions": len(c.quaternions), "descend": int(descend),
+        "function": c.function,
+    }  # fmt: skip
+    _follower(chosen())("follow", FOLLOWER.fields({**arrays, **numbers}))
+    return Followed(positions[first:], clock[first:], report[:, 0], report[:, 1])
+
+
+@cache
+def _follower(chosen: tuple[object, ...]) -> RoutineMethod:
+    """The compiled loop, one for all systems, kept for this process."""
+
+    return compiled_method("follower", follower_text, [Path(__file__)], ["follow"])

@@ -1,4 +1,4 @@
-"""Factors of a matrix, and steps from them, as routines of the compiled search (newton_code.py).
+"""Factors of a matrix, and steps from them, as routines of the compiled search (`newton.py`).
 
 Matrices A are stored by columns, and factorised by reflections with pivoting from both sides, which give the
 shortest step where A is singular (complete orthogonal decomposition; Golub and Van Loan, Matrix Computations,
@@ -7,10 +7,37 @@ section 5.4.7). Steps that would be too long come from the triangle T that is le
 
 from __future__ import annotations
 
-from armillary.analysis.operating.search.newton_layout import SEARCH
 from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.builder import Local, Span, Value
-from armillary.llvm.building.routines import Routine, routine
+from armillary.llvm.building.routines import Routine, RoutineLayout, routine
+
+# The fields of the compiled search for an operating point: numbers, and addresses of arrays.
+
+SEARCH = RoutineLayout(
+    numbers=(
+        "conditions",  # rows of C
+        "columns",  # of C: states and inputs
+        "rows",  # conditions that are to be met
+        "unknowns",
+        "entries",  # of C that are not always zero, where it is written out
+        "directions",  # along which conditions are differentiated, where it is not; else 0
+        "moved",  # coordinates of the damped motion
+        "closed",  # conditions that every position satisfies
+        "first_speed",
+        "speeds",
+    ),
+    addresses=(
+        *("values", "slopes", "constants", "memory"),
+        *("flat", "row_list", "unknown_list", "moved_list", "closed_list"),  # whole numbers
+        *("direction_columns", "direction_ends", "element_rows", "element_ends"),  # whole numbers
+        *("angles", "held"),  # whole numbers, 0 or 1 for each unknown
+        *("settings", "x", "wanted", "sizes", "weights", "low", "high", "report"),
+        "room",  # what all other work is in
+        *("c", "out", "C", "A", "R", "T", "G", "p", "r", "r_trial", "right", "kept"),  # work
+        *("y", "w", "z", "b", "new", "heads", "order", "shares"),  # work of the factors
+    ),
+)
+
 
 ENTRIES = ("newton", "outlook", "rest")
 
