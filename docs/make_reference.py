@@ -22,8 +22,8 @@ from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionV
 from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
-from armillary.analysis.modes.mode import Mode
-from armillary.analysis.modes.shapes.body_shapes import BodyShapes
+from armillary.analysis.modes.modes import Mode
+from armillary.analysis.modes.shapes import BodyShapes
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration

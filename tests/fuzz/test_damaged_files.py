@@ -19,7 +19,7 @@ import pytest
 
 import armillary as arm
 from armillary.analysis.modes.modes import Modes
-from armillary.analysis.modes.sweeps.root_locus import RootLocus
+from armillary.analysis.modes.root_locus import RootLocus
 from armillary.run_files.execute import Simulation
 from armillary.run_files.run_file import RunFile
 from armillary.stages.model import Model

@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.analysis.modes.eigensystem import eigensystem
 from armillary.analysis.modes.modes import Modes, modes_of
-from armillary.analysis.modes.shapes.bodies import BodyFunctions, body_functions
+from armillary.analysis.modes.shapes import BodyFunctions, body_functions
 from armillary.program.derivatives.linearization.form import Variable
 from armillary.verification.cases.bicycle import _of_matrices
 from armillary.verification.cases.flexible.beams import FLAPPING, TRUNCATION, spinning

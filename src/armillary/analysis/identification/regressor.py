@@ -9,15 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from armillary.algebra.arguments import reals
-from armillary.analysis.identification.base import (
+from armillary.analysis.identification.inertial_parameters import (
     BaseParameters,
+    LinearEfforts,
     grouped_parameters,
     grouping,
     has_loops,
+    linear_efforts,
     places_needed,
     random_regressor,
 )
-from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
 from armillary.analysis.inverse.equations import refuse_rigid_contacts
 from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted

@@ -15,20 +15,19 @@ import numpy as np
 from armillary.algebra.arguments import count as whole_number
 from armillary.algebra.arguments import several, table
 from armillary.algebra.units.dimension import ONE
-from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
+from armillary.analysis.kinematics.drives import Drive, PathStart, freedom, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
-from armillary.analysis.kinematics.held_coordinates import freedom
-from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics
-from armillary.analysis.kinematics.mechanism.motion import PathMotion
-from armillary.analysis.kinematics.mechanism.numbers import MechanismNumbers
-from armillary.analysis.kinematics.mechanism.preparation import (
+from armillary.analysis.kinematics.mechanism import (
+    KinematicQuantity,
+    Kinematics,
+    MechanismNumbers,
     joint_model,
     kinematics_of,
     mechanism_of,
     shown_quantities,
 )
-from armillary.analysis.kinematics.result import Solutions
-from armillary.analysis.kinematics.table import SweepColumns
+from armillary.analysis.kinematics.motion import PathMotion
+from armillary.analysis.kinematics.result import Solutions, SweepColumns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
 from armillary.mechanics.constraints.closing.assembly import ScatterNumbers

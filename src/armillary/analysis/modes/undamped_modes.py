@@ -16,8 +16,7 @@ import numpy as np
 
 from armillary.analysis.linear.linearize import linearize
 from armillary.analysis.modes.modes import Modes
-from armillary.analysis.modes.shapes.bodies import LinearPlace, body_functions
-from armillary.analysis.modes.shapes.participation import by_share
+from armillary.analysis.modes.shapes import LinearPlace, body_functions, by_share
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.linearization.form import Variable
 from armillary.runtime.models.compiled import CompiledModel

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.analysis.operating.condition_values import ConditionValues
+from armillary.analysis.operating.conditions import ConditionValues
 from armillary.analysis.operating.factors import (
     ENTRIES,
     SEARCH,

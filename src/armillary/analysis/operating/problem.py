@@ -4,7 +4,7 @@ Unknowns are the states that are neither fixed nor cyclic, and the inputs that a
 prescribed coordinates stay where runs start them, unless ``free=`` names them. Conditions are
 the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
 lengths of Euler parameters and the prescribed outputs, less those that no unknown changes; and what closed
-contacts hold (``contacts/contact_conditions.py``).
+contacts hold (`conditions.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.analysis.operating.condition_values import ConditionValues, scatter
-from armillary.analysis.operating.conditions import Conditions, conditions
-from armillary.analysis.operating.contacts.contact_conditions import CLOSED, HeldRows, held_rows
+from armillary.analysis.operating.conditions import (
+    CLOSED,
+    Conditions,
+    ConditionValues,
+    HeldRows,
+    conditions,
+    held_rows,
+    scatter,
+)
 from armillary.analysis.operating.newton import RootProblem
 from armillary.analysis.operating.request import Request
 from armillary.columns import counted, listed

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.analysis.operating.branches.curve import BranchCurve
 from armillary.analysis.operating.conditions import conditions
-from armillary.analysis.operating.contacts.contact_statuses import with_open_contacts
+from armillary.analysis.operating.contacts import with_open_contacts
+from armillary.analysis.operating.curve import BranchCurve
 from armillary.analysis.operating.newton import RootProblem, newton, rest
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.request import Request
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #     H(x, λ) = c(x) − w − (1 − λ) (c(x₀) − w) = 0            λ from 0 to 1
 #
 # so that x₀ solves H for λ = 0 and an operating point for λ = 1. The curve between is followed by its
-# length (`branches/curve.py`), because λ turns back where the mechanism snaps through. Source: Allgower and
+# length (`curve.py`), because λ turns back where the mechanism snaps through. Source: Allgower and
 # Georg (1990), Numerical Continuation Methods, section 11.3 (the global homotopy).
 
 _STEPS = 200

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.analysis.operating.contacts.contact_search import (
+from armillary.analysis.operating.contacts import (
+    Fault,
     problem_at_start,
     refusal,
     solve_with_statuses,
 )
-from armillary.analysis.operating.contacts.contact_statuses import Fault
-from armillary.analysis.operating.named_speeds import with_named_speeds
 from armillary.analysis.operating.newton import Root, newton
-from armillary.analysis.operating.outcome import operating_point
-from armillary.analysis.operating.point import OperatingPoint
+from armillary.analysis.operating.point import OperatingPoint, operating_point
 from armillary.analysis.operating.problem import Problem
-from armillary.analysis.operating.request import Request, read_request
+from armillary.analysis.operating.request import Request, read_request, with_named_speeds
 from armillary.analysis.operating.starts import damped_rest, rough_starts, scattered, start_vector
 from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError

@@ -15,7 +15,7 @@ from armillary.cli.analyses.ranges import assigned, pair
 from armillary.untyped import AnyFunction, DataMapping, DataTable
 
 if TYPE_CHECKING:
-    from armillary.analysis.operating.branches.branch import Branch
+    from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.run_files.execute import Simulation
 

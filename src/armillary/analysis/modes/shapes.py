@@ -17,8 +17,8 @@ all −∂Q/∂q is the stiffness of the system, with the geometric part: Q is t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -27,21 +27,130 @@ from armillary.algebra.derivatives.calculus import NumericValue, gradient
 from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import plus, sum_of_products, times
+from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples
-from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.vectors.vectors import Vector, cross, direction_cosines, dot
 from armillary.algebra.walk import held_places, transform
-from armillary.analysis.linear.derivatives.jacobians import Linearization
-from armillary.analysis.modes.shapes.loads import load_works
+from armillary.analysis.linear.matrices import Linearization
+from armillary.analysis.modes.eigensystem import Eigensystem
+from armillary.columns import aligned, html_table
 from armillary.kept_results import kept_per_object
+from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
-from armillary.model.flexible.energy import flexible_kinetic_energy
+from armillary.model.description import Description
+from armillary.model.flexible.energy import flexible_kinetic_energy, flexible_momenta
 from armillary.model.quantities.energy import body_motions
+from armillary.model.quantities.mass_properties import carried
+from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
+from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
 from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
-from armillary.untyped import DataMapping
+from armillary.untyped import DataMapping, DataTable
+
+# Generalised forces of single loads, weights and elasticities along independent speeds, and their changes.
+#
+#     Q_k = ∂P/∂u_k          P the power of the load
+#
+# Weights are those of the user's bodies, not of regrouped ones, so that each has a share of its own.
+
+
+class LoadWorks(NamedTuple):
+    """Σ_k Σ_j a_k ∂Q_k/∂y_j b_j of every load, in symbols a of independent speeds and b of states."""
+
+    names: tuple[str, ...]
+    works: list[Expr]
+    along: list[Expr]  # a
+    moved: list[Expr]  # b
+
+
+def load_works(equations: DerivedEquations) -> LoadWorks:
+    """Those of all loads: derivatives along two directions, at a cost that is linear in a chain's length."""
+    system, reduction, y = equations.system, equations.reduction, equations.targets.integrated
+    factors = reduction.elimination.factors
+
+    def direction(kind: str, names: Sequence[str]) -> list[Expr]:
+        return [symbol(f"{kind}({name})", "variable", owner=system.identity) for name in names]
+
+    powers = _powers(equations)
+    every = direction("a", [u.data.name for u in system.speeds])
+    moved = direction("b", [s.data.name for s in y])
+    free = [k for k, u in enumerate(system.speeds) if u not in reduction.given and k not in factors]
+    held = {a: ZERO for k, a in enumerate(every) if k not in free}
+    for d, row in factors.items():
+        terms = [times(x, every[k]) for k, x in row.items() if k in free]
+        held[every[d]] = as_expr(reduce(plus, [ZERO, *terms]))
+    slopes = tangents(list(powers.values()), dict(zip(system.speeds, every, strict=True)))
+    slopes = transform([reduction.plain(x) for x in slopes], held.get)
+    works = tangents(slopes, dict(zip(y, moved, strict=True)))
+    return LoadWorks(tuple(powers), works, [every[k] for k in free], moved)
+
+
+def _powers(equations: DerivedEquations) -> dict[str, Expr]:
+    """The power of every load, of the weight of every body and of its elasticity, by name."""
+    system = equations.system
+    found: dict[str, Expr] = {}
+    for load in all_loads(system):
+        if load.kind == "moment":
+            power = dot(load.vector, motion.angular_velocity(load.body))
+            if load.reaction_body is not None:
+                power = power - dot(load.vector, motion.angular_velocity(load.reaction_body))
+        else:
+            assert load.at is not None
+            power = dot(load.vector, motion.velocity(load.at))
+            if load.reaction_body is not None:
+                end = load.reaction_at or load.at
+                own = end.body is load.reaction_body
+                passed = motion.velocity(end) if own else _carried(load.reaction_body, end)
+                power = power - dot(load.vector, passed)
+        found[load.name] = as_expr(power)
+    weights = _weights(system)
+    for body in system.bodies.values():
+        if (power := weights.get(body.name, ZERO)) is not ZERO:
+            found[f"weight of {body.name}"] = power
+        if body.flex is not None:
+            found[f"strain of {body.name}"] = _strain_power(body)
+    if extra := modal_forces(system):
+        found["attraction of modes"] = as_expr(sum_of_products(extra.items()))
+    return found
+
+
+def _weights(system: Description) -> dict[str, Expr]:
+    """Power of uniform gravity on every body, by name: its acceleration times the momentum, in body axes."""
+    found: DataTable = {}
+    ground = system.ground.frame
+    for gravity in all_gravities(system):
+        fall = {ground: gravity.direction.components(ground)}
+        for body, w, v in body_motions(system):
+            assert body.parent is not None
+            g = fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
+            speed = add(v, cross_triples(w, body.com_coordinates))
+            power = times(body.mass, sum_of_products(zip(g, speed, strict=True)))
+            if body.flex is not None:
+                p = flexible_momenta(body, w, v)[0].components(body.frame)
+                power = plus(power, sum_of_products(zip(g, p, strict=True)))
+            found[body.name] = plus(found.get(body.name, ZERO), times(gravity.magnitude, power))
+    return {name: as_expr(power) for name, power in found.items()}
+
+
+def _carried(body: Body, end: object) -> Vector:
+    """The velocity of the place of a point as a part of another body."""
+    return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
+
+
+def _strain_power(body: Body) -> Expr:
+    """−(K η + C ξ)·ξ of a flexible body."""
+    assert body.flex is not None
+    part, eta, xi = body.flex.part, body.flex.coordinates, body.flex.speeds
+    total: Scalar = ZERO
+    for p, speed in enumerate(xi):
+        for matrix, values in ((part.K, eta), (part.C, xi)):
+            for value, factor in zip(values, matrix[p].tolist(), strict=True):
+                if factor:
+                    total = plus(total, times(times(-factor, value), speed))
+    return as_expr(total)
+
 
 Element = tuple[int, int]
 _W, _V = np.arange(3), np.arange(3, 6)  # places of ω and v in z
@@ -290,3 +399,157 @@ def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
 def body_functions(linearization: Linearization) -> BodyFunctions:
     """The motions of a model's bodies and the works of its loads, compiled once."""
     return BodyFunctions(linearization.equations)
+
+
+# The part that each coordinate takes in each mode.
+#
+# With right and left eigenvectors r and l of a mode, the participation of the state k is
+#
+#     p_k = |l_k* r_k| / Σ_i |l_i* r_i|
+#
+# It does not depend on units, unlike the elements of a shape. A coordinate stands for itself and its speed.
+#
+# Source: Pérez-Arriaga, Verghese & Schweppe (1982), "Selective modal analysis with applications to electric
+# power systems", IEEE Trans. Power Apparatus and Systems 101, with magnitudes in place of complex numbers.
+
+
+def state_participation(found: Eigensystem) -> np.ndarray:
+    """p by mode and state: chains of the eigenvalue zero first, then the others."""
+    of_chains = [np.sum(np.abs(c * d), axis=1) for c, d in zip(found.chains, found.duals, strict=True)]
+    weights = np.array([*of_chains, *np.abs(found.left.conj() * found.right).T])
+    if not len(weights):
+        return np.zeros((0, len(found.right)))
+    return np.asarray(weights / np.sum(weights, axis=1, keepdims=True))
+
+
+def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str]) -> dict[int, int]:
+    """The state that is the rate of each position, by place, where one is.
+
+    Among several positions that move with one speed, that of the same body has it.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    positions = [i for i, role in enumerate(roles) if role in ("coordinate", "rotation")]
+    speeds = [i for i, role in enumerate(roles) if role in ("speed", "momentum")]
+    if not positions or not speeds:
+        return {}
+    rates = np.abs(A[np.ix_(positions, speeds)])
+    share = rates / np.maximum(rates.sum(axis=1, keepdims=True), 1e-300)
+    body = [name.rpartition(".")[0] for name in names]
+    same = np.array([[body[i] == body[j] for j in speeds] for i in positions])
+    score = share * (1.0 + same)
+    rows, columns = linear_sum_assignment(-score)
+    return {positions[r]: speeds[c] for r, c in zip(rows, columns, strict=True) if score[r, c] > 0}
+
+
+def by_share(shares: np.ndarray) -> np.ndarray:
+    """The order of descending shares; of equal ones, except for rounding, that of the coordinates."""
+    return np.argsort(-np.round(shares, 6), kind="stable")
+
+
+def by_coordinate(p: np.ndarray, partners: dict[int, int]) -> tuple[list[int], np.ndarray]:
+    """Places of the states that stand for coordinates, and the participation of each."""
+    taken = set(partners.values())
+    places = [k for k in range(p.shape[1]) if k not in taken]
+    total = p[:, places].copy()
+    for column, k in enumerate(places):
+        if k in partners:
+            total[:, column] += p[:, partners[k]]
+    return places, total
+
+
+# The shapes of modes as motion of coordinates and bodies, and their energies by body and by load.
+
+_SHOWN = 0.005  # shares below this are not listed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BodyShapes:
+    """Motion of coordinates, bodies and loads in modes; the first axis of each array is that of the modes.
+
+    ``displacements`` are of all coordinates in their stated units, dependent ones too. ``translations`` are
+    of the mass centres in the ground's axes, in the model's unit of length, ``rotations`` about these axes in
+    rad. ``kinetic`` has the share of each body in the kinetic energy of a mode over a cycle, with the sum 1;
+    ``potential`` that of each load, weight or elasticity in what is stored, ``dissipation`` in what is
+    dissipated. Where these are of both signs their magnitudes have the sum 1, and a negative one drives the
+    mode.
+    """
+
+    coordinates: tuple[str, ...]
+    displacements: np.ndarray
+    bodies: tuple[str, ...]
+    translations: np.ndarray
+    rotations: np.ndarray
+    kinetic: np.ndarray
+    loads: tuple[str, ...]
+    potential: np.ndarray
+    dissipation: np.ndarray
+
+    def __str__(self) -> str:
+        return "\n".join(aligned([_HEADER, *self._rows()], ">"))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, self._rows(), ">")
+
+    def _rows(self) -> list[list[str]]:
+        groups = ((self.bodies, self.kinetic), (self.loads, self.potential), (self.loads, self.dissipation))
+        return [[str(i), *(_shares(names, x[i]) for names, x in groups)] for i in range(len(self.kinetic))]
+
+    def as_dict(self) -> DataTable:
+        """All fields, for files."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: DataTable) -> BodyShapes:
+        """From the fields of a file."""
+        texts = ("coordinates", "bodies", "loads")
+        given: DataTable = {name: tuple(x) if name in texts else x for name, x in data.items()}
+        return cls(**given)
+
+
+_HEADER = ["mode", "kinetic energy", "potential energy", "dissipation"]
+
+
+def _shares(names: tuple[str, ...], shares: np.ndarray) -> str:
+    order = by_share(np.abs(shares))
+    return ", ".join(f"{100 * shares[k]:.0f} % {names[k]}" for k in order[:3] if abs(shares[k]) > _SHOWN)
+
+
+def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray) -> BodyShapes:
+    """Those of modes with these eigenvalues and shapes (modes, states), in stated units."""
+    linearization = place.linearization
+    equations, form = linearization.equations, linearization.form
+    functions = body_functions(linearization)
+    basis = linearization.basis(place.t, place.state[None, :], place.parameters, place.memory)[0]
+    y = (shapes * np.array([v.factor for v in form.states])) @ basis.T
+    bodies = functions.at(place, y)
+    coordinates = equations.targets.coordinates
+    moved, rest = y.copy(), y.copy()
+    moved[:, len(coordinates) :] = 0
+    rest[:, : len(coordinates)] = 0
+    u = bodies.speeds[:, functions.free]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        column = eigenvalues[:, None]
+        pi = np.where(column == 0, 0.0, u / column)
+    energy = np.real(np.conj(bodies.velocities) * bodies.momenta)
+    starts = np.cumsum([0, *functions.sizes])[:-1]
+    return BodyShapes(
+        tuple(q.data.name for q in coordinates),
+        y[:, : len(coordinates)] / np.array([state_factor(q) for q in coordinates]),
+        tuple(b.name for b in functions.bodies),
+        bodies.translations,
+        bodies.rotations,
+        _normalised(np.add.reduceat(energy, starts, axis=1) if len(starts) else energy),
+        functions.load_names,
+        _normalised(-functions.works(place, pi, moved)),
+        _normalised(-functions.works(place, u, rest)),
+    )
+
+
+def _normalised(values: np.ndarray) -> np.ndarray:
+    """Shares of each row, whose magnitudes have the sum 1; zeros where there is nothing but rounding."""
+    total = np.sum(np.abs(values), axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0, values / total, 0.0)

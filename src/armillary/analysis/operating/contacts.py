@@ -6,13 +6,19 @@ at rest, and slides else. Statuses that ``memory=`` gives stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from armillary.algebra.derivatives.calculus import ValueTable, evaluate
 from armillary.algebra.expression import as_expr
-from armillary.analysis.operating.contacts.contact_conditions import CLOSED, STICKS
+from armillary.analysis.operating.conditions import CLOSED, STICKS
+from armillary.analysis.operating.curve import NEAR, BranchCurve, CurvePlace
+from armillary.analysis.operating.newton import Root
+from armillary.analysis.operating.point import held_instance
+from armillary.analysis.operating.problem import Problem, problem
+from armillary.analysis.operating.request import Request
 from armillary.mechanics.contact.state import TOUCH, term_sizes
 from armillary.model.recording.records import FAILED, UNDECIDED, RigidContact
 from armillary.program.targets.contact_targets import decision_event
@@ -178,3 +184,122 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
     left = instance.derivatives(t, after, decided)[speeds]
     size = np.max(np.abs(free), initial=0.0)
     return bool(np.all(np.abs(left) <= _STILL * size) and np.all(np.abs(after[speeds]) <= _STILL * size))
+
+
+# Statuses of contacts that agree with an operating point, found along with it.
+#
+# Open contacts that overlap at the solution are closed, the deepest first, and the point is looked for
+# again; brakes that do not hold there are released, since a rest without their friction is one with it.
+# Statuses that ``memory=`` gives are not changed, and no contact is opened: a solution with a contact that
+# would pull, or slide, is refused, because what lies beyond it may be far from what was asked.
+
+
+def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Problem:
+    """Return the problem of a request, with the statuses that contacts have at its start."""
+    if not request.model.equations.system.contacts:
+        return problem(request, x)
+    state = x[: len(x) - len(request.inputs)]
+    # With a brake that holds, any input of some range would do: the one that holds without friction is found.
+    memory = start_statuses(instance, request.t, state, request.memory, brakes_hold=not request.inputs)
+    return problem(replace(request, memory=memory), x)
+
+
+def solve_with_statuses(
+    made: Problem, x: np.ndarray, given: np.ndarray, solve: Callable[[Problem], Root]
+) -> tuple[Problem, Root, list[Fault]]:
+    """Return the problem and its root with statuses that agree, or the contacts that contradict them;
+    ``given`` is the memory before statuses were chosen.
+    """
+    seen: list[np.ndarray] = []
+    while True:
+        root = solve(made)
+        if not root.met or not made.conditions.contacts:
+            return made, root, []
+        faults = faults_at(made, root.x)
+        memory = made.request.memory
+        seen.append(memory)
+        other = _changed(made, faults, given)
+        if other is None or any(np.array_equal(other, before) for before in seen):
+            return made, root, faults
+        made = problem(replace(made.request, memory=other), x)
+
+
+def faults_at(made: Problem, x: np.ndarray) -> list[Fault]:
+    """Return the contacts whose statuses the point x = [state, inputs] contradicts."""
+    instance, memory = held_instance(made, x)
+    state = x[: len(made.conditions.states)]
+    return contact_faults(instance, made.request.t, state, memory, at_rest=made.request.at_rest)
+
+
+def _changed(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarray | None:
+    """Return the memory with the status of the worst fault changed that may be; None if there is none."""
+    instance, _ = held_instance(made, np.zeros(len(made.conditions.names)))
+    free = undecided(instance, given)
+    places = {c.name: c.status for c in made.conditions.contacts}
+    brakes = {c.name for c in made.conditions.contacts if c.gap is None}
+    for fault in faults:
+        may_change = fault.status == STICKS or fault.name in brakes
+        if may_change and fault.status is not None and places[fault.name] in free:
+            memory = made.request.memory.copy()
+            memory[places[fault.name]] = fault.status
+            return memory
+    return None
+
+
+def refusal(made: Problem, faults: list[Fault]) -> str:
+    """Return the sentence for a point whose contacts do not bear it."""
+    system, worst = made.conditions.equations.system, faults[0]
+    kind, opens = ("brake", "release") if system.contacts[worst.name].gap is None else ("contact", "open")
+    remedies = {
+        None: "give it more friction, other loads, or another start with starts=",
+        0.0: f"{opens} it with memory={{'{worst.name}_status': 0}}, or start elsewhere with starts=",
+        1.0: f"close it with memory={{'{worst.name}_status': 1}}, or start where it touches, with starts=",
+    }
+    more = f" ({len(faults) - 1} more are contradicted, too)" if len(faults) > 1 else ""
+    return (
+        f"'{system.name}' does not stay at the operating point that was found: {kind} '{worst.name}' "
+        f"{worst.reason}{more}; {remedies[worst.status]}"
+    )
+
+
+# The part of a branch on which contacts stay as they are: it ends where one would open, slide or touch.
+
+Faults = Callable[[np.ndarray], list[Fault]]
+
+
+def within_contacts(
+    curve: BranchCurve, places: list[CurvePlace], start: np.ndarray, faults: Faults
+) -> list[CurvePlace]:
+    """Return the places about the start up to the limits of contacts, which are located and marked."""
+    distances = [float(np.max(np.abs(p.z - start) / curve.sizes)) for p in places]
+    first = int(np.argmin(distances))
+    return [
+        *reversed(_up_to_limit(curve, places[first::-1], faults)),
+        *_up_to_limit(curve, places[first:], faults)[1:],
+    ]
+
+
+def _up_to_limit(curve: BranchCurve, places: list[CurvePlace], faults: Faults) -> list[CurvePlace]:
+    """Return the places before the first at which a contact is contradicted, and the limit itself."""
+    for k, place in enumerate(places[1:], start=1):
+        if faults(place.z):
+            return [*places[:k], _limit(curve, places[k - 1], place, faults)]
+    return places
+
+
+def _limit(curve: BranchCurve, inside: CurvePlace, outside: CurvePlace, faults: Faults) -> CurvePlace:
+    """Return the last place between two at which no contact is contradicted, by bisection."""
+    name = faults(outside.z)[0].name
+    low, high, best = 0.0, 1.0, inside
+    while high - low > NEAR:
+        middle = 0.5 * (low + high)
+        found = curve.corrected(inside.z + middle * (outside.z - inside.z), inside.tangent)
+        place = None if found is None else curve.place(found[0], inside.tangent)
+        if place is None:
+            break
+        wrong = faults(place.z)
+        if wrong:
+            high, name = middle, wrong[0].name
+        else:
+            low, best = middle, place
+    return replace(best, mark=f"limit of contact '{name}'")
