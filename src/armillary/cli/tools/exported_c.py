@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from armillary.export.fmi.compiler import compile_library
+from armillary.export.fmi.platforms import compile_library
 from armillary.export.languages import export
 from armillary.program.equations import DerivedEquations
 

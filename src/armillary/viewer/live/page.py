@@ -13,7 +13,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, file_path, flag, several, text
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
-from armillary.export.text.selftest.reference import start_values
+from armillary.export.text.reference import start_values
 from armillary.export.text.source import source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule

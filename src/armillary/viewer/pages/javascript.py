@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
 from armillary.errors import ArmillaryError
-from armillary.export.text.printing.printer import CHOICE, Operand, Printer
+from armillary.export.text.printer import CHOICE, Operand, Printer
 
 _SAME = (
     "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "tanh", "abs", "sign", "min",

@@ -12,9 +12,8 @@ from armillary.algebra.expression import symbol
 from armillary.ensembles.plan import BatchMetric
 from armillary.export.c.printer import CPrinter
 from armillary.export.cuda.ensemble import MetricsCode
-from armillary.export.text.body import body
-from armillary.export.text.names import Namer
-from armillary.export.text.printing.printer import LOGIC, Operand
+from armillary.export.text.body import Namer, body
+from armillary.export.text.printer import LOGIC, Operand
 from armillary.program.form.program import section
 
 _TIME, _OUTPUT = symbol("t"), symbol("y")

@@ -5,12 +5,13 @@ Sources: FMI specification 2.0.4, sections 2.2, 3.3 and 4.3; 3.0.1, sections 2.4
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from armillary.export.fmi.description.units import base_unit
-from armillary.export.fmi.description.variables import FmiVariable, Interface, unit_texts
+from armillary.export.fmi.variables import FmiVariable, Interface, base_unit, unit_texts
+from armillary.program.print.documents import DocumentTable, html_page
+from armillary.runtime.integrators.settings import IntegrationSettings
 
 _INTERFACES = (("ModelExchange", "exchange"), ("CoSimulation", "cosimulation"))
 
@@ -204,3 +205,85 @@ def _written(root: Element) -> bytes:
     indent(root)
     found: bytes = tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
     return found
+
+
+# documentation/index.html: what the model is, and all its variables, for people.
+
+
+def documentation(interface: Interface, settings: IntegrationSettings) -> str:
+    """The page of a model."""
+    description = interface.source.description
+    steps = f"relative tolerance {settings.rtol:g}, absolute {settings.atol:g}"
+    if not settings.integrator.adaptive:
+        steps = f"steps of at most {settings.step:g} s"
+    about = (
+        f"{description.freedom}, equations by {description.formalism} ({description.operations}), generated "
+        f"by Armillary {description.version}. Co-simulation integrates by {settings.integrator.name}: "
+        f"{settings.integrator.description}; {steps}. Inputs are constant in a communication step, unless "
+        "the importer gives their derivatives or sets them between inner steps."
+    )
+    bodies = [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in description.bodies]
+    tables = [
+        DocumentTable("Bodies", ("body", "parent", "joint", "coordinates"), bodies),
+        _table("Parameters", interface.parameters),
+        _table("Inputs", [v for v in interface.memory if v.causality == "input"]),
+        _table("Outputs", [v for v in interface.outputs if v.causality == "output"]),
+        _table("States, which are outputs too", interface.states),
+        _table("Discrete states", [v for v in interface.memory if v.causality != "input"]),
+        _table("Loads and dependent quantities", [v for v in interface.outputs if v.causality != "output"]),
+    ]
+    return html_page(description.name, " ".join([about, *description.remarks]), tables)
+
+
+def _table(title: str, variables: Sequence[FmiVariable]) -> DocumentTable:
+    rows = [(v.name, "" if v.start is None else f"{v.start:.10g}", v.units, v.about) for v in variables]
+    return DocumentTable(title, ("name", "start", "units", "description"), rows)
+
+
+# terminalsAndIcons.xml of FMI 3.0: variables that belong together, for tools that connect them in one go.
+#
+# A joint is a terminal with its coordinates and speeds, all inputs are one, and so are all outputs (FMI
+# 3.0.1, section 2.4.9).
+
+
+def terminals(interface: Interface) -> bytes:
+    """The file; empty for a model without terminals."""
+    joints: dict[str, dict[str, str]] = {}
+    states = {v.name for v in interface.states}
+    for body in interface.source.description.bodies:
+        own = {v.rpartition(".")[2]: v for v in states if v.rpartition(".")[0] == body.name}
+        if own:
+            joints[body.name] = dict(sorted(own.items()))
+    root = Element("fmiTerminalsAndIcons", {"fmiVersion": "3.0"})
+    group = SubElement(root, "Terminals")
+    taken: set[str] = set()
+    for name, members in joints.items():
+        _terminal(group, _free(name, taken), "joint", members)
+    inputs = {v.name: v.name for v in interface.memory if v.causality == "input"}
+    outputs = {v.name: v.name for v in interface.outputs if v.causality == "output"}
+    for name, members in (("inputs", inputs), ("outputs", outputs)):
+        if members:
+            _terminal(group, _free(name, taken), name, members)
+    if not len(group):
+        return b""
+    indent(root)
+    found: bytes = tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    return found
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def _terminal(group: Element, name: str, kind: str, members: Mapping[str, str]) -> None:
+    """A terminal whose members are connected by their names."""
+    found = SubElement(group, "Terminal", {
+        "name": name, "matchingRule": "plug", "terminalKind": f"armillary.{kind}",
+    })  # fmt: skip
+    for member, variable in members.items():
+        SubElement(found, "TerminalMemberVariable", {
+            "variableName": variable, "memberName": member, "variableKind": "signal",
+        })  # fmt: skip

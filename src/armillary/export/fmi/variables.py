@@ -7,20 +7,103 @@ Outputs that merely repeat a state or a memory have a number but are not listed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.expression import Expr
+from armillary.algebra.derivatives.calculus import directional_derivatives
+from armillary.algebra.expression import UNIT, Expr
+from armillary.algebra.units.dimension import BASE_UNITS
+from armillary.algebra.units.units import parse_unit
+from armillary.algebra.walk import held_places
 from armillary.errors import ParameterError
-from armillary.export.fmi.configurations import every, motion_of, motion_rates
-from armillary.export.fmi.description.dependencies import dependencies
-from armillary.export.text.description import EventDescription, StateDescription
-from armillary.export.text.selftest.reference import start_values
+from armillary.export.text.description import EventDescription, StateDescription, state_description
+from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
+from armillary.program.configurations.sections import LEAVE
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import derivation
 from armillary.runtime.models.compilation import compile_equations
+from armillary.runtime.models.configurations.changes import ChangeCode, Changes
 from armillary.untyped import Given
+
+# The dependencies of each result of a section, from its expression graph.
+
+
+def dependencies(results: Sequence[Expr], references: Mapping[Expr, int]) -> list[tuple[int, ...]]:
+    """For each result the value references of the symbols that it holds, in order."""
+    order = sorted(references, key=references.__getitem__)
+    return [tuple(references[order[i]] for i in places) for places in held_places(results, order)]
+
+
+# FMUs that change their configuration: what their states are, and how fast these change.
+#
+# The states of such an FMU are the motion: all coordinates, all speeds of the system and the user's own
+# states. They are the same in every configuration, while the states of its equations are some of them; a
+# dependent or locked speed follows from these. Rates of a motion x = leave(t, y) with ẏ = f(t, y) are
+#
+#     ẋ = ∂leave/∂t + ∂leave/∂y · f
+
+
+def every(source: Source) -> list[Source]:
+    """All configurations."""
+    return [source, *source.others]
+
+
+def check_states(source: Source) -> None:
+    """An error where the states of configurations are no part of a motion."""
+    if source.changing:
+        source.equations.check_use("FMU with locks")
+
+
+@dataclass(frozen=True)
+class ExchangedMotion:
+    """The states of an FMU: descriptions, and of each configuration the places of its own states."""
+
+    states: tuple[StateDescription, ...]
+    places: tuple[tuple[int, ...], ...]
+
+
+def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -> ExchangedMotion:
+    """The motion of a system, with start values for some parameters, in the user's units, and some state of
+    the first configuration.
+    """
+    equations = source.equations
+    targets, system = equations.targets, equations.system
+    found = [*targets.coordinates, *system.speeds, *targets.states]
+    kinds = [
+        *["coordinate"] * len(targets.coordinates),
+        *["speed"] * len(system.speeds),
+        *["state"] * len(targets.states),
+    ]
+    names = [s.data.name for s in found]
+    model = compile_equations(equations, tier="quick")
+    given = dict(zip((p.name for p in source.description.parameters), values, strict=True))
+    changes = Changes(ChangeCode(equations.program), lambda: model.parameters_inside(given))
+    memory = np.array([m.initial for m in source.description.memory])
+    start = changes.leave(0.0, np.array(state), memory)[: len(found)]
+    return ExchangedMotion(
+        tuple(state_description(s, k, x) for s, k, x in zip(found, kinds, start.tolist(), strict=True)),
+        tuple(tuple(names.index(s.data.name) for s in one.program.state) for one in every(source)),
+    )
+
+
+def motion_rates(source: Source) -> tuple[list[str], list[Expr]]:
+    """Rates of the states of an FMU, with labels: of the motion where there are several configurations,
+    without the speeds at its end that events set while they release them.
+    """
+    program = source.program
+    leave = next((s for s in program.changes if s.name == LEAVE), None)
+    if leave is None:
+        return list(program.derivatives.labels), list(program.derivatives.results)
+    along = dict(zip(program.state, program.derivatives.results, strict=True))
+    with derivation():
+        count = len(source.equations.motion_names)
+        rates = directional_derivatives(list(leave.results[:count]), {program.time: UNIT, **along})
+    return [f"rate of {label}" for label in leave.labels[:count]], list(rates)
 
 
 @dataclass(frozen=True)
@@ -252,3 +335,25 @@ def _rate_units(units: str) -> str:
 def unit_texts(variables: Sequence[FmiVariable]) -> list[str]:
     """Units that occur, each once, in the order of first meeting."""
     return list(dict.fromkeys(v.units for v in variables if v.units))
+
+
+# Units as FMI defines them: exponents of the SI base units and the radian, and a factor.
+
+# Here angles have no dimension, in FMI the radian is a base unit.
+_ANGLES = re.compile(r"(?<![A-Za-z])([mu\u00b5\u03bc]?rad|deg|°|arcmin|arcsec|rev)(?![A-Za-z])")
+
+
+def base_unit(text: str) -> dict[str, str]:
+    """The attributes of a unit's BaseUnit element; none where an exponent is not whole.
+
+    The power of the radian is found by reading the text once more with the kelvin, which mechanics does not
+    use, in the place of every unit of angle.
+    """
+    unit = parse_unit(text)
+    exponents = dict(zip(BASE_UNITS, unit.dimension.exponents, strict=True))
+    stand_in = parse_unit(_ANGLES.sub("K", text.replace("rpm", "(rev/min)"))).dimension
+    exponents["rad"] = stand_in.exponents[BASE_UNITS.index("K")] - exponents["K"]
+    if any(e.denominator != 1 for e in exponents.values()):
+        return {}
+    found = {name: str(int(e)) for name, e in exponents.items() if e}
+    return found | ({"factor": repr(unit.scale)} if unit.scale != 1.0 else {})

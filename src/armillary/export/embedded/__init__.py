@@ -7,17 +7,20 @@ instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 
 from __future__ import annotations
 
-from armillary.export.c.configurations import configuration_files
-from armillary.export.c.embedded.assembly import assembly_files, loops_record
-from armillary.export.c.embedded.braces import braced
-from armillary.export.c.embedded.cost import step_table
-from armillary.export.c.embedded.measure import measured
-from armillary.export.c.embedded.model import EmbeddedModel
-from armillary.export.c.embedded.options import checked_precision, fixed_method
-from armillary.export.c.embedded.solver import solver_texts
-from armillary.export.c.selftest import test_code
+from armillary.export.c.model import test_code
+from armillary.export.c.solver import configuration_files
 from armillary.export.c.text import counts
-from armillary.export.text.files.template import fill, template
+from armillary.export.embedded.cost import measured, step_table
+from armillary.export.embedded.model import (
+    EmbeddedModel,
+    assembly_files,
+    braced,
+    checked_precision,
+    fixed_method,
+    loops_record,
+    solver_texts,
+)
+from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
 

@@ -7,7 +7,7 @@ about the initial one; the last row of a short run by rk4. A parameter without a
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
+
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 
@@ -202,3 +203,39 @@ def last_row(
         return None
     row: np.ndarray = run.values[-1]
     return row if np.all(np.isfinite(row)) else None
+
+
+# Reference numbers as a file that every language reads easily: a line with a name and a count, then the
+# values in the next line, unless there are none.
+
+
+def reference_text(reference: Reference) -> str:
+    """The file ``reference.txt``: the bound, the inputs and constants, the points, the end of a short run."""
+    r = reference
+    parts: list[tuple[str, Sequence[float]]] = [
+        ("bound", (RELATIVE, ABSOLUTE)),
+        ("parameters", r.parameters),
+        ("constants", r.constants),
+        ("initial", r.initial),
+        ("memory", r.memory),
+        ("points", (float(len(r.points)),)),
+    ]
+    for point in r.points:
+        parts += [
+            ("t", (point.t,)),
+            ("state", point.state),
+            ("stored", point.memory),
+            ("derivatives", point.derivatives),
+            ("outputs", point.outputs),
+            ("events", point.events),
+            ("update", point.update),
+        ]
+    run = r.trajectory
+    parts.append(("run", (run.step, float(run.steps)) if run else ()))
+    parts.append(("row", run.outputs if run else ()))
+    lines = []
+    for name, values in parts:
+        lines.append(f"{name} {len(values)}")
+        if values:
+            lines.append(" ".join(repr(float(v)) for v in values))
+    return "\n".join(lines) + "\n"
