@@ -31,7 +31,7 @@ from armillary.program.form.cost import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.stages.other_stages import INTERNAL
-from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.studies.sensitivity import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "api.md"

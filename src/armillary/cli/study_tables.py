@@ -12,7 +12,7 @@ import numpy as np
 from armillary.cli import show
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.studies import Study
-from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.studies.sensitivity import Sensitivity
 from armillary.untyped import AnyFunction
 
 _LEVELS = {"lowest": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "highest": 1.0}
