@@ -19,7 +19,14 @@ import numpy as np
 
 from armillary.algebra.arguments import check_keywords, one_of
 from armillary.algebra.nodes.arithmetic import positive_whole
-from armillary.analysis.fitting.measurements import Measured, Unknown, Wanted, assignments, measured, unknowns
+from armillary.analysis.fitting.measurements import (
+    Measured,
+    Unknown,
+    Wanted,
+    assignments,
+    read_experiments,
+    unknowns,
+)
 from armillary.analysis.fitting.outcome import LOSSES, Fit, Solution, outcome, rms, spread
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
@@ -94,7 +101,7 @@ class Residuals:
         if self._at is None or not np.array_equal(self._at, x):
             self.evaluations += 1
             try:
-                self._found = self._computed(x)
+                self._found = self._compute(x)
             except ArmillaryError as error:
                 if self.evaluations == 1:
                     raise ArmillaryError(f"from where the fit starts: {error}") from error
@@ -102,7 +109,7 @@ class Residuals:
             self._at = np.array(x)
         return self._found
 
-    def _computed(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _compute(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         differences, rows = [], []
         for i, m in enumerate(self.experiments):
             run = experiment_run(self.model, m, m.time, self.steps, *assignments(self.unknowns, x, i))
@@ -184,7 +191,7 @@ def fit(
     check_keywords(fit, how)
     began = time.perf_counter()
     base = model.base
-    experiments = measured(base, data, outputs, sigma)
+    experiments = read_experiments(base, data, outputs, sigma)
     sigma_given = _is_sigma_given(experiments)
     found = unknowns(base, parameters, initial, experiments)
     count = sum(m.count for m in experiments)
@@ -199,7 +206,7 @@ def fit(
     )
     residuals = Residuals(sensitive, experiments, found, how, _spreads(experiments, columns))
     with report_line(progress, _progress_text) as report:
-        solution = _solved(residuals, sigma_given, loss, most, report)
+        solution = _solve_least_squares(residuals, sigma_given, loss, most, report)
     runs = [
         experiment_run(base, m, _times_between(m), how, *assignments(found, solution.x, i))
         for i, m in enumerate(experiments)
@@ -230,7 +237,7 @@ def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[st
     return found
 
 
-def _solved(
+def _solve_least_squares(
     residuals: Residuals,
     sigma_given: bool,
     loss: str,

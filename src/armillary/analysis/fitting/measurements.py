@@ -63,7 +63,7 @@ class Measured:
         return int(sum(np.isfinite(c).sum() for c in self.columns.values()))
 
 
-def measured(
+def read_experiments(
     model: CompiledModel, data: object, outputs: Sequence[str] | None, sigma: object
 ) -> tuple[Measured, ...]:
     """All experiments, read and checked against the model's outputs."""
@@ -83,7 +83,7 @@ def _read(
 ) -> Measured:
     time, columns, units = _table(experiment.data, name)
     time = _checked_time(time, experiment.t0, name)
-    chosen = _chosen(model, columns, outputs, name)
+    chosen = _columns_to_fit(model, columns, outputs, name)
     shown = {c.name: c.units for c in model.equations.targets.columns}
     read = {}
     for column in chosen:
@@ -177,7 +177,7 @@ def _checked_time(values: object, t0: float, name: str) -> np.ndarray:
     return time
 
 
-def _chosen(
+def _columns_to_fit(
     model: CompiledModel, columns: Mapping[str, object], outputs: list[str] | None, name: str
 ) -> list[str]:
     """Columns to be fitted: those named, or all; each must be an output of the model."""
@@ -241,13 +241,15 @@ def unknowns(
     found: list[Unknown] = []
     speeds = (u.data.name for u in model.equations.system.speeds)
     states = [*model.coordinate_names, *speeds, *model.state_names]
-    for name, given in _named(parameters, model.parameters, "parameter", states).items():
+    for name, given in _starts_and_bounds(parameters, model.parameters, "parameter", states).items():
         if fixed := [m.name for m in experiments if name in map(str, m.experiment.parameters)]:
             raise ParameterError(f"'{name}' is to be fitted, but {fixed[0]} gives it a value")
         (d,) = directions(model.equations, [name])
         found.append(_unknown(model, d, name, None, given, model.parameters[name]))
     described = {s.data.name: value for s, value in model.equations.system.initial.items()}
-    for name, given in _named(initial, states, "coordinate, speed or state", model.parameters).items():
+    for name, given in _starts_and_bounds(
+        initial, states, "coordinate, speed or state", model.parameters
+    ).items():
         (d,) = directions(model.equations, [name])
         for i, m in enumerate(experiments):
             label = name if len(experiments) == 1 else f"{name} of {m.name}"
@@ -259,7 +261,9 @@ def unknowns(
     return tuple(found)
 
 
-def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection[str]) -> DataTable:
+def _starts_and_bounds(
+    wanted: Wanted, known: Collection[str], what: str, others: Collection[str]
+) -> DataTable:
     """Unknowns by name, with their given starts and bounds."""
     if isinstance(wanted, Mapping):
         named = {str(name): given for name, given in wanted.items()}

@@ -249,7 +249,7 @@ def outcome(
     groups_by_name = [[names[free_places[j]] for j in group] for group in groups]
     notes = _warnings(unknowns, held, groups_by_name, correlation(covariance), solution, count - free)
     residuals = _by_experiment(experiments, solution.plain)
-    for c in _unexplained(experiments, residuals, solution.loss):
+    for c in _unexplained_columns(experiments, residuals, solution.loss):
         units = label_units(runs[0].units[c])
         notes.append(
             f"the model explains nothing of '{c}': what is left of it varies as much as the data do; "
@@ -321,7 +321,7 @@ def _warnings(
     return notes
 
 
-def _unexplained(
+def _unexplained_columns(
     experiments: Sequence[Measured], residuals: Sequence[Mapping[str, np.ndarray]], loss: str
 ) -> list[str]:
     """Columns whose residuals are no smaller than the deviations of the data from their middle."""

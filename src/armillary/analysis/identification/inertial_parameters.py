@@ -33,7 +33,7 @@ from armillary.analysis.inverse.equations import (
     InverseEquations,
     described_equations,
     moving_tree,
-    neglecting_as_derived,
+    neglect_as_in_derivation,
 )
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError
@@ -86,7 +86,7 @@ class LinearEfforts:
 
 def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> LinearEfforts:
     """Efforts by the parameters of links that are not zero in the description, or by ``every`` one."""
-    with derivation(), neglecting_as_derived(equations):
+    with derivation(), neglect_as_in_derivation(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction
         free = {system.speeds.index(u) for u in reduction.independent(system)}
@@ -95,7 +95,7 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
         bodies = _body_symbols(system, tree)
         # One choice for both: "sparsest" would depend on which numbers are equal.
         known, general = regroup(tree, "first"), regroup(_with_bodies(tree, bodies), "first")
-        parameters, symbolic = _parametrised(system, known, general, every)
+        parameters, symbolic = _tree_of_parameters(system, known, general, every)
         tau = efforts(symbolic, applied_loads(system, symbolic, reduction.plain))
         found = InverseEquations(described, tuple(rates.values()), tuple(all_loads(system)), {}, tau)
         whole = [*found.along_independent, *found.along_given]
@@ -197,7 +197,7 @@ def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
     return replace(tree, links=tuple(links))
 
 
-def _parametrised(
+def _tree_of_parameters(
     system: Description, known: Tree, general: Tree, every: bool
 ) -> tuple[tuple[LinkParameter, ...], Tree]:
     """Symbols for the numbers of links, with what they stand for, and the tree of these symbols."""
@@ -359,7 +359,7 @@ def has_loops(equations: DerivedEquations) -> bool:
     return any(c.position is not None for c in equations.system.constraints.values())
 
 
-def places_needed(efforts: LinearEfforts) -> int:
+def count_of_places(efforts: LinearEfforts) -> int:
     """The number of random places that show the independent columns of Y."""
     return 1 + _PLACES * len(efforts.parameters) // max(len(efforts.rows), 1)
 
@@ -401,7 +401,7 @@ def random_regressor(
     equations = efforts.expressions.equations
     system, targets, plain = equations.system, equations.targets, equations.reduction.plain
     rng = np.random.default_rng(0)
-    count = places_needed(efforts) if states is None else len(states)
+    count = count_of_places(efforts) if states is None else len(states)
     values: dict[Expr, np.ndarray | float] = {}
     for s in (*targets.coordinates, *targets.speeds, *targets.states, *efforts.expressions.rates):
         values[s] = rng.uniform(-1.0, 1.0, count)

@@ -12,11 +12,11 @@ from armillary.algebra.arguments import reals
 from armillary.analysis.identification.inertial_parameters import (
     BaseParameters,
     LinearEfforts,
+    count_of_places,
     grouped_parameters,
     grouping,
     has_loops,
     linear_efforts,
-    places_needed,
     random_regressor,
 )
 from armillary.analysis.inverse.equations import refuse_rigid_contacts
@@ -91,7 +91,7 @@ class RegressorModel:
         found, speeds = self.linear.expressions, self.equations.system.speeds
         self.names = tuple(speeds[i].data.name for i in (*found.independent, *found.given))
         loops = has_loops(self.equations)
-        closed = closed_places(model.base, places_needed(self.linear)) if loops else ()
+        closed = closed_places(model.base, count_of_places(self.linear)) if loops else ()
         self.groups = grouping(random_regressor(self.linear, *closed))
         self.reader = PlaceReader(self.equations, "regressor()")
 

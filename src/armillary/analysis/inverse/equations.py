@@ -106,7 +106,7 @@ class InverseEquations:
         What passes through a joint holds the effort along it. The inertia is that of the description.
         """
         system, reduction = self.equations.system, self.reduction
-        with derivation(), neglecting_as_derived(self.equations):
+        with derivation(), neglect_as_in_derivation(self.equations):
             rates = dict(zip(self.independent, self.rates, strict=True))
             tree = moving_tree(system, reduction, rates, separate_welds=bodies)
             applied = applied_loads(system, tree, reduction.plain, whole=True, loads=self.loads)
@@ -139,7 +139,7 @@ def inverse_equations(
 ) -> InverseEquations:
     """The inverse dynamics of a system with its loads, or others, over the tree with regrouped inertia."""
     refuse_rigid_contacts(equations, "inverse dynamics")
-    with derivation(), neglecting_as_derived(equations):
+    with derivation(), neglect_as_in_derivation(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction
         rates = {
@@ -168,7 +168,7 @@ def _less(tau: Mapping[int, Scalar], acting: Mapping[int, Scalar]) -> dict[int, 
 
 
 @contextmanager
-def neglecting_as_derived(equations: DerivedEquations) -> Iterator[None]:
+def neglect_as_in_derivation(equations: DerivedEquations) -> Iterator[None]:
     """Terms are neglected as they were in the derivation."""
     judged = equations.judged
     with truncated(Truncation(judged.keep) if judged else None):
@@ -309,7 +309,7 @@ class Actuated:
         return transform(expressions, self.replaced.get) if self.replaced else list(expressions)
 
 
-def actuated(equations: DerivedEquations, names: Sequence[str], units: Mapping[str, str]) -> Actuated:
+def add_actuators(equations: DerivedEquations, names: Sequence[str], units: Mapping[str, str]) -> Actuated:
     """The equations with actuators: names of speeds, of loads, or of inputs and parameters of loads."""
     system = equations.system
     speeds = {u.data.name: i for i, u in enumerate(system.speeds)}

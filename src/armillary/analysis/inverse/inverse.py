@@ -17,7 +17,7 @@ from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED
 from armillary.analysis.inverse.equations import (
     Actuated,
     InverseEquations,
-    actuated,
+    add_actuators,
     inverse_equations,
     strengths,
 )
@@ -315,7 +315,9 @@ class InverseModel:
         self.constraints = tuple(name for name in reactions if name in system.constraints)
         self.actuated: Actuated | None = None
         if actuators is not None:
-            self.actuated = actuated(self.equations, actuators, self._speed_units(range(len(system.speeds))))
+            self.actuated = add_actuators(
+                self.equations, actuators, self._speed_units(range(len(system.speeds)))
+            )
             self.expressions = self.actuated.expressions
         found = self.expressions
         self.prescribed = tuple(system.speeds[i].data.name for i in found.given)

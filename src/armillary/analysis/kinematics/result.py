@@ -133,7 +133,7 @@ class Sweep:
             lines += [f"and {summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
         return lines
 
-    def _shown(self) -> list[str]:
+    def _printed_columns(self) -> list[str]:
         """Columns of a printed table: without coordinates where outputs were requested."""
         others = [c for c in self.coordinates if c not in self.driven]
         hidden = tuple(text for c in others for text in (f"d({c})/", f"d²({c})/"))
@@ -141,7 +141,7 @@ class Sweep:
         return list(names if len(names) > len(self.driven) else self.names)[:_COLUMNS]
 
     def _table(self) -> list[list[str]]:
-        names = self._shown()
+        names = self._printed_columns()
         rows = np.unique(np.linspace(0, len(self) - 1, min(_LINES, len(self))).round().astype(int))
         head = [list(names), [label_units(self.units[n]) for n in names]]
         return head + [[self._text(n, i) for n in names] for i in rows]
@@ -264,7 +264,7 @@ class Solutions(Sweep):
     def _one_target(self) -> bool:
         return all(np.ptp(self[n]) == 0.0 for n in self.driven)
 
-    def _shown(self) -> list[str]:
+    def _printed_columns(self) -> list[str]:
         rest = [n for n in self.names if n not in self.driven]
         return (rest if self._one_target and rest else list(self.names))[:_COLUMNS]
 
@@ -441,7 +441,7 @@ class SweepColumns:
         by = self.drive.names[0]
         for at, i in enumerate(m.twice):
             o = m.outputs[i]
-            units = quotient(o.units, _squared(k.quantities[by].units))
+            units = quotient(o.units, _square_units(k.quantities[by].units))
             values = shown[:, len(m.outputs) + at]
             self._add(second_name(o.name, by), values, units, f"second derivative of {o.name} by {by}")
 
@@ -484,7 +484,7 @@ def second_name(of: str, by: str) -> str:
     return f"d²({of})/d({by})²"
 
 
-def _squared(units: str) -> str:
+def _square_units(units: str) -> str:
     """Units of the square of something."""
     if units.strip() in ("", "1", "-"):
         return ""

@@ -130,13 +130,13 @@ def swept(
     mechanism = mechanism_of(kinematics, [*asked, *fixed], shown, static=static)
     numbers = MechanismNumbers(mechanism, parameters, begin.place.memory)
     numbers = numbers.with_forces(numbers.position(begin.place), begin.place.t)
-    followed = _followed(base, numbers, drive, begin, start, parameters)
+    followed = _follow_path(base, numbers, drive, begin, start, parameters)
     motion = PathMotion(numbers, followed.times, followed.positions)
     columns = SweepColumns(mechanism, drive, motion, followed.found)
     return Swept(base, parameters, drive, numbers, followed, motion, columns)
 
 
-def _followed(
+def _follow_path(
     model: CompiledModel,
     numbers: MechanismNumbers,
     drive: Drive,

@@ -71,12 +71,14 @@ class LinearModel(LinearMatrices):
             raise ArmillaryError("the linear model has one operating point alone; use it as it is")
         i = index(i, len(self), "operating point")
 
-        def picked(values: DataMapping) -> DataMapping:
+        def pick_row(values: DataMapping) -> DataMapping:
             return MappingProxyType({n: float(v[i]) if np.ndim(v) else v for n, v in values.items()})
 
         arrays = {name: getattr(self, name)[i] for name in ("A", "B", "C", "D", "state", "memory")}
-        time, values = float(self.time[i]), picked(self.operating_point)
-        return replace(self, **arrays, time=time, parameters=picked(self.parameters), operating_point=values)
+        time, values = float(self.time[i]), pick_row(self.operating_point)
+        return replace(
+            self, **arrays, time=time, parameters=pick_row(self.parameters), operating_point=values
+        )
 
     def keep(self, states: Sequence[str]) -> LinearModel:
         """The model with these states alone, in this order; the others are held at the operating point.
@@ -241,9 +243,9 @@ class LinearModel(LinearMatrices):
         """The model in steps of T seconds: "zoh" (inputs held), "foh", "impulse", "bilinear", "euler" or
         "backward_diff".
         """
-        from armillary.analysis.linear.conversions import discretized
+        from armillary.analysis.linear.conversions import discretize
 
-        return discretized(self, T, method)
+        return discretize(self, T, method)
 
     def symbolic(self, keep: Sequence[str] = ()) -> SymbolicLinearModel:
         """A, B, C and D as expressions of the parameters, at the values of coordinates, speeds and states of

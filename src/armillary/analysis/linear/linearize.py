@@ -230,7 +230,7 @@ class HeldLinearization(Linearization):
         self.equations = base.equations
         self.form = replace(base.form, states=tuple(base.form.states[i] for i in kept))
 
-    def reduced(self, found: Matrices) -> Matrices:
+    def reduce_matrices(self, found: Matrices) -> Matrices:
         """Return the matrices of the independent changes."""
         A, B, C, D = found
         return Matrices((A @ self.S)[..., self.kept, :], B[..., self.kept, :], C @ self.S, D)
@@ -357,10 +357,10 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
     used = compiled
     if held is not None:
         used = reduced = HeldLinearization(compiled, *held)
-        found = reduced.reduced(found)
+        found = reduced.reduce_matrices(found)
     form = used.form
     first = 0 if points.single else slice(None)
-    A, B, C, D = (m[first] for m in _stated(form, found))
+    A, B, C, D = (m[first] for m in _in_stated_units(form, found))
     for matrix in (A, B, C, D):
         matrix.setflags(write=False)
     parameters = {
@@ -384,7 +384,7 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
     )
 
 
-def _stated(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
+def _in_stated_units(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
     """Matrices in stated units: x = factor · x_stated."""
     x, v, y = (np.array([v.factor for v in group]) for group in (form.states, form.inputs, form.outputs))
     A, B, C, D = inside

@@ -308,13 +308,13 @@ class LinearMatrices(PickledValue):
             if not rows:
                 continue
             values = np.hstack([left, right])
-            labels = [f"{v.name}'" if rows is self.variables[0] else _labelled(v) for v in rows]
+            labels = [f"{v.name}'" if rows is self.variables[0] else _label_with_units(v) for v in rows]
             body = [[label, *(f"{x:.5g}" for x in row)] for label, row in zip(labels, values, strict=True)]
-            found.append((title, ["", *(_labelled(v) for v in columns)], body))
+            found.append((title, ["", *(_label_with_units(v) for v in columns)], body))
         return found
 
 
-def _labelled(v: Variable) -> str:
+def _label_with_units(v: Variable) -> str:
     units = label_units(v.units)
     return f"{v.name} ({units})" if units else v.name
 

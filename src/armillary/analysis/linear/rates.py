@@ -150,7 +150,7 @@ def _linear(link: Link) -> list[Freedom]:
     return [d for d in link.freedoms if d.direction >= LINEAR and not d.prescribed]
 
 
-def _turned(tree: Tree) -> dict[int, dict[int, Expr]]:
+def _rates_from_body_axes(tree: Tree) -> dict[int, dict[int, Expr]]:
     """u̇ of free bodies by their unknowns in body axes, where the speeds are in the axes of the parent."""
     found: dict[int, dict[int, Expr]] = {}
     for link in tree.links:
@@ -189,10 +189,10 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     if any(isinstance(x, Expr) and x.constant and x.kind != "number" for x in unknowns.values()):
         return None  # an expression of parameters cannot be held where these move as inputs
 
-    def known(d: Freedom) -> Freedom:
+    def with_unknown_rate(d: Freedom) -> Freedom:
         return d if d.prescribed else replace(d, rate=unknowns[d.index], dependent=True)
 
-    moving = tree.with_degrees(known)
+    moving = tree.with_degrees(with_unknown_rate)
     own, along = net_wrenches(moving, applied), _joint_forces(moving, applied)
     passed = accumulated_wrenches(moving, own, "r", along)
     geometry = _geometry(tree)
@@ -202,7 +202,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     return TreeRates(
         (), tree, applied, order, unknowns, moving,
         speed_rates(tree, dict(unknowns)),
-        _by_direction(equations, columns, place), _inertial(tree), Factors(_scaled(solved), _turned(tree)),
+        _by_direction(equations, columns, place), _inertial(tree), Factors(_with_unit_rows(solved), _rates_from_body_axes(tree)),
     )  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def _forces(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int
     return {r: fn.named(x, f"f_{r + 1}") for r, x in force.items()}
 
 
-def _scaled(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]:
+def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]:
     """The steps with rows of L in place of those of D L."""
     return tuple(
         (

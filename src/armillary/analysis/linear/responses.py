@@ -256,13 +256,13 @@ def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
 def _times(lin: LinearMatrices, times: object) -> np.ndarray:
     times = in_seconds("the times of a response", times)
     if lin.step is not None:
-        given = reals(_settled(lin) if times is None else times, "the times of a response")
+        given = reals(_settling_time(lin) if times is None else times, "the times of a response")
         end = float(np.max(given, initial=0.0))
         if not 0.0 < end < np.inf:
             raise ArmillaryError(f"a response ends after a positive time, not {end:g} s")
         return np.arange(round(end / lin.step) + 1) * lin.step
     if times is None:
-        times = _settled(lin)
+        times = _settling_time(lin)
     given = reals(times, "the times of a response")
     if given.ndim == 0:
         if not given > 0:
@@ -280,7 +280,7 @@ def _times(lin: LinearMatrices, times: object) -> np.ndarray:
     return given
 
 
-def _settled(lin: LinearMatrices) -> float:
+def _settling_time(lin: LinearMatrices) -> float:
     """Seconds until the slowest mode that decays has decayed to one part in a thousand."""
     poles = lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step
     rates = -poles.real[poles.real < -1e-9 * np.max(np.abs(poles), initial=0.0)]
@@ -331,7 +331,7 @@ def _along(
     for k in range(1, len(values)):  # an exact zero has no angle: that before it stays
         values[k] = np.where((values[k] == 0) | ~np.isfinite(values[k]), values[k - 1], values[k])
     seen = np.abs(values) > _NOTHING * np.max(np.abs(values), axis=0)
-    steps, known = _followed(evaluate, omega, values, seen[1:] & seen[:-1])
+    steps, known = _angle_steps(evaluate, omega, values, seen[1:] & seen[:-1])
     found = np.empty(values.shape)
     highest = power * _QUARTER + _HIGHEST
     found[0] = highest - (highest - np.angle(values[0])) % (2 * np.pi)
@@ -342,7 +342,7 @@ def _along(
     return found
 
 
-def _followed(
+def _angle_steps(
     evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, counted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Changes of the angle from each frequency to the next, and where they are known: the others are jumps of

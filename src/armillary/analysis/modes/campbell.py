@@ -133,12 +133,12 @@ class Campbell:
         lines += [f"  {line}" for line in aligned([self._header, *self._rows()], ">>><")]
         if self.critical_speeds:
             lines += ["", "Critical speeds:"]
-            lines += [f"  {line}" for line in aligned([self._critical, *self._met()], ">>>><")]
+            lines += [f"  {line}" for line in aligned([self._critical, *self._critical_rows()], ">>>><")]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         first = html_table(self._header, self._rows(), ">>><", caption=repr(self))
-        return first + html_table(self._critical, self._met(), ">>>><", caption="Critical speeds")
+        return first + html_table(self._critical, self._critical_rows(), ">>>><", caption="Critical speeds")
 
     @property
     def _header(self) -> list[str]:
@@ -155,7 +155,7 @@ class Campbell:
     def _critical(self) -> list[str]:
         return [f"spin ({self.units})" if self.units else "spin", "rad/s", "order", "branch", "whirl"]
 
-    def _met(self) -> list[list[str]]:
+    def _critical_rows(self) -> list[list[str]]:
         return [
             [f"{c.spin:.8g}", f"{c.omega:.8g}", f"{c.order:g}", str(c.branch), WHIRLS[self._whirl_at(c)]]
             for c in self.critical_speeds

@@ -36,20 +36,20 @@ def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, object], s
         ".txt": lambda: f"{shown}\n",
         ".html": lambda: html_page(title, shown._repr_html_()),
     }
-    write_result(path, _named(kind), texts)
+    write_result(path, _kind_in_sentence(kind), texts)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> DataTable:
     """The data of a file of this kind."""
-    content = read_result(path, f"a file of {_named(kind)}", "armillary")
+    content = read_result(path, f"a file of {_kind_in_sentence(kind)}", "armillary")
     if content.pop("armillary") != kind:
-        raise ArmillaryError(f"'{path}' is not a file of {_named(kind)}")
+        raise ArmillaryError(f"'{path}' is not a file of {_kind_in_sentence(kind)}")
     if content.pop("version", None) != _VERSION:
         raise ArmillaryError(f"'{path}' was written by a newer Armillary; update this one to read it")
     return {name: _array(x) for name, x in content.items()}
 
 
-def _named(kind: str) -> str:
+def _kind_in_sentence(kind: str) -> str:
     """The kind in a sentence: modes, a root locus."""
     return kind if kind.endswith("modes") else f"a {kind}"
 

@@ -171,7 +171,7 @@ class RootLocus:
         lines += [f"  {line}" for line in aligned([self._header, *self._rows()], ">>><")]
         if self.crossings:
             lines += ["", f"{_TITLE}:"]
-            lines += [f"  {line}" for line in aligned([_CROSSED, *self._crossed()], "><><")]
+            lines += [f"  {line}" for line in aligned([_CROSSED, *self._crossing_rows()], "><><")]
         ranges = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in self.stable_ranges)
         lines += ["", f"Stable: {ranges}" if ranges else "Stable nowhere"]
         return "\n".join(lines)
@@ -179,7 +179,7 @@ class RootLocus:
     def _repr_html_(self) -> str:
         first = html_table(self._header, self._rows(), ">>><", caption=repr(self))
         return first + html_table(
-            _CROSSED, self._crossed(), "><><", caption="Crossings of the imaginary axis"
+            _CROSSED, self._crossing_rows(), "><><", caption="Crossings of the imaginary axis"
         )
 
     @property
@@ -194,7 +194,7 @@ class RootLocus:
         first, last = (list(map(eigenvalue_text, self.eigenvalues[k])) for k in (0, -1))
         return [[str(i), first[i], last[i], self.labels[i]] for i in range(len(self))]
 
-    def _crossed(self) -> list[list[str]]:
+    def _crossing_rows(self) -> list[list[str]]:
         rows = []
         for c in self.crossings:
             kind = f"{c.eigenvalue.imag:.6g} rad/s" if c.eigenvalue.imag else "without oscillation"

@@ -102,7 +102,7 @@ def _powers(equations: DerivedEquations) -> dict[str, Expr]:
             if load.reaction_body is not None:
                 end = load.reaction_at or load.at
                 own = end.body is load.reaction_body
-                passed = motion.velocity(end) if own else _carried(load.reaction_body, end)
+                passed = motion.velocity(end) if own else _carried_velocity(load.reaction_body, end)
                 power = power - dot(load.vector, passed)
         found[load.name] = as_expr(power)
     weights = _weights(system)
@@ -134,7 +134,7 @@ def _weights(system: Description) -> dict[str, Expr]:
     return {name: as_expr(power) for name, power in found.items()}
 
 
-def _carried(body: Body, end: object) -> Vector:
+def _carried_velocity(body: Body, end: object) -> Vector:
     """The velocity of the place of a point as a part of another body."""
     return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
 
@@ -541,14 +541,14 @@ def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray)
         tuple(b.name for b in functions.bodies),
         bodies.translations,
         bodies.rotations,
-        _normalised(np.add.reduceat(energy, starts, axis=1) if len(starts) else energy),
+        _normalise_rows(np.add.reduceat(energy, starts, axis=1) if len(starts) else energy),
         functions.load_names,
-        _normalised(-functions.works(place, pi, moved)),
-        _normalised(-functions.works(place, u, rest)),
+        _normalise_rows(-functions.works(place, pi, moved)),
+        _normalise_rows(-functions.works(place, u, rest)),
     )
 
 
-def _normalised(values: np.ndarray) -> np.ndarray:
+def _normalise_rows(values: np.ndarray) -> np.ndarray:
     """Shares of each row, whose magnitudes have the sum 1; zeros where there is nothing but rounding."""
     total = np.sum(np.abs(values), axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -86,16 +86,16 @@ class Tracker:
             )
         apart = np.flatnonzero(~meetings(found.eigenvalues)).tolist()
         for k, before in zip(apart[1:], apart, strict=False):
-            found.reorder(k, self._matched(found[before], found[k]))
+            found.reorder(k, self._match_by_halving(found[before], found[k]))
         for k in range(len(self.values)):
             if k not in apart:
                 known = max((j for j in apart if j < k), default=apart[0])
-                found.reorder(k, matched(found[known], found[k])[0])
+                found.reorder(k, match_modes(found[known], found[k])[0])
         return found
 
-    def _matched(self, before: Spectra, after: Spectra, depth: int = 0) -> np.ndarray:
+    def _match_by_halving(self, before: Spectra, after: Spectra, depth: int = 0) -> np.ndarray:
         """Places in ``after`` of the modes of ``before``."""
-        order, alike = matched(before, after)
+        order, alike = match_modes(before, after)
         if alike > _ALIKE or depth >= _DEPTH:
             return order
         for part in _PARTS:
@@ -106,8 +106,8 @@ class Tracker:
             around = (before.eigenvalues[0], between.eigenvalues[0], after.eigenvalues[0])
             if not meetings(np.stack(around))[1]:
                 break
-        first = self._matched(before, between, depth + 1)
-        found: np.ndarray = self._matched(between, after, depth + 1)[first]
+        first = self._match_by_halving(before, between, depth + 1)
+        found: np.ndarray = self._match_by_halving(between, after, depth + 1)[first]
         return found
 
     def at(self, value: float, *, zeros: bool = True) -> Spectra:
@@ -226,7 +226,7 @@ def _preference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     )
 
 
-def matched(before: Spectra, after: Spectra) -> tuple[np.ndarray, float]:
+def match_modes(before: Spectra, after: Spectra) -> tuple[np.ndarray, float]:
     """Places in ``after`` of the modes of ``before``, and the least MAC of these pairs."""
     from scipy.optimize import linear_sum_assignment
 
@@ -313,7 +313,7 @@ def operating_sweep(
     if trimmed is not None:
         if at is not None:
             raise ArmillaryError("give the operating points by at= or by trim=, not by both")
-        return OperatingSweep(model, name, _trimmed(model, name, trimmed, given), {})
+        return OperatingSweep(model, name, _trim_function(model, name, trimmed, given), {})
     if name not in system.parameters and not (at is None or callable(at) or isinstance(at, Mapping)):
         raise ArmillaryError(
             f"'{name}' is varied at an operating point given by names, at={{…}}, or by a function of its "
@@ -322,7 +322,9 @@ def operating_sweep(
     return OperatingSweep(model, name, at, given)
 
 
-def _trimmed(model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]) -> AnyFunction:
+def _trim_function(
+    model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]
+) -> AnyFunction:
     """A function of the value that gives the operating point which is requested, from the last one found."""
     if callable(asked):
         return asked

@@ -210,9 +210,13 @@ class Branch(PickledValue):
                 for mark in self.marks:
                     axes[-1].axvline(mark.value, color=COLOURS[2], linewidth=0.8)
             for ax, name, y in zip(axes, shown, columns, strict=False):
-                ax.plot(lam, np.where(self._drawn(True), y, np.nan), color=COLOURS[0], label="stable")
+                ax.plot(lam, np.where(self._drawn_points(True), y, np.nan), color=COLOURS[0], label="stable")
                 ax.plot(
-                    lam, np.where(self._drawn(False), y, np.nan), "--", color=COLOURS[1], label="unstable"
+                    lam,
+                    np.where(self._drawn_points(False), y, np.nan),
+                    "--",
+                    color=COLOURS[1],
+                    label="unstable",
                 )
                 for k, kind in enumerate(dict.fromkeys(mark.kind for mark in self.marks)):
                     at = [mark.index for mark in self.marks if mark.kind == kind]
@@ -228,7 +232,7 @@ class Branch(PickledValue):
         column = self[name]
         return bool(np.ptp(column) > 1e-7 * (1.0 + np.max(np.abs(column))))
 
-    def _drawn(self, stable: bool) -> np.ndarray:
+    def _drawn_points(self, stable: bool) -> np.ndarray:
         """Points of one kind, with their neighbours so that lines meet."""
         own = self.stable == stable
         marked = np.zeros(len(self), dtype=bool)
@@ -256,7 +260,7 @@ def trace(
             f"this operating point of '{op.system}' belongs to another model, or was read from a file; find "
             "it again with model.trim or model.equilibrium"
         )
-    varied = _varied(made, text(name, "the name of what is varied"))
+    varied = _find_varied(made, text(name, "the name of what is varied"))
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
@@ -310,7 +314,7 @@ class Varied:
         return found.states.index(self.name) if self.kind == "rate" else -1
 
 
-def _varied(made: Problem, name: str) -> Varied:
+def _find_varied(made: Problem, name: str) -> Varied:
     asked, names = made.request, ModelNames(made.request.model)
     system = made.conditions.equations.system
     if name in asked.fixed:
@@ -413,7 +417,7 @@ class _Tracer:
         z = np.append(self.x[self.made.unknown], self.varied.now)
         inside = self.low < z[-1] < self.high
         if not self.low <= z[-1] <= self.high:
-            z = self._moved(z, self.low if z[-1] < self.low else self.high)
+            z = self._move_to_end(z, self.low if z[-1] < self.low else self.high)
         forward = np.zeros(len(z))
         forward[-1] = 1.0 if self.rising else -1.0
         if not inside and (z[-1] == self.high) == self.rising:
@@ -428,14 +432,14 @@ class _Tracer:
         if inside:
             back = curve.place(z, -place.tangent)
             before = [] if back is None else follow(curve, back, self.low, self.high, most)[1:]
-            places = [*(_reversed(p) for p in reversed(before)), *places]
+            places = [*(_reverse_tangent(p) for p in reversed(before)), *places]
         elif (z[-1] == self.high) == self.rising:
-            places = [_reversed(p) for p in reversed(places)]
+            places = [_reverse_tangent(p) for p in reversed(places)]
         if self.made.conditions.contacts:
             places = within_contacts(curve, places, z, self.faults)
         return self._result(places)
 
-    def _moved(self, z: np.ndarray, value: float) -> np.ndarray:
+    def _move_to_end(self, z: np.ndarray, value: float) -> np.ndarray:
         """z at the nearest end of the range."""
         z = np.append(z[:-1], value)
         wanted = self.wanted.copy()
@@ -501,7 +505,7 @@ class _Tracer:
         )
 
 
-def _reversed(place: CurvePlace) -> CurvePlace:
+def _reverse_tangent(place: CurvePlace) -> CurvePlace:
     return replace(place, tangent=-place.tangent)
 
 

@@ -402,12 +402,12 @@ class Conditions:
         """The compiled functions; where all speeds are zero and stay so, those of rest."""
         still = still and self.by_columns
         if still not in self._codes:
-            make = self._by_columns if self.by_columns else self._written
+            make = self._by_columns if self.by_columns else self._write_derivatives
             with derivation():
                 self._codes[still] = make(still)
         return self._codes[still]
 
-    def _written(self, still: bool) -> ConditionCode:
+    def _write_derivatives(self, still: bool) -> ConditionCode:
         """Every derivative that is not zero."""
         n, rows, variables = len(self.states), self._rows, self._variables
         slopes = [tangents(rows, {v: UNIT}) for v in variables]

@@ -40,7 +40,7 @@ class Fault:
     depth: float  # how far it is contradicted, to choose the worst of several
 
 
-def undecided(instance: Instance, memory: np.ndarray) -> list[int]:
+def undecided_statuses(instance: Instance, memory: np.ndarray) -> list[int]:
     """Return the places of statuses that nobody has given."""
     system = instance.equations.system
     names = list(system.memories)
@@ -128,7 +128,9 @@ def _faults(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray)
                 )
         if c.sliding and status in CLOSED:
             guard = float(guards[model.watched_index[f"{c.name}_grip"]])
-            reason = forces.needed(c, values) if status == STICKS else "would slide against its status"
+            reason = (
+                forces.needed_friction(c, values) if status == STICKS else "would slide against its status"
+            )
             if guard < 0 and not (own and own[0].depth > -_MUCH * guard):
                 own = [Fault(c.name, reason, 0.0 if c.gap is None else None, -guard)]
         found += own
@@ -152,7 +154,7 @@ class ContactForces:
     def text(self, force: float) -> str:
         return f"{force:.6g} {self._unit}".rstrip()
 
-    def needed(self, c: RigidContact, values: ValueTable) -> str:
+    def needed_friction(self, c: RigidContact, values: ValueTable) -> str:
         """Return why a contact or brake does not stick: the friction that it needs, and what it bears."""
         push = self.normal(c)
         bound = float("nan") if c.held is None else float(evaluate(c.held, values))
@@ -218,7 +220,7 @@ def solve_with_statuses(
         faults = faults_at(made, root.x)
         memory = made.request.memory
         seen.append(memory)
-        other = _changed(made, faults, given)
+        other = _change_worst_status(made, faults, given)
         if other is None or any(np.array_equal(other, before) for before in seen):
             return made, root, faults
         made = problem(replace(made.request, memory=other), x)
@@ -231,10 +233,10 @@ def faults_at(made: Problem, x: np.ndarray) -> list[Fault]:
     return contact_faults(instance, made.request.t, state, memory, at_rest=made.request.at_rest)
 
 
-def _changed(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarray | None:
+def _change_worst_status(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarray | None:
     """Return the memory with the status of the worst fault changed that may be; None if there is none."""
     instance, _ = held_instance(made, np.zeros(len(made.conditions.names)))
-    free = undecided(instance, given)
+    free = undecided_statuses(instance, given)
     places = {c.name: c.status for c in made.conditions.contacts}
     brakes = {c.name for c in made.conditions.contacts if c.gap is None}
     for fault in faults:
@@ -293,7 +295,7 @@ def _limit(curve: BranchCurve, inside: CurvePlace, outside: CurvePlace, faults: 
     low, high, best = 0.0, 1.0, inside
     while high - low > NEAR:
         middle = 0.5 * (low + high)
-        found = curve.corrected(inside.z + middle * (outside.z - inside.z), inside.tangent)
+        found = curve.correct_point(inside.z + middle * (outside.z - inside.z), inside.tangent)
         place = None if found is None else curve.place(found[0], inside.tangent)
         if place is None:
             break

@@ -58,7 +58,7 @@ class BranchCurve:
 
     def _tangent(self, z: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, float] | None:
         """The tangent: of all that the conditions leave open, what is nearest to ``along``."""
-        A = self._scaled(z)
+        A = self._scaled_jacobian(z)
         if not np.all(np.isfinite(A)):
             return None
         _, d, Vt = np.linalg.svd(A)
@@ -72,11 +72,11 @@ class BranchCurve:
         across = len(z) - 2  # the last direction that the conditions decide away from branch points
         return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
 
-    def _scaled(self, z: np.ndarray) -> np.ndarray:
+    def _scaled_jacobian(self, z: np.ndarray) -> np.ndarray:
         found: np.ndarray = self.jacobian(z) * self.weights[:, None] * self.sizes
         return found
 
-    def corrected(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
+    def correct_point(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
         """The point of the branch across ``along`` from a start, and the corrections that it took."""
         z = start
         for count in range(_CORRECTIONS):
@@ -85,7 +85,7 @@ class BranchCurve:
                 return None
             if np.max(np.abs(r), initial=0.0) <= _CLOSE:
                 return z, count
-            A = np.vstack([self._scaled(z), along])
+            A = np.vstack([self._scaled_jacobian(z), along])
             if not np.all(np.isfinite(A)):
                 return None
             right = np.append(r, along @ ((z - start) / self.sizes))
@@ -94,7 +94,7 @@ class BranchCurve:
 
     def step(self, place: CurvePlace, h: float) -> tuple[CurvePlace, int] | None:
         """The point of the branch at a distance h."""
-        found = self.corrected(place.z + h * place.tangent * self.sizes, place.tangent)
+        found = self.correct_point(place.z + h * place.tangent * self.sizes, place.tangent)
         if found is None:
             return None
         there = self.place(found[0], place.tangent)
@@ -152,23 +152,23 @@ def marks_between(curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: fl
         place = None if s is None else curve.step(here, s)
         if s is not None and place is not None:
             if place[0].strength < _LOST * usual:
-                found.append((s, _marked(_between(curve, here, s, h) or place[0], BRANCH_POINT)))
+                found.append((s, _with_mark(_between(curve, here, s, h) or place[0], BRANCH_POINT)))
             else:
-                found.append((s, _marked(place[0], FOLD)))
+                found.append((s, _with_mark(place[0], FOLD)))
     if here.growing != there.growing and here.stability is not None and there.stability is not None:
         located = _eigenvalue_crossing(curve, here, there, h)
         s, root = (None, 0j) if located is None else located
         place = None if s is None else curve.step(here, s)
         if s is not None and place is not None:
             if abs(root.imag) > 1e-5 * float(np.max(np.abs(here.stability.eigenvalues))):
-                found.append((s, _marked(place[0], HOPF, abs(root.imag))))
+                found.append((s, _with_mark(place[0], HOPF, abs(root.imag))))
             elif not turns:
                 lost = place[0].strength < _LOST * usual
-                found.append((s, _marked(place[0], BRANCH_POINT if lost else ZERO)))
+                found.append((s, _with_mark(place[0], BRANCH_POINT if lost else ZERO)))
     return [place for _, place in sorted(found, key=lambda pair: pair[0])]
 
 
-def _marked(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePlace:
+def _with_mark(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePlace:
     return replace(place, mark=mark, frequency=frequency)
 
 
@@ -277,12 +277,12 @@ def follow(curve: BranchCurve, first: CurvePlace, low: float, high: float, most:
         places += [*marks_between(curve, here, there, h), there]
         here = there
         h = min(h * (1.5 if corrections <= 3 else 0.7), _LONGEST)
-        if len(places) > 10 and _closed(curve, first, here):
+        if len(places) > 10 and _is_closed(curve, first, here):
             break
     return places
 
 
-def _closed(curve: BranchCurve, first: CurvePlace, here: CurvePlace) -> bool:
+def _is_closed(curve: BranchCurve, first: CurvePlace, here: CurvePlace) -> bool:
     """Whether a branch is back where it began."""
     apart = (here.z - first.z) / curve.sizes
     return bool(np.linalg.norm(apart) < 0.5 * _LONGEST and here.tangent @ first.tangent > _TURN)

@@ -140,7 +140,7 @@ def _mirror(f: Routine, v: Value, scale: Value, count: Value, target: Span) -> N
         target[i] = target[i] + share * mirror[i]
 
 
-def emit_damped(module: IRModule) -> Routine:
+def emit_damped_step(module: IRModule) -> Routine:
     """`damped(radius)`: y = (TᵀT + μ)⁻¹ Tᵀ b, b = −Qᵀ r, of about the length of a radius, where T y = b is
     longer.
 
@@ -152,7 +152,7 @@ def emit_damped(module: IRModule) -> Routine:
     S, b, y, w, new = (f.vector(name) for name in ("G", "b", "y", "w", "new"))
     rank = f.index("order", n)
 
-    def unmultiplied() -> Value:
+    def solve_transposed() -> Value:
         """|w|²."""
         f.move(rank, y, w)
         with f.each(rank) as k:
@@ -161,14 +161,14 @@ def emit_damped(module: IRModule) -> Routine:
                 w[i] = w[i] - S[k * n + i] * w[k]
         return f.dot(rank, w, w)
 
-    def restored() -> None:
+    def restore_triangle() -> None:
         """S = T, b = −Qᵀ r."""
         with f.each(rank) as i:
             b[i] = f.vector("right")[i]
             with f.span(i, rank) as j:
                 S[i * n + j] = f.vector("T")[i * n + j]
 
-    restored()
+    restore_triangle()
     length, mu, turns = (Local(f, start) for start in (f.real(0.0), f.real(0.0), f.whole(0)))
     with f.repeat() as loop:
         with f.each(rank) as back:
@@ -180,9 +180,9 @@ def emit_damped(module: IRModule) -> Routine:
         with f.when(near | (turns.get() >= 20) | ~(length.get() > 0.0)):
             loop.leave()
         turns.set(turns.get() + 1)
-        more = (length.get() / radius - 1.0) * length.get() * length.get() / unmultiplied()
+        more = (length.get() / radius - 1.0) * length.get() * length.get() / solve_transposed()
         mu.set(f.most(mu.get() + more, 0.0))
-        restored()
+        restore_triangle()
         with f.each(rank) as j:  # the row √μ e_j, and its right side
             with f.span(j, rank) as i:
                 new[i] = 0.0
@@ -205,7 +205,7 @@ def emit_damped(module: IRModule) -> Routine:
     return f
 
 
-def emit_turned(module: IRModule) -> Routine:
+def emit_turn_back(module: IRModule) -> Routine:
     """`turned(m, n, k)`: p = P Zᵀ [y; 0], as long as y; for k ≥ 0 the unit vector k in place of [y; 0]."""
     f = search_routine(module, "turned", NOTHING, WHOLE, WHOLE, WHOLE)
     m, n, unit = (f.argument(i) for i in (1, 2, 3))

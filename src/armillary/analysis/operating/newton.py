@@ -32,9 +32,9 @@ from armillary.analysis.operating.factors import (
     ENTRIES,
     SEARCH,
     emit_chord,
-    emit_damped,
+    emit_damped_step,
     emit_factorise,
-    emit_turned,
+    emit_turn_back,
     search_routine,
 )
 from armillary.llvm.building.assembly import NOTHING, REAL, IRModule
@@ -56,8 +56,8 @@ def search_text() -> str:
     """The LLVM text of ``armillary_newton(fields)`` and the other entries."""
     module = IRModule()
     values, slopes = _emit_values(module), _emit_slopes(module)
-    factorise, turned = emit_factorise(module), emit_turned(module)
-    damped, chord = emit_damped(module), emit_chord(module, turned)
+    factorise, turned = emit_factorise(module), emit_turn_back(module)
+    damped, chord = emit_damped_step(module), emit_chord(module, turned)
     _emit_newton(module, values, slopes, factorise, damped, turned, chord)
     _emit_outlook(module, slopes, factorise, turned)
     _emit_rest(module, values, slopes, factorise, turned)
@@ -157,14 +157,14 @@ def _emit_newton(
     def unknown(j: Value) -> Value:
         return f.index("unknown_list", j)
 
-    def clipped(value: Value, j: Value) -> Value:
+    def clip_to_bounds(value: Value, j: Value) -> Value:
         return f.least(f.most(value, low[j]), high[j])
 
     def length_of_p() -> Value:
         return f.root(f.sum(n, lambda j: p[j] * p[j]))
 
     with f.each(n) as j:
-        x[unknown(j)] = clipped(x[unknown(j)], j)
+        x[unknown(j)] = clip_to_bounds(x[unknown(j)], j)
     merit = Local(f, f.run(values))
     f.move(m, r_trial, r)
     radius = Local(f, f.root(n.to_real()))
@@ -179,7 +179,7 @@ def _emit_newton(
                 kept[j] = x[unknown(j)]
             f.run(chord)
             with f.each(n) as j:
-                x[unknown(j)] = clipped(kept[j] + sizes[j] * p[j], j)
+                x[unknown(j)] = clip_to_bounds(kept[j] + sizes[j] * p[j], j)
             near = f.run(values)
             with f.when(near < 1e-4 * merit.get()):
                 f.move(m, r_trial, r)
@@ -220,7 +220,7 @@ def _emit_newton(
                 f.run(damped, radius.get())
             f.run(turned, m, n, f.whole(-1))
             with f.each(n) as j:
-                there = clipped(kept[j] + sizes[j] * p[j], j)
+                there = clip_to_bounds(kept[j] + sizes[j] * p[j], j)
                 x[unknown(j)] = there
                 p[j] = (there - kept[j]) / sizes[j]
             length, new = length_of_p(), f.run(values)
@@ -266,7 +266,7 @@ def _emit_rest(
     x, c, A, C = (f.vector(k) for k in ("x", "c", "A", "C"))
     r, rates, step, G, sizes = (f.vector(k) for k in ("r", "kept", "p", "G", "sizes"))
 
-    def moved(j: Value) -> Value:
+    def moved_index(j: Value) -> Value:
         return f.index("moved_list", j)
 
     delta, last = Local(f, f.real(0.0)), Local(f, f.real(0.0))
@@ -278,7 +278,7 @@ def _emit_rest(
         f.run(values)
         f.run(slopes)
         with f.each(n) as i:
-            start = moved(i) * width + first
+            start = moved_index(i) * width + first
             # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
             rates[i] = f.sum(speeds, lambda s, start=start: C[start + s] * c[first + s])  # type: ignore[misc]
         size = f.largest(n, lambda i: rates[i])
@@ -293,7 +293,7 @@ def _emit_rest(
         delta.set(f.choose(delta.get() > 0.0, delta.get() * growth, 0.1 / fast))
         last.set(size)
         with f.each(n) as i, f.each(n) as j:
-            row, column = moved(i) * width + first, moved(j)
+            row, column = moved_index(i) * width + first, moved_index(j)
             G[j * n + i] = f.sum(
                 speeds,
                 # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
@@ -305,7 +305,7 @@ def _emit_rest(
                 with f.each(n) as i:
                     A[j * height + i] = f.choose(i.equals(j), 1.0 / delta.get(), 0.0) - G[j * n + i]
                 with f.each(closed) as i:
-                    A[j * height + n + i] = C[f.index("closed_list", i) * width + moved(j)]
+                    A[j * height + n + i] = C[f.index("closed_list", i) * width + moved_index(j)]
             with f.each(n) as i:
                 r[i] = 0.0 - rates[i]
             with f.each(closed) as i:
@@ -323,7 +323,7 @@ def _emit_rest(
             loop.leave()
         share = f.least(1.0, 0.5 / f.most(longest, 1e-300))
         with f.each(n) as i:
-            x[moved(i)] = x[moved(i)] + step[i] * share
+            x[moved_index(i)] = x[moved_index(i)] + step[i] * share
     f.vector("report")[0] = finite.get()
     f.give()
     return f

@@ -202,7 +202,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
         held=touching,
     )  # fmt: skip
     made = _without_idle(made)
-    return _counted(_without_constant(made, start))
+    return _check_counts(_without_constant(made, start))
 
 
 def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
@@ -272,7 +272,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
     return replace(made, rows=made.rows[depends], constant=made.rows[~depends])
 
 
-def _counted(made: Problem) -> Problem:
+def _check_counts(made: Problem) -> Problem:
     """The problem, if there are enough conditions for its unknowns."""
     request, n = made.request, len(made.conditions.states)
     states = {*range(n)} - made.cyclic - made.conditions.held - {j for j in made.unknown.tolist() if j < n}

@@ -280,11 +280,11 @@ def with_named_speeds(model: CompiledModel) -> CompiledModel:
     model = model.base
     if model.equations.described_states:
         return model
-    return _named(model)
+    return _derive_with_named_speeds(model)
 
 
 @kept_per_object
-def _named(model: CompiledModel) -> CompiledModel:
+def _derive_with_named_speeds(model: CompiledModel) -> CompiledModel:
     equations = model.equations
     found = derive(equations.system, "auto", named=True, configuration=equations.configuration)
     return model.compiler(found)

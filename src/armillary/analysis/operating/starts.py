@@ -103,10 +103,10 @@ def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
     unloaded = scaled_loads(made.equations(x))
     if unloaded is not None:
         yield unloaded
-    yield from scattered(made, x, _REACHES)
+    yield from scattered_starts(made, x, _REACHES)
 
 
-def scattered(made: Problem, x: np.ndarray, reaches: Sequence[float]) -> list[np.ndarray]:
+def scattered_starts(made: Problem, x: np.ndarray, reaches: Sequence[float]) -> list[np.ndarray]:
     """A start for each reach in sizes about x, within the bounds; the same in every call."""
     chance = ScatterNumbers()
     equations = made.equations(x)
@@ -150,7 +150,7 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, objec
     model = request.model
     plain = request.at_rest and not model.equations.system.centres
     if plain:
-        quick = _closed(request, np.concatenate([_as_given(request, own), inputs]), set(own))
+        quick = _close_loops(request, np.concatenate([_given_state(request, own), inputs]), set(own))
         if quick is not None:
             return quick
     try:
@@ -161,11 +161,11 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, objec
     except ParameterError:
         if not model.equations.reduction.rows:
             raise
-        state = _as_given(request, own)
+        state = _given_state(request, own)
     return np.concatenate([_at_rest(request, state), inputs])
 
 
-def _as_given(request: Request, own: DataMapping) -> np.ndarray:
+def _given_state(request: Request, own: DataMapping) -> np.ndarray:
     """The state as it is given, whether its loops are closed or not."""
     equations, model = request.model.equations, request.model
     q, u, _ = initial_values(equations, own)
@@ -183,7 +183,7 @@ def _at_rest(request: Request, state: np.ndarray) -> np.ndarray:
     return state
 
 
-def _closed(request: Request, x: np.ndarray, named: set[str]) -> np.ndarray | None:
+def _close_loops(request: Request, x: np.ndarray, named: set[str]) -> np.ndarray | None:
     """x with its loops closed by the coordinates that follow from others and were not named; None where
     Newton's method does not close them. Runs do the same, with more attempts and more time.
     """
