@@ -22,7 +22,7 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     solved_speeds,
     velocities,
 )
-from armillary.mechanics.tree.structure.build import build_tree
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.tree import numeric
 from armillary.program.formalisms.momentum import momentum_targets
 from armillary.runtime.models.compiled import CompiledModel

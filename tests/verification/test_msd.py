@@ -24,8 +24,8 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     velocities,
     weights,
 )
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
 from armillary.verification.momentum_systems import MomentumSystem as Case
 from armillary.verification.momentum_systems import momentum_equations
 from tests.verification.common import TIGHT, assert_close, assert_near

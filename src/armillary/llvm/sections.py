@@ -26,11 +26,7 @@ from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
 from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
-from armillary.mechanics.constraints.closing.closing_thresholds import (
-    CORRECTIONS,
-    LARGE_CORRECTION,
-    SMALL_CORRECTION,
-)
+from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.form.program import Program, ProgramSection
 from armillary.program.lanes.pack import Pack, meant
 from armillary.program.lanes.packing import in_lanes, packed

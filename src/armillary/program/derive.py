@@ -7,7 +7,7 @@ from functools import partial
 from armillary.algebra.arguments import flag, text
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, initial_configuration
-from armillary.mechanics.masses.massless import check_masses
+from armillary.mechanics.massless import check_masses
 from armillary.model.description import Description
 from armillary.model.judgement import judgements
 from armillary.model.recording.snapshot import snapshot

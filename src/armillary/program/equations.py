@@ -11,8 +11,8 @@ from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
 from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.errors import ArmillaryError
+from armillary.mechanics.constraints.loop_closing import speed_kind
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
-from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
 from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.model.units.unit_system import state_factor
@@ -140,8 +140,8 @@ class DerivedEquations:
 
     @cached_property
     def size_constants(self) -> dict[int, int]:
-        """States whose sizes (mechanics/constraints/sizes.py) follow from parameters: the places of these
-        sizes among the constants of the program.
+        """States whose sizes (mechanics/constraints/loop_closing.py) follow from parameters: the places of
+        these sizes among the constants of the program.
         """
         known = dict(zip(map(speed_kind, self.system.speeds), self.program.speed_sizes, strict=False))
         place = {s: i for i, s in enumerate(self.program.constants)}

@@ -1,6 +1,6 @@
 """Base parameters: the fewest combinations of inertial parameters on which the motion depends.
 
-Regrouping (``mechanics/tree/structure/regroup.py``) leaves those that a joint cannot distinguish with one
+Regrouping (``mechanics/tree/regroup.py``) leaves those that a joint cannot distinguish with one
 link. What is left may still have no effect, or effects that are not independent, because of parallel axes, of
 planes, or of a joint on the ground along gravity. The columns of Y at random places show both: a column that
 depends linearly on others gives its parameter to theirs,

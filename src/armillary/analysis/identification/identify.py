@@ -42,7 +42,7 @@ from armillary.analysis.identification.regressor import RegressorModel, conditio
 from armillary.analysis.inverse.runs import SPLINE, run_places
 from armillary.analysis.places import Places
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.link_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
 from armillary.runtime.models.compiled import CompiledModel

@@ -33,10 +33,10 @@ from armillary.analysis.inverse.equations import (
     moving_tree,
     neglecting_as_derived,
 )
-from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.inverse_dynamics import efforts
+from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
 from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads

@@ -21,15 +21,18 @@ from armillary.algebra.nodes.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.reactions import constraint_forces, held_effort, joint_wrenches
-from armillary.mechanics.constraints.reduced_equations import dependent_rates
+from armillary.mechanics.constraints.constrained_equations import (
+    constraint_forces,
+    dependent_rates,
+    held_effort,
+    joint_wrenches,
+)
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
-from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
-from armillary.mechanics.tree.kinematics import corrections
+from armillary.mechanics.tree.kinematics import corrections, net_wrenches
 from armillary.mechanics.tree.loads import accumulated_wrenches, applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import simplified
+from armillary.mechanics.tree.regroup import simplified
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.description import Description
 from armillary.model.recording.records import Load

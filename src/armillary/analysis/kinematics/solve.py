@@ -31,7 +31,7 @@ from armillary.analysis.kinematics.result import Solutions
 from armillary.analysis.kinematics.table import SweepColumns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
+from armillary.mechanics.constraints.loop_closing import ScatterNumbers
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
+from armillary.mechanics.constraints.loop_closing import ScatterNumbers
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataTable
 

@@ -9,7 +9,7 @@ from armillary.export.python.module import WIDTH, PythonModule, function_name
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.printing.printer import Printer
 from armillary.export.text.source import Source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 
 
 def needs_runs(made: Source) -> bool:

@@ -25,7 +25,7 @@ from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.run_rules import STATUSES
 from armillary.export.text.selftest.selftest import self_test
 from armillary.export.text.source import source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing import closing_thresholds
-from armillary.mechanics.constraints.closing.closing_thresholds import CORRECTIONS
+from armillary.mechanics.constraints import closing_thresholds
+from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
 
 
 def closing(precision: str = "double", attempts: int = CORRECTIONS) -> dict[str, str]:

@@ -37,24 +37,26 @@ from armillary.algebra.vectors.triples import ZEROS, Triple, joined, named
 from armillary.mechanics.formalisms.branches import TreeBranch, branches
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.modal_elimination import flexed_acceleration
-from armillary.mechanics.tree.inertia import articulated_inertia as articulated
-from armillary.mechanics.tree.inertia.articulated_inertia import (
+from armillary.mechanics.tree import articulated_inertia as articulated
+from armillary.mechanics.tree.articulated_inertia import (
     Articulated,
     acceleration_from_parent,
     inertia_at_parent,
 )
-from armillary.mechanics.tree.inertia.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.inertia.mass_matrix import (
+from armillary.mechanics.tree.kinematics import modal_forces, net_wrenches
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along, wrench_at_parent, wrench_sum
+from armillary.mechanics.tree.mass_matrix import (
     Composite,
+    ModalEquations,
     carry_column,
     composite_with_child,
+    couple_to_modes,
+    modal_equations,
     momentum_column,
     parent_column,
     set_element,
     unknown_freedoms,
 )
-from armillary.mechanics.tree.inertia.modal_equations import ModalEquations, couple_to_modes, modal_equations
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along, wrench_at_parent, wrench_sum
 from armillary.mechanics.tree.tree import Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
 

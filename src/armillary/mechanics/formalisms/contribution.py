@@ -14,7 +14,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, transposed
 from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, joined, scaled
-from armillary.mechanics.tree.inertia.articulated_inertia import Articulated, upper
+from armillary.mechanics.tree.articulated_inertia import Articulated, upper
 from armillary.mechanics.tree.uncouple import Eliminated
 
 # Numbers of a hub's six accelerations among the unknowns of a branch, a before α.

@@ -20,11 +20,11 @@ from collections.abc import Mapping
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, named, scaled
-from armillary.mechanics.constraints.gears import Cluster, Gears
+from armillary.mechanics.constraints.rows import Cluster, Gears
 from armillary.mechanics.formalisms.contribution import HUB, left_at_hub
-from armillary.mechanics.tree.inertia.articulated_inertia import Articulated
-from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
+from armillary.mechanics.tree.articulated_inertia import Articulated
 from armillary.mechanics.tree.loads import Wrench, component_along, wrench_at_parent, wrench_sum
+from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
 

@@ -17,8 +17,7 @@ from functools import reduce
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, times
-from armillary.mechanics.tree.inertia.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.inertia.mass_matrix import separated_masses, unknown_freedoms
+from armillary.mechanics.tree.kinematics import modal_forces, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     accumulated_wrenches,
@@ -27,6 +26,7 @@ from armillary.mechanics.tree.loads import (
     wrench_at_parent,
     wrench_sum,
 )
+from armillary.mechanics.tree.mass_matrix import separated_masses, unknown_freedoms
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations, pivot_inverse
 

@@ -17,9 +17,9 @@ from armillary.algebra import functions as fn
 from armillary.algebra.vectors.matrices import Matrix, named_matrix
 from armillary.algebra.vectors.scalars import Scalar, combination, is_zero, minus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, named, scaled
-from armillary.mechanics.tree.inertia.articulated_inertia import Articulated, upper
-from armillary.mechanics.tree.inertia.modal_equations import ModalEquations
+from armillary.mechanics.tree.articulated_inertia import Articulated, upper
 from armillary.mechanics.tree.loads import Wrench, twist_dot
+from armillary.mechanics.tree.mass_matrix import ModalEquations
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.mechanics.tree.uncouple import pivot_inverse
 

@@ -29,24 +29,23 @@ from armillary.algebra.intermediate import Signed
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times, total
 from armillary.algebra.vectors.triples import ZEROS, Triple, joined, named
-from armillary.mechanics.constraints.gears import Gears
+from armillary.mechanics.constraints.rows import Gears
 from armillary.mechanics.formalisms.gear_groups import GearGroup
 from armillary.mechanics.formalisms.modal_elimination import (
     ModalAcceleration,
     eliminate_modes,
     flexed_acceleration,
 )
-from armillary.mechanics.tree.inertia.articulated_inertia import (
+from armillary.mechanics.tree.articulated_inertia import (
     Articulated,
     acceleration_from_parent,
     inertia_at_parent,
     inertia_sum,
     rigid_body,
 )
-from armillary.mechanics.tree.inertia.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
-from armillary.mechanics.tree.inertia.modal_equations import couple_to_modes, modal_equations
+from armillary.mechanics.tree.kinematics import modal_forces, net_wrenches
 from armillary.mechanics.tree.loads import AppliedLoads, component_along
+from armillary.mechanics.tree.mass_matrix import couple_to_modes, modal_equations, unknown_freedoms
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree, deformed
 from armillary.mechanics.tree.uncouple import pivot_inverse
 

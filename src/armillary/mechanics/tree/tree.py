@@ -17,8 +17,8 @@ from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_sum, matrix_vector
 from armillary.algebra.vectors.scalars import Scalar, ScalarMap, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined
-from armillary.mechanics.tree.inertia.link_modes import LinkModes
-from armillary.mechanics.tree.structure.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
+from armillary.mechanics.tree.link_inertia import LinkModes
+from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
 
 SAME = NoRotation()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z

@@ -29,10 +29,9 @@ from dataclasses import replace
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.nodes.node import truncated
 from armillary.algebra.walk import symbols, transform
-from armillary.mechanics.constraints.agreement import least_changes
-from armillary.mechanics.constraints.impulse import speeds_after_impulse
+from armillary.mechanics.constraints.constrained_equations import least_changes, speeds_after_impulse
 from armillary.mechanics.constraints.reduction import full_tree
-from armillary.mechanics.tree.structure.regroup import simplified
+from armillary.mechanics.tree.regroup import simplified
 from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
 from armillary.program.equations import DerivedEquations

@@ -1,7 +1,7 @@
 """The configurations that a run of a system can meet, as a table.
 
 Sets of locked speeds come from the events (lock_sets.py), choices of dependent speeds from positions of the
-loops (mechanics/constraints/choice/choices.py). Equations of a configuration are derived at their first use.
+loops (mechanics/constraints/loop_motion.py). Equations of a configuration are derived at their first use.
 In a group, which has one set of locked speeds, a run takes the first configuration if that is good where it
 is, else the one whose rating is largest there.
 """
@@ -18,7 +18,7 @@ from armillary.algebra.arguments import count, index
 from armillary.algebra.expression import UNIT, Expr
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.choice.choices import Choices, DependentChoice, dependent_choices
+from armillary.mechanics.constraints.loop_motion import Choices, DependentChoice, dependent_choices
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.description import Description
 from armillary.program.configurations.lock_sets import LockSet, LockSets, in_words, lock_sets

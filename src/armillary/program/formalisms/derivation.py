@@ -12,7 +12,7 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import own_intermediates
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
-from armillary.mechanics.masses.massless import MotionWithoutMass
+from armillary.mechanics.massless import MotionWithoutMass
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, Stage
 from armillary.program.form.cost import Operations

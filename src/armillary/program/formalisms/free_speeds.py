@@ -27,7 +27,7 @@ from armillary.algebra.vectors.matrices import matrix_sum
 from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, scaled
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.link_inertia import point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

@@ -36,9 +36,9 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     with_speeds,
 )
 from armillary.mechanics.formalisms.momentum.roots import FreeRoot, free_roots
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import simplified
+from armillary.mechanics.tree.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, Use

@@ -16,17 +16,20 @@ from armillary.algebra.smallness.neglected_terms import NeglectedTerms
 from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.gears import GearedTree, embed_gears
-from armillary.mechanics.constraints.multipliers import TreeFormalism, constrained_accelerations
-from armillary.mechanics.constraints.reduced_equations import dependent_rates, reduced_equations
+from armillary.mechanics.constraints.constrained_equations import (
+    TreeFormalism,
+    constrained_accelerations,
+    dependent_rates,
+    reduced_equations,
+)
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
+from armillary.mechanics.constraints.rows import GearedTree, embed_gears
 from armillary.mechanics.formalisms import recursive
 from armillary.mechanics.formalisms.kane import implicit_equations, separable_speeds
-from armillary.mechanics.masses.massless import MotionWithoutMass
+from armillary.mechanics.massless import MotionWithoutMass
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
-from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import Tree
-from armillary.mechanics.tree.uncouple import ImplicitEquations, Order, eliminate, uncouple
+from armillary.mechanics.tree.uncouple import ImplicitEquations, Order, eliminate, speed_rates, uncouple
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations

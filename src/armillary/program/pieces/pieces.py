@@ -28,7 +28,7 @@ from armillary.algebra.vectors.triples import ZEROS
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, shown
-from armillary.mechanics.constraints.reduced_equations import reduced_equations, reduced_forces
+from armillary.mechanics.constraints.constrained_equations import reduced_equations, reduced_forces
 from armillary.mechanics.constraints.reduction import (
     Configuration,
     Reduction,
@@ -37,12 +37,11 @@ from armillary.mechanics.constraints.reduction import (
     with_given,
 )
 from armillary.mechanics.formalisms.kane import force_array
-from armillary.mechanics.tree.generalised_forces import elasticity, generalised_forces, weight
-from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
-from armillary.mechanics.tree.inverse_dynamics import efforts
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.inverse_dynamics import efforts, elasticity, generalised_forces, weight
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads, loads_on_tree
-from armillary.mechanics.tree.structure.build import build_tree
+from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.mechanics.tree.tree import Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations
 from armillary.model.bodies.body import Body, Point

@@ -24,8 +24,8 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.algebra.vectors.scalars import Scalar, plus, times, total
 from armillary.algebra.walk import Undimensioned, transform
+from armillary.mechanics.constraints.loop_closing import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.constraints.sizes import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
 from armillary.mechanics.contact.state import (

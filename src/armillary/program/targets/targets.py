@@ -12,9 +12,9 @@ from armillary.algebra.units.dimension import FORCE, MOMENT
 from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reactions import placeholders, reaction_values
+from armillary.mechanics.constraints.constrained_equations import placeholders, reaction_values
+from armillary.mechanics.constraints.loop_closing import speed_kind
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
 from armillary.model.recording.records import ENDS_STATUS, UNDECIDED, EventRecord
 from armillary.model.signals.states import state_rates

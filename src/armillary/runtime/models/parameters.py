@@ -17,7 +17,7 @@ from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError, UnitsError, nearest
-from armillary.mechanics.masses.run_masses import RunMasses
+from armillary.mechanics.massless import RunMasses
 from armillary.model.description import Description
 from armillary.model.units.unit_system import UnitSystem
 from armillary.model.units.values import text_number

@@ -17,8 +17,8 @@ from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
-from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout, GeometryValues
-from armillary.mechanics.constraints.closing.loop_closure import movable_speeds
+from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout, GeometryValues
+from armillary.mechanics.constraints.loop_motion import movable_speeds
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.program.derivatives.sensitivities.directions import Direction
 from armillary.program.equations import DerivedEquations

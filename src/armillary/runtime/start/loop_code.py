@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from armillary.llvm.jit import BRANCHED, chosen, engine
-from armillary.mechanics.constraints.closing import closing_thresholds
+from armillary.mechanics.constraints import closing_thresholds
 from armillary.runtime.loop.machine_code import loop_sources
 from armillary.untyped import Given
 

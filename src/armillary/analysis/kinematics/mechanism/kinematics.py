@@ -17,9 +17,9 @@ from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.errors import ArmillaryError, nearest
-from armillary.mechanics.constraints.reactions import placeholders
+from armillary.mechanics.constraints.constrained_equations import placeholders
+from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import with_given
-from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.judgement import judgements
 from armillary.model.units.unit_system import state_factor

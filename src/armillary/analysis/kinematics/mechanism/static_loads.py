@@ -11,10 +11,10 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE
 from armillary.algebra.walk import transform
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.regroup import regroup
 
 
 def generalised_forces(kinematics: Kinematics) -> list[Expr]:

@@ -21,10 +21,10 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, times
 from armillary.analysis.inverse.equations import inverse_equations
 from armillary.analysis.linear.derivatives.tree_rates import TreeRates, tree_rates
-from armillary.mechanics.constraints.reduced_equations import reduced_equations
-from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.constraints.constrained_equations import reduced_equations
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.mass_matrix import mass_matrix
+from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.uncouple import ImplicitEquations, eliminate
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.registry import formalism_named

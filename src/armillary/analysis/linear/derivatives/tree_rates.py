@@ -6,7 +6,7 @@ The unknowns x of the equations of motion make the efforts τ(q, u, x) vanish, s
 
 with M factorised once, along the tree: LᵀDL without fill, since an elimination from the leaves couples only
 what is on one path to the ground. The derivatives of τ come from composite bodies
-(``mechanics/tree/effort_derivatives.py``). The unknowns are accelerations in the axes of each link, relative
+(``mechanics/tree/inverse_dynamics.py``). The unknowns are accelerations in the axes of each link, relative
 to free fall; so a turn or shift of a free body as a whole changes none of them, and the rates of its speeds
 follow by a rotation.
 """
@@ -25,18 +25,16 @@ from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, time
 from armillary.algebra.vectors.triples import ZEROS, joined, unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.formalisms.kane import force_array
-from armillary.mechanics.tree.effort_derivatives import (
+from armillary.mechanics.tree.inverse_dynamics import (
     Columns,
     CompositeRows,
     composite_rows,
     effort_derivatives,
+    efforts,
     is_supported,
     speed_derivatives,
 )
-from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
-from armillary.mechanics.tree.inertia.mass_matrix import unknown_freedoms
-from armillary.mechanics.tree.inverse_dynamics import efforts
-from armillary.mechanics.tree.kinematics import motions
+from armillary.mechanics.tree.kinematics import motions, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     Wrench,
@@ -44,9 +42,9 @@ from armillary.mechanics.tree.loads import (
     applied_loads,
     component_along,
 )
-from armillary.mechanics.tree.speed_rates import speed_rates
+from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
-from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
+from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate, speed_rates
 from armillary.program.derivatives.linearization.positions import Position, positions
 from armillary.program.derivatives.linearization.solution import Factors
 from armillary.program.equations import DerivedEquations

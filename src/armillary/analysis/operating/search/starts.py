@@ -20,7 +20,7 @@ import numpy as np
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.search.homotopy import scaled_loads
 from armillary.analysis.operating.search.newton import rest
-from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
+from armillary.mechanics.constraints.loop_closing import ScatterNumbers
 
 _REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12
 _ASIDE = (

@@ -19,7 +19,7 @@ from armillary.export.c.selftest import test_code
 from armillary.export.c.text import counts
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 
 _PLAIN = {
     "CMakeLists.txt": "CMakeLists.txt.txt",

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from armillary.export.c.text import counts
 from armillary.export.text.source import Source
-from armillary.mechanics.constraints.closing.closing_thresholds import MOST_SWEEPS
+from armillary.mechanics.constraints.closing_thresholds import MOST_SWEEPS
 from armillary.program.form.cost import Operations
 from armillary.program.form.program import Program
 from armillary.runtime.integrators.records import Method

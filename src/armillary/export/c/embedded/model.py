@@ -12,7 +12,7 @@ from armillary.export.text.features import features
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.source import Sections, Source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 
 
 def embedded_features(source: Source, precision: str) -> set[str]:

@@ -2,8 +2,8 @@
 
 The algorithm is that of runtime/solver/assembly/assembly.py, which the printer of each language writes. Its
 data are here: a section of gaps Φ, elements of J and elements of N, for gaps and motions in terms of their
-sizes (mechanics/constraints/sizes.py), and the sizes of gaps; where these stand, which speeds may move in
-which attempt, and the words of the error.
+sizes (mechanics/constraints/loop_closing.py), and the sizes of gaps; where these stand, which speeds may
+move in which attempt, and the words of the error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.export.text.printing.layout import one_line
-from armillary.mechanics.constraints.closing.assembly import Geometry
-from armillary.mechanics.constraints.closing.loop_closure import gap_text, movable_speeds, redundant_text
+from armillary.mechanics.constraints.loop_closing import Geometry
+from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
 from armillary.runtime.solver.language.translator import Solver, read_assembly

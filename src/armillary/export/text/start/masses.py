@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.export.text.printing.layout import one_line
-from armillary.mechanics.masses.massless import places, tree_masses
-from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
+from armillary.mechanics.massless import places, tree_masses
+from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
 from armillary.runtime.models.failures.weak_masses import REMEDY, SINGULAR_THERE

@@ -40,7 +40,7 @@ from armillary.algebra.vectors.triples import (
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.barycentres import Barycentres
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Vehicle
-from armillary.mechanics.tree.structure.rotation import MatrixRotation
+from armillary.mechanics.tree.rotation import MatrixRotation
 
 
 class Blocks:

@@ -42,7 +42,7 @@ from armillary.mechanics.formalisms.jpl.conversion.substructures import (
 )
 from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Formulation, VehicleSolution, solve
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle, VehicleAppendage
-from armillary.mechanics.tree.structure.rigid_groups import Reader
+from armillary.mechanics.tree.build import Reader
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
 from armillary.model.joints import Drift

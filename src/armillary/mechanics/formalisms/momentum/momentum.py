@@ -37,7 +37,6 @@ from armillary.mechanics.formalisms.momentum.modes import (
     modal_momenta,
     modal_rates,
 )
-from armillary.mechanics.tree.inertia.mass_matrix import Composite, mass_matrix
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     Wrench,
@@ -45,6 +44,7 @@ from armillary.mechanics.tree.loads import (
     component_along,
     wrench_sum,
 )
+from armillary.mechanics.tree.mass_matrix import Composite, mass_matrix
 from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Link, Tree, deformed
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 

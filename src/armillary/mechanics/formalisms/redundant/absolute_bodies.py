@@ -47,7 +47,7 @@ from armillary.mechanics.formalisms.redundant.modes import (
     modal_remainders,
     node_frame,
 )
-from armillary.mechanics.tree.structure.rigid_groups import GROUND, RigidGroup, rigid_groups
+from armillary.mechanics.tree.build import GROUND, RigidGroup, rigid_groups
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

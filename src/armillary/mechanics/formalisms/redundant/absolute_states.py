@@ -12,7 +12,7 @@ from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies
 from armillary.mechanics.formalisms.redundant.joints import duals
-from armillary.mechanics.tree.structure.rigid_groups import GROUND
+from armillary.mechanics.tree.build import GROUND
 from armillary.model.bodies import motion
 from armillary.model.description import Description
 from armillary.model.joints.free import euler_parameters

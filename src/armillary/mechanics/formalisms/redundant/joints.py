@@ -42,7 +42,7 @@ from armillary.algebra.vectors.triples import (
 from armillary.algebra.walk import substitute
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody
 from armillary.mechanics.formalisms.redundant.modes import NodeFrame
-from armillary.mechanics.tree.structure.rigid_groups import GROUND
+from armillary.mechanics.tree.build import GROUND
 from armillary.model.joints import Drift
 from armillary.model.joints.base import across, axis_rotation
 

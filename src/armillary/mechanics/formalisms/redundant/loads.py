@@ -10,8 +10,8 @@ from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples,
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, inertia_remainder
 from armillary.mechanics.formalisms.redundant.modes import node_load
+from armillary.mechanics.tree.build import GROUND
 from armillary.mechanics.tree.loads import own_point
-from armillary.mechanics.tree.structure.rigid_groups import GROUND
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

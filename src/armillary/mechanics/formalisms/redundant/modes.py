@@ -25,7 +25,7 @@ from armillary.algebra.vectors.matrices import Matrix, matrix_product, matrix_ve
 from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.tree.inertia.link_modes import deformation_wrench
+from armillary.mechanics.tree.link_inertia import deformation_wrench
 from armillary.model.flexible.deformation import Deformation
 from armillary.model.flexible.kinematics import node_step
 from armillary.model.flexible.part import FlexibleNode

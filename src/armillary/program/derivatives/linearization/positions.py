@@ -24,7 +24,7 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.choice.motion_sample import MotionSample
+from armillary.mechanics.constraints.loop_closing import MotionSample
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
 from armillary.model.units.unit_system import state_factor

@@ -31,13 +31,7 @@ from armillary.algebra.derivatives.calculus import (
     evaluator,
 )
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
-from armillary.mechanics.masses.massless import (
-    Masses,
-    MotionWithoutMass,
-    at_place,
-    motions_left_by,
-    tree_masses,
-)
+from armillary.mechanics.massless import Masses, MotionWithoutMass, at_place, motions_left_by, tree_masses
 from armillary.model.quantities.energy import kinetic_energy
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations

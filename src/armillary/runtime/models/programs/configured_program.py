@@ -12,7 +12,7 @@ import numpy as np
 from armillary.algebra.derivatives.calculus import NumericValue, Values
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
+from armillary.mechanics.massless import ThreeAngles, joints_of_three_angles
 from armillary.program.configurations.sections import with_changes
 from armillary.program.configurations.table import configurations_of
 from armillary.program.derivatives.partial_rates import with_partial_rates
@@ -36,7 +36,7 @@ from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.mechanics.constraints.rows import ConstraintRow
-    from armillary.mechanics.masses.massless import Masses
+    from armillary.mechanics.massless import Masses
     from armillary.results.plots.motion_picture import MotionPicture
     from armillary.runtime.models.configurations.run_changes import ChangeFigures, KnownChanges
 

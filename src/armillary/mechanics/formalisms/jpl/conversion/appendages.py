@@ -17,7 +17,7 @@ from armillary.algebra.vectors.scalars import Scalar, minus, times
 from armillary.algebra.vectors.triples import Triple, add, cross_triples, negative
 from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Square
-from armillary.mechanics.tree.structure.rigid_groups import Reader
+from armillary.mechanics.tree.build import Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.part import FlexiblePart

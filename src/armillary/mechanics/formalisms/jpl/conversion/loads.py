@@ -25,8 +25,8 @@ from armillary.algebra.vectors.triples import (
 )
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, HingedGroups
+from armillary.mechanics.tree.build import GROUND, Reader
 from armillary.mechanics.tree.loads import own_point
-from armillary.mechanics.tree.structure.rigid_groups import GROUND, Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body

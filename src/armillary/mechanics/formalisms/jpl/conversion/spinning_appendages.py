@@ -27,7 +27,7 @@ from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.conversion.appendages import Pairs, columns
 from armillary.mechanics.formalisms.jpl.conversion.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Particle, SpinningAppendage
-from armillary.mechanics.tree.structure.rigid_groups import Reader
+from armillary.mechanics.tree.build import Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.complex_modes import (

@@ -32,7 +32,7 @@ from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.rotors import along
-from armillary.mechanics.tree.structure.rigid_groups import GROUND, Reader, RigidGroup, rigid_groups
+from armillary.mechanics.tree.build import GROUND, Reader, RigidGroup, rigid_groups
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

@@ -26,7 +26,7 @@ from armillary.algebra.vectors.scalars import Scalar, inner, minus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.formulations.modal import ModalColumns
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage
-from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia
+from armillary.mechanics.tree.link_inertia import moment_inertia
 from armillary.model.flexible.deformation import weighted
 
 

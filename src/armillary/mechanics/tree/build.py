@@ -1,25 +1,36 @@
-"""The tree of links of a description: joints as steps, axes along coordinate axes, fixed bodies joined."""
+"""Groups of bodies that move as one, each in the axes of its first body, and the joints between them.
+
+Redundant coordinates and JPL's formulations take whole joints between groups. The other formalisms take the
+tree of links (build.py), which cuts the same joints into single steps.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_sum, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined, scaled, unit
+from armillary.algebra.vectors.matrices import (
+    IDENTITY,
+    ZERO_MATRIX,
+    Matrix,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    scaled_matrix,
+    transposed,
+)
+from armillary.algebra.vectors.scalars import Scalar, ScalarMap, is_zero, plus
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, scaled, unit
 from armillary.algebra.walk import Undimensioned
 from armillary.kept_results import kept_per_object
-from armillary.mechanics.tree.inertia.link_modes import link_modes
-from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
-from armillary.mechanics.tree.structure.constant_rotations import (
-    coordinate_axis,
-    rotated_back,
-    rotation_towards,
-)
-from armillary.mechanics.tree.structure.rotation import (
+from armillary.mechanics.tree.link_inertia import link_modes, point_mass_inertia
+from armillary.mechanics.tree.rotation import (
     AxisRotation,
     MatrixRotation,
     NoRotation,
@@ -40,10 +51,198 @@ from armillary.mechanics.tree.tree import (
 from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
+from armillary.model.flexible.attachment import Nodal
+from armillary.model.flexible.part import FlexiblePart
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
+from armillary.model.joints.base import across
 from armillary.model.joints.steps import Step
 from armillary.model.recording.records import Prescription
 from armillary.model.space.attraction import all_gravities
+
+GROUND = -1
+
+Reader = ScalarMap  # of the description's expressions, without dimensions
+
+
+@dataclass(frozen=True, eq=False)
+class RigidGroup:
+    """A moving body with all that is fixed to it.
+
+    ``place`` is its joint in the axes of the group ``parent``, from that one's origin; ``mount`` turns from
+    the axes in which the joint is described into those, ``orient`` is the constant rotation after the joint.
+    m, h, J are about the origin, in its own axes, without deformation.
+    """
+
+    body: Body
+    parent: int
+    place: Triple
+    mount: Matrix
+    orient: Matrix
+    bodies: tuple[Body, ...] = ()
+    mass: Scalar = 0
+    first: Triple = ZEROS
+    inertia: Matrix = ZERO_MATRIX
+
+    @property
+    def name(self) -> str:
+        return self.body.name
+
+    @property
+    def centre(self) -> Triple:
+        """The mass centre; the origin where there is no mass."""
+        return ZEROS if is_zero(self.mass) else scaled(self.first, 1 / self.mass)
+
+    @property
+    def central_inertia(self) -> Matrix:
+        """Inertia about the mass centre."""
+        return matrix_sum(self.inertia, scaled_matrix(point_mass_inertia(self.mass, self.centre), -1))
+
+    def with_mass(self, mass: Scalar, centre: Triple, inertia: Matrix) -> Self:
+        """The group with more mass at a place, and an inertia about that place."""
+        return replace(
+            self,
+            mass=plus(self.mass, mass),
+            first=add(self.first, scaled(centre, mass)),
+            inertia=matrix_sum(self.inertia, inertia, point_mass_inertia(mass, centre)),
+        )
+
+    def with_body(self, body: Body, at: Placement, read: Reader) -> Self:
+        """The group with one more body and its flexible part."""
+        centre = at.point(joined(read(x) for x in body.com_coordinates))
+        own = at.turned_inertia(MatrixRotation(body.inertia).map(read).matrix)
+        group = replace(self, bodies=(*self.bodies, body)).with_mass(read(body.mass), centre, own)
+        if body.flex is None or not body.flex.part.mass:
+            return group
+        return group._with_flexible(body.flex.part, at)
+
+    def _with_flexible(self, part: FlexiblePart, at: Placement) -> Self:
+        if at.rotation == IDENTITY and at.origin == ZEROS:
+            return replace(
+                self,
+                mass=plus(self.mass, part.mass),
+                first=add(self.first, part.first.tolist()),
+                inertia=matrix_sum(self.inertia, part.inertia.tolist()),
+            )
+        c = part.first / part.mass
+        own = part.inertia - part.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+        return self.with_mass(part.mass, at.point(c.tolist()), at.turned_inertia(own.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class RigidGroups:
+    """All groups, parents first, the placement of every body, and the bodies that stand for nodes.
+
+    In placements, the ground has the index −1 and nodes of flexible bodies have those below it.
+    """
+
+    groups: tuple[RigidGroup, ...]
+    placements: dict[str, Placement]
+    nodes: dict[int, Body]
+
+
+def rigid_groups(system: Description, read: Reader, *, separate_flexible: bool) -> RigidGroups:
+    """The groups of a system; with ``separate_flexible`` a flexible body always begins one."""
+    groups: list[RigidGroup] = []
+    placements = {"ground": Placement(GROUND, IDENTITY, ZEROS)}
+    nodes: dict[int, Body] = {}
+    for body in system.bodies.values():
+        assert body.parent is not None
+        base = placements[body.parent.name]
+        if isinstance(body.joint, Nodal):
+            placements[body.name] = Placement(GROUND - 1 - len(nodes), IDENTITY, ZEROS)
+            nodes[placements[body.name].link] = body
+            continue
+        place = base.point(joined(read(x) for x in body.at))
+        orient = MatrixRotation(body.orient or IDENTITY).map(read).matrix
+        begins = body.assembly.steps or base.link < GROUND or (separate_flexible and body.flex is not None)
+        if begins:
+            groups.append(RigidGroup(body, base.link, place, base.rotation, orient))
+            here = Placement(len(groups) - 1, IDENTITY, ZEROS)
+        else:
+            here = Placement(base.link, matrix_product(base.rotation, orient), place)
+        placements[body.name] = here
+        if here.link > GROUND:
+            groups[here.link] = groups[here.link].with_body(body, here, read)
+    return RigidGroups(tuple(groups), placements, nodes)
+
+
+# Constant rotations that make a joint's axis a coordinate axis of its link.
+
+
+def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
+    """(i, ±1) where the axis is ± a coordinate axis."""
+    for i in range(3):
+        others = [axis[k] for k in range(3) if k != i]
+        value = axis[i]
+        if isinstance(value, Expr) and value.kind == "number":
+            value = value.data
+        if all(is_zero(o) for o in others) and isinstance(value, int | float) and abs(value) == 1:
+            return i, int(value)
+    return None
+
+
+def _adapted_axes(axis: Triple) -> Matrix:
+    """Constant axes (columns), the given one first; a coordinate axis across it is kept if there is one."""
+    zeros = [i for i in range(3) if is_zero(axis[i])]
+    second = unit(zeros[0]) if zeros else across(axis)
+    third = cross_triples(axis, second)
+    return transposed((axis, second, third))
+
+
+def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | RotationChain, int, int]:
+    """(R, k, ±1): a constant rotation that takes ± coordinate axis k to an axis, as cheap as may be.
+
+    Any axis is reached by two turns about coordinate axes, R = R_i(φ) R_j(θ), or by one where it lies in a
+    coordinate plane. Turning a symmetric matrix twice takes 18 products, by a full matrix 45. Axes whose
+    components are not numbers keep the full matrix.
+    """
+    a = [float(x) for x in map(_number, axis) if x is not None]
+    if len(a) < 3:
+        return MatrixRotation(_adapted_axes(axis)), 0, 1
+    # e_k is turned about j in the plane of k and i, then about i; for the largest k least is left to turn.
+    k = max(range(3), key=lambda n: (abs(a[n]), -n))
+    i, j = sorted((n for n in range(3) if n != k), key=lambda n: (abs(a[n]), n), reverse=True)
+    sign = 1 if a[k] > 0 else -1
+    a = [sign * x for x in a]
+    first = _about(i, k, j, math.atan2(a[j], a[k]))
+    second = _about(j, k, i, math.asin(max(-1.0, min(1.0, a[i]))))
+    if is_zero(first.sine):
+        return second, k, sign
+    return RotationChain(first, second), k, sign
+
+
+def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
+    """The turn about a coordinate axis that moves ``start`` towards ``end``."""
+    upwards = (axis + 1) % 3 == start
+    c, s = _exact(math.cos(angle)), _exact(math.sin(angle))
+    assert end == 3 - axis - start
+    return AxisRotation(axis, c, s if upwards else -s)
+
+
+def _exact(x: float) -> Scalar:
+    """A cosine or sine without the last digits where it is a whole number."""
+    return round(x) if abs(x - round(x)) < 1e-15 else x
+
+
+def _number(x: Scalar) -> float | None:
+    if isinstance(x, Expr):
+        return float(x.data) if x.kind == "number" else None
+    return float(x)
+
+
+def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned: Matrix) -> Matrix:
+    """Rᵀ times a matrix."""
+    columns = [rotation.to_child(column) for column in transposed(turned)]
+    return transposed(joined(joined(_tidy(x) for x in column) for column in columns))
+
+
+def _tidy(x: Scalar) -> Scalar:
+    """A number rounded to zero or ± one where it differs only by rounding, so that terms cancel exactly."""
+    value = _number(x)
+    return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
+
+
+# The tree of links of a description: joints as steps, axes along coordinate axes, fixed bodies joined.
 
 
 def build_tree(

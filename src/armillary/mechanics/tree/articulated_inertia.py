@@ -28,7 +28,7 @@ from armillary.algebra.vectors.matrices import (
 )
 from armillary.algebra.vectors.scalars import Scalar, plus
 from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
-from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import Wrench, wrench_at_parent
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 

@@ -26,7 +26,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, magnitude, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.choice.partition import NOISE, partition, sizes_by_kind
+from armillary.mechanics.constraints.partition import NOISE, partition, sizes_by_kind
 from armillary.mechanics.constraints.rows import (
     ConstraintRow,
     Elimination,
@@ -68,7 +68,7 @@ def choose_dependent_speeds(
     locked: Collection[str] = (),
 ) -> Elimination:
     """The elimination of all rows, where speeds of one kind have one unit; ``row_sizes`` take the place of
-    the rows' units (sizes.py).
+    the rows' units (loop_closing.py).
 
     Speeds ``kept_free`` are given up where nothing else is left, ``modal`` ones where no joint has a fair
     share in a row: a mode moves a node a little, and would have to move fast to close a loop.

@@ -1,11 +1,4 @@
-"""The modes of a flexible link: their part of its inertia wrench, and their own equations.
-
-With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzmann and Hamel's equations are
-
-    f = m a + α × c + ω × (ω × c) + 2 ω × Pξ + Σ g_pq ξ_p ξ_q + P ξ̇
-    n = J α + ω × Jω + c × a + J̇ω + ω × Hξ + Ḣξ + H ξ̇
-    P_p·a + H_p·α + Σ M_pq ξ̇_q + 2 ω·Σ ξ_q A_qp − ½ ω·(∂J/∂η_p) ω + (Kη + Cξ)_p = applied
-"""
+"""Inertia of one link: second moments of mass, and the modes of a flexible link."""
 
 from __future__ import annotations
 
@@ -14,23 +7,57 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import (
     Scalar,
     ScalarMap,
     combination,
+    is_zero,
     minus,
     plus,
     sum_of_products,
     times,
 )
-from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, scaled
+from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, joined, named, scaled
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
 from armillary.model.recording.records import Flexible
 
 if TYPE_CHECKING:
     from armillary.mechanics.tree.kinematics import Motion
     from armillary.mechanics.tree.tree import Freedom
+
+
+# Second moments of mass: of mass points, and of first moments whose point of reference moves.
+
+
+def point_mass_inertia(mass: Scalar, r: Triple) -> Matrix:
+    """m (r·r 1 − r rᵀ)."""
+    return moment_inertia(scaled(r, times(mass, 0.5)), r) if not is_zero(mass) else ZERO_MATRIX
+
+
+def moment_inertia(h: Triple, r: Triple) -> Matrix:
+    """2 (r·h) 1 − (r hᵀ + h rᵀ): the change of inertia when the point of a first moment h moves by r."""
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            if i == j:
+                a, b = (k for k in range(3) if k != i)
+                row.append(times(2, plus(times(r[a], h[a]), times(r[b], h[b]))))
+            else:
+                row.append(minus(0, plus(times(r[i], h[j]), times(h[i], r[j]))))
+        rows.append(joined(row))
+    return joined(rows)
+
+
+# The modes of a flexible link: their part of its inertia wrench, and their own equations.
+#
+# With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzmann and Hamel's equations
+# are
+#
+#     f = m a + α × c + ω × (ω × c) + 2 ω × Pξ + Σ g_pq ξ_p ξ_q + P ξ̇
+#     n = J α + ω × Jω + c × a + J̇ω + ω × Hξ + Ḣξ + H ξ̇
+#     P_p·a + H_p·α + Σ M_pq ξ̇_q + 2 ω·Σ ξ_q A_qp − ½ ω·(∂J/∂η_p) ω + (Kη + Cξ)_p = applied
 
 Wrench = tuple[Triple, Triple]
 
