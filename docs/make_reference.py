@@ -24,10 +24,10 @@ from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.mode import Mode
 from armillary.analysis.modes.shapes.body_shapes import BodyShapes
-from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
 from armillary.program.form.cost import Operations
+from armillary.program.formalisms.hubs import Contribution
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.stages.other_stages import INTERNAL

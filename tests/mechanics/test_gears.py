@@ -15,7 +15,7 @@ from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.model.units.unit_system import default_value
-from armillary.program.formalisms.tree import geared_tree
+from armillary.program.formalisms.tree_formalisms import geared_tree
 
 
 def robot() -> arm.System:

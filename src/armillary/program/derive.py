@@ -13,7 +13,7 @@ from armillary.model.judgement import judgements
 from armillary.model.recording.snapshot import snapshot
 from armillary.model.units.deduced_units import parameter_units
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import Clock, Derivation, derivation
+from armillary.program.formalisms.formalism import Clock, Derivation, derivation
 from armillary.program.formalisms.registry import formalism_named
 
 EFFORTS = ("normal", "high")

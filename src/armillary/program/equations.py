@@ -26,7 +26,7 @@ from armillary.program.targets.targets import Targets
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
-    from armillary.mechanics.formalisms.contribution import Contribution
+    from armillary.program.formalisms.hubs import Contribution
 
 
 NOT_PICKLED = (
@@ -209,7 +209,7 @@ class DerivedEquations:
     @property
     def contributions(self) -> dict[str, Contribution]:
         """The contribution of each branch to the equations of its hub, by name; of back substitution."""
-        from armillary.program.formalisms.contributions import contributions
+        from armillary.program.formalisms.back_substitution import contributions
 
         return contributions(self)
 

@@ -9,7 +9,7 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.walk import operands_first, transform
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.sections import program_of
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import StepSection
 
 

@@ -12,7 +12,7 @@ from armillary.algebra.expression import as_expr
 from armillary.analysis.linear.derivatives.implicit import implicit_rates
 from armillary.analysis.linear.derivatives.jacobians import Filled, Linearization
 from armillary.analysis.linear.derivatives.tree_rates import TreeRates
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs import functions
 from examples import stanford_arm
 

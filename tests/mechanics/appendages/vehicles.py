@@ -8,8 +8,9 @@ import numpy as np
 
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.triples import Triple
-from armillary.mechanics.formalisms.jpl.equations import Assembled
-from armillary.mechanics.formalisms.jpl.vehicle import (
+from armillary.model.flexible.complex_modes import ComplexModes
+from armillary.program.formalisms.jpl_blocks import Assembled
+from armillary.program.formalisms.jpl_vehicle import (
     Appendage,
     Hinge,
     NodeLoad,
@@ -19,7 +20,6 @@ from armillary.mechanics.formalisms.jpl.vehicle import (
     Substructure,
     Vehicle,
 )
-from armillary.model.flexible.complex_modes import ComplexModes
 
 
 def triple(values: Any) -> Triple:

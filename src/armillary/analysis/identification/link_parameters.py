@@ -42,7 +42,7 @@ from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads
 from armillary.model.units.unit_system import default_value
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.untyped import DataTable
 
 DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others

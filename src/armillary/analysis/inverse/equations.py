@@ -39,7 +39,7 @@ from armillary.model.recording.records import Load
 from armillary.model.signals.states import state_rates
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.small_quantities import reader
 from armillary.program.targets.targets import Targets
 

@@ -34,7 +34,7 @@ from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.model.units.unit_system import state_factor
 from armillary.program.derivatives.linearization import form
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source
 from armillary.program.configurations.sections import LEAVE
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes
 

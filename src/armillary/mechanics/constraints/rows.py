@@ -249,7 +249,7 @@ def spread(a: Scalar, factor: Scalar) -> Scalar:
 # is
 # a constant combination of others wherever the mechanism is, so that it can be given up inside the recursion:
 # the links that a gear ties together are eliminated as one group, with one unknown for each independent speed
-# (see gear_groups.py). A group holds all links on the paths between the geared joints, and hangs on one link,
+# (see recursive.py). A group holds all links on the paths between the geared joints, and hangs on one link,
 # its hub. Groups that share a link are one.
 #
 # Source: Jain (2012), Multibody graph transformations and analysis, part II: constraint embedding.

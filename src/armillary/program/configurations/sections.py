@@ -37,7 +37,7 @@ from armillary.model.recording.records import EventRecord
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program
 from armillary.program.form.sections import with_change_sections
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.small_quantities import reader
 from armillary.program.targets.targets import StepSection
 

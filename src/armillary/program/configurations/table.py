@@ -25,7 +25,7 @@ from armillary.program.configurations.lock_sets import LockSet, LockSets, in_wor
 from armillary.program.configurations.sections import with_changes
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.small_quantities import reader
 from armillary.program.targets.targets import POOR_PIVOT
 

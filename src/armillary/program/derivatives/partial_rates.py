@@ -17,7 +17,7 @@ from armillary.algebra.walk import operands_first
 from armillary.errors import ExpressionError
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.sections import with_partial_section
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import StepSection
 
 PARTIAL_RATES = "partial_rates"

@@ -32,7 +32,7 @@ from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.program.formalisms.converted_states import DerivedConvertedEquations
+from armillary.program.formalisms.formalism import DerivedConvertedEquations
 from armillary.program.targets.converted_targets import converted_targets
 from armillary.program.targets.targets import Targets, targets
 

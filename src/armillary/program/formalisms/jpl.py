@@ -19,12 +19,11 @@ from armillary.mechanics.constraints.reduction import Configuration, Reduction, 
 from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import Derivation
-from armillary.program.formalisms.formalism import Formalism
+from armillary.program.formalisms.formalism import Derivation, Formalism
 from armillary.program.targets.targets import OutputColumn, Targets, targets
 
 if TYPE_CHECKING:
-    from armillary.mechanics.formalisms.jpl.rates import AppendageRates
+    from armillary.program.formalisms.jpl_rates import AppendageRates
 
 
 def derive_appendages(d: Derivation) -> DerivedEquations:
@@ -50,7 +49,7 @@ def appendage_targets(
     system: Description, configuration: Configuration, formalism: str
 ) -> tuple[Targets, Reduction]:
     """Root expressions of all sections, with the setting that they were read in."""
-    from armillary.mechanics.formalisms.jpl.rates import appendage_rates  # takes 50 ms, when it is used
+    from armillary.program.formalisms.jpl_rates import appendage_rates  # takes 50 ms, when it is used
 
     reduction = reduce_system(system, Undimensioned(), configuration)
     found = appendage_rates(system, reduction, formalism)

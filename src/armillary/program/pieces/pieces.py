@@ -36,7 +36,6 @@ from armillary.mechanics.constraints.reduction import (
     reduce_system,
     with_given,
 )
-from armillary.mechanics.formalisms.kane import force_array
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts, elasticity, generalised_forces, weight
 from armillary.mechanics.tree.kinematics import corrections
@@ -53,7 +52,8 @@ from armillary.model.recording.records import Load
 from armillary.model.signals.states import state_rates
 from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
+from armillary.program.formalisms.kane import force_array
 from armillary.program.targets.small_quantities import reader
 
 _NOTHING = AppliedLoads({}, {})

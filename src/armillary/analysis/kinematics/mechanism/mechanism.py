@@ -28,7 +28,7 @@ from armillary.analysis.kinematics.follower.follower import PathConditions
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics, slopes
 from armillary.analysis.kinematics.mechanism.static_loads import effort_quantity, generalised_forces
 from armillary.model.recording.records import Constraint
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
 
 

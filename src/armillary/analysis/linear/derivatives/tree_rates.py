@@ -24,7 +24,6 @@ from armillary.algebra.intermediate import shown
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, joined, unit
 from armillary.algebra.walk import symbols
-from armillary.mechanics.formalisms.kane import force_array
 from armillary.mechanics.tree.inverse_dynamics import (
     Columns,
     CompositeRows,
@@ -48,6 +47,7 @@ from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eli
 from armillary.program.derivatives.linearization.positions import Position, positions
 from armillary.program.derivatives.linearization.solution import Factors
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.kane import force_array
 
 # Pairs of a link and one that carries it. Each takes some 75 operations; a chain of 64 links has 2080, and is
 # linearised by one tangent for all columns, at a cost linear in its length.

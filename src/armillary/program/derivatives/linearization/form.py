@@ -29,7 +29,7 @@ from armillary.program.derivatives.linearization.positions import (
 from armillary.program.derivatives.linearization.solution import ColumnSolution, Factors, SolvedColumn
 from armillary.program.derivatives.sensitivities.directions import directions, outputs_of
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import OutputColumn
 
 Element = tuple[int, int]

@@ -37,7 +37,7 @@ from armillary.program.derivatives.sensitivities.directions import Direction, di
 from armillary.program.derivatives.sensitivities.jumps import JumpSearch
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.sections import program_of
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import INTERNAL_EVENTS, OutputColumn, Targets
 from armillary.untyped import DataTable, Given
 

@@ -21,7 +21,7 @@ constraints alone decide the motion.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
@@ -39,12 +39,15 @@ from armillary.algebra.vectors.triples import (
     scaled,
     unit,
 )
-from armillary.algebra.walk import substitute
-from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody
-from armillary.mechanics.formalisms.redundant.modes import NodeFrame
+from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.walk import Undimensioned, substitute
 from armillary.mechanics.tree.build import GROUND
+from armillary.model.bodies import motion
+from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.model.joints.base import across, axis_rotation
+from armillary.model.joints.free import euler_parameters
+from armillary.program.formalisms.absolute_bodies import AbsoluteBodies, AbsoluteBody, NodeFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,3 +269,37 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
     tilt = named(rotation_vector(matrix_product(transposed(rotation), joint.S)), f"turn_{part.name}")
     step = _speeds(joint, missing, named(matrix_vector(joint.S, tilt), f"tilt_{part.name}"), tilt)
     return {q: q + substitute(rate, step) for q, rate in rates.items()} | modal
+
+
+# Absolute coordinates and speeds from those of the joints, at the start of a run and after events.
+
+
+def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
+    """Every absolute coordinate and speed as an expression of q and u."""
+    ground = system.ground.frame
+    found: dict[Expr, Scalar] = {}
+    for part in parts.parts:
+        frame = part.body.frame
+        place = _strip_triple_units(motion.position(part.body).components(ground), plain)
+        speed = _strip_triple_units(motion.velocity(part.body).components(ground), plain)
+        if part.parent == GROUND and part.end is None:
+            place = add(place, scaled(part.place, -1))
+        for directions, symbols, value in ((part.basis, part.d, place), (part.basis, part.v, speed)):
+            along = duals(list(directions))
+            found |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
+        cosines = direction_cosines(ground, frame)
+        R: Matrix = joined(_strip_triple_units(row, plain) for row in cosines)
+        found |= zip(part.e, euler_parameters(R), strict=True)
+        found |= zip(
+            part.w,
+            _strip_triple_units(motion.angular_velocity(part.body).components(frame), plain),
+            strict=True,
+        )
+        if part.modes is not None:
+            own = (*part.modes.eta, *part.modes.xi)
+            found |= zip(own, (s for both in part.modes.described for s in both), strict=True)
+    return {s: as_expr(x) for s, x in found.items()}
+
+
+def _strip_triple_units(values: Iterable[Scalar], plain: Undimensioned) -> Triple:
+    return joined(plain(x) for x in values)

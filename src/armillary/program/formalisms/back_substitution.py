@@ -28,15 +28,18 @@ free fall. And the six rows of a hub are eliminated in the order that costs leas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
+from armillary.algebra.expression import as_expr
 from armillary.algebra.intermediate import Signed
+from armillary.algebra.nodes.node import truncated
+from armillary.algebra.smallness.truncation import Truncation
+from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple, joined, named
-from armillary.mechanics.formalisms.branches import TreeBranch, branches
-from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
-from armillary.mechanics.formalisms.modal_elimination import flexed_acceleration
+from armillary.errors import ModelError
 from armillary.mechanics.tree import articulated_inertia as articulated
 from armillary.mechanics.tree.articulated_inertia import (
     Articulated,
@@ -44,7 +47,14 @@ from armillary.mechanics.tree.articulated_inertia import (
     inertia_at_parent,
 )
 from armillary.mechanics.tree.kinematics import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along, wrench_at_parent, wrench_sum
+from armillary.mechanics.tree.loads import (
+    AppliedLoads,
+    Wrench,
+    applied_loads,
+    component_along,
+    wrench_at_parent,
+    wrench_sum,
+)
 from armillary.mechanics.tree.mass_matrix import (
     Composite,
     ModalEquations,
@@ -59,6 +69,20 @@ from armillary.mechanics.tree.mass_matrix import (
 )
 from armillary.mechanics.tree.tree import Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
+from armillary.program.formalisms.hubs import (
+    HUB,
+    NOTHING,
+    Contribution,
+    TreeBranch,
+    branches,
+    contribution,
+    hub_rows,
+)
+from armillary.program.formalisms.recursive import flexed_acceleration
+
+if TYPE_CHECKING:
+    from armillary.program.equations import DerivedEquations
+
 
 _ORDER = "fewest neighbours"  # 4 % cheaper than a before α on Spacecraft 2, the same on chains of panels
 
@@ -225,3 +249,40 @@ def _moved(
         moved = plus(values[d.direction], times(x[d.index], d.sign))
         values[d.direction] = fn.named(moved, Signed(f"acc_{d.index + 1}"))
     return joined(values[:3]), joined(values[3:])
+
+
+# Contributions of branches to their hubs, read off equations by back substitution.
+
+
+def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
+    """A, B, C, D, v_trans and v_rot of every branch by its name, as expressions.
+
+    They are made again as the derivation made them. Equal expressions are the same nodes, so these are the
+    values that the generated program shows as A_<branch>_xx and so on.
+    """
+    if equations.formalism != "back_substitution":
+        raise ModelError(
+            f"equations by '{equations.formalism}' have no contributions of branches to hubs; "
+            'derive(formalism="back_substitution") has'
+        )
+    reduction = equations.reduction
+    rule = reduction.plain.truncation
+    with truncated(None if rule is None else Truncation(rule.keep)):
+        loads = applied_loads(equations.system, reduction.tree, reduction.plain)
+        found = eliminate_branches(reduction.free_tree or reduction.tree, loads)
+    made = [_expressions(b.contribution) for b in found if b.contribution is not None]
+    return {c.branch: c for c in made}
+
+
+def _expressions(c: Contribution) -> Contribution:
+    def triple(values: Triple) -> Triple:
+        x, y, z = map(as_expr, values)
+        return x, y, z
+
+    def matrix(rows: Matrix) -> Matrix:
+        x, y, z = map(triple, rows)
+        return x, y, z
+
+    return replace(
+        c, A=matrix(c.A), B=matrix(c.B), D=matrix(c.D), v_trans=triple(c.v_trans), v_rot=triple(c.v_rot)
+    )

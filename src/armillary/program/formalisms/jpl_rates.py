@@ -27,25 +27,26 @@ from armillary.algebra.vectors.triples import (
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.formalisms.jpl.conversion.appendages import appendage
-from armillary.mechanics.formalisms.jpl.conversion.loads import VehicleLoads, vehicle_loads
-from armillary.mechanics.formalisms.jpl.conversion.spinning_appendages import (
-    ComplexAppendage,
-    complex_appendage,
-    spinning_appendage,
-)
-from armillary.mechanics.formalisms.jpl.conversion.substructures import (
-    HingedGroup,
-    HingedGroups,
-    hinged_groups,
-    reader,
-)
-from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Formulation, VehicleSolution, solve
-from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle, VehicleAppendage
 from armillary.mechanics.tree.build import Reader
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
 from armillary.model.joints import Drift
+from armillary.program.formalisms.jpl_appendages import (
+    ComplexAppendage,
+    appendage,
+    complex_appendage,
+    spinning_appendage,
+)
+from armillary.program.formalisms.jpl_formulations import FORMULATIONS, Formulation, VehicleSolution, solve
+from armillary.program.formalisms.jpl_substructures import (
+    HingedGroup,
+    HingedGroups,
+    VehicleLoads,
+    hinged_groups,
+    reader,
+    vehicle_loads,
+)
+from armillary.program.formalisms.jpl_vehicle import Hinge, Rotor, Substructure, Vehicle, VehicleAppendage
 
 
 @dataclass(frozen=True, eq=False)

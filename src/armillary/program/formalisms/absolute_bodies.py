@@ -1,21 +1,10 @@
-"""Bodies in absolute coordinates: position of the origin and Euler parameters, each body by itself.
-
-Coordinates of a body are the place d of its origin in ground axes and its Euler parameters e; speeds are the
-velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987, sections 2
-and 5). Where a body is jointed to the ground, d holds only the distances along the joint's slides: directions
-in which its origin cannot move are no coordinates, and need no constraints. The origin and not the mass
-centre is taken because joints hold the origin: their constraints then have constant coefficients of v, and a
-body that is pinned to the ground has no translations at all.
-
-Bodies fixed to another are part of it. A flexible body is a part of its own, with the amplitudes and rates of
-its modes among its coordinates and speeds (modes.py); so is a body that is fixed to a node. Nodes
-have indices below that of the ground.
-"""
+"""Bodies in absolute coordinates: position of the origin, Euler parameters and modes, each body by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.vectors.matrices import (
@@ -26,12 +15,13 @@ from armillary.algebra.vectors.matrices import (
     matrix_vector,
     transposed,
 )
-from armillary.algebra.vectors.scalars import Scalar, sum_of_products, times
+from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, sum_of_products, times
 from armillary.algebra.vectors.triples import (
     ZEROS,
     ExprTriple,
     Triple,
     add,
+    combined,
     cross_triples,
     joined,
     named,
@@ -40,20 +30,155 @@ from armillary.algebra.vectors.triples import (
 from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.redundant.modes import (
-    AbsoluteModes,
-    NodeFrame,
-    modal_mass,
-    modal_remainders,
-    node_frame,
-)
 from armillary.mechanics.tree.build import GROUND, RigidGroup, rigid_groups
+from armillary.mechanics.tree.link_inertia import deformation_wrench
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
-from armillary.model.flexible.deformation import deformation
+from armillary.model.flexible.deformation import Deformation, deformation
+from armillary.model.flexible.kinematics import node_step
+from armillary.model.flexible.part import FlexibleNode
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
 from armillary.model.joints.free import quaternion_rates, quaternion_rotation
+
+# Modes of flexible parts in absolute coordinates, and the frames of their nodes.
+#
+# Park and Chiou's equation of motion holds an internal force S(u) of flexible members (1987, eq. 2.1). Here a
+# member's deformation is in modes: its amplitudes η and their rates ξ stand beside the place, Euler
+# parameters
+# and speeds of its part, with the kinetic energy of model/flexible/part.py
+#
+#     T = ½ m v·v + v·R(w × h) + ½ w·Jw + v·R Pξ + w·Hξ + ½ ξ·Mξ          S(u) = Kη + Cξ
+#
+# A node adds no unknowns. Its frame follows from its part's and the modes,
+#
+#     R_N = R Exp(b)        p_N = p + R x        w_N = Expᵀ w + Θξ        v_N = v + R(w × x) + R_N Ψξ
+#
+# with x, Exp, and Θ, Ψ (in the node's axes) of model/flexible/kinematics.py; joints, constraints and loads on
+# it are those on any other frame.
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteModes:
+    """Amplitudes η and rates ξ of a part's modes, the description's own symbols of both, and its shape."""
+
+    eta: tuple[Expr, ...]
+    xi: tuple[Expr, ...]
+    described: tuple[tuple[Expr, ...], tuple[Expr, ...]]
+    shape: Deformation
+
+
+@dataclass(frozen=True, eq=False)
+class NodeFrame:
+    """A node in absolute terms: rotation R and origin in ground axes, spin in its own, velocity in
+    ground axes.
+    """
+
+    part: int
+    step: Flexed
+    R: Matrix
+    w: Triple
+    origin: Triple
+    velocity: Triple
+
+
+def node_frame(index: int, part: AbsoluteBody, node: FlexibleNode, plain: Undimensioned) -> NodeFrame:
+    """The frame of a node of a flexible part."""
+    modes = part.modes
+    assert modes is not None
+    step = _strip_step_units(node_step(part.name, node, modes.eta, modes.xi), plain)
+    label = f"{part.name}_{node.name}"
+    R = matrix_product(part.R, step.rotation, f"R_{label}")
+    turned = add(matrix_vector(transposed(step.rotation), part.w), combined(step.turning, modes.xi))
+    moved = matrix_vector(R, combined(step.moving, modes.xi))
+    carried = matrix_vector(part.R, named(cross_triples(part.w, step.position), f"wx_{label}"))
+    origin = add(part.origin, matrix_vector(part.R, step.position))
+    return NodeFrame(
+        index,
+        step,
+        R,
+        named(turned, f"w_{label}"),
+        named(origin, f"p_{label}"),
+        named(add(part.velocity, carried, moved), f"v_{label}"),
+    )
+
+
+def _strip_step_units(step: Flexed, plain: Undimensioned) -> Flexed:
+    def deep(x: Any) -> Any:  # a scalar, or tuples of them of any depth
+        return tuple(map(deep, x)) if isinstance(x, tuple) else plain(x)
+
+    return Flexed(
+        step.flexible,
+        deep(step.position),
+        deep(step.rotation),
+        step.speeds,
+        deep(step.turning),
+        deep(step.moving),
+        deep(step.turned),
+        deep(step.moved),
+    )
+
+
+def node_load(
+    frame: NodeFrame, part: AbsoluteBody, moment: Triple, force: Triple
+) -> tuple[Triple, list[Scalar]]:
+    """(moment about the part's origin in its axes, forces on its modes) of a wrench on a node.
+
+    The moment is about the node in its axes, the force in ground axes.
+    """
+    own = named(matrix_vector(transposed(part.R), force), "f_part")
+    here = named(matrix_vector(transposed(frame.R), force), "f_node")
+    carried = add(cross_triples(frame.step.position, own), matrix_vector(frame.step.rotation, moment))
+    columns = zip(frame.step.moving, frame.step.turning, strict=True)
+    return carried, [plus(inner(moving, here), inner(turning, moment)) for moving, turning in columns]
+
+
+def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Scalar]:
+    """Elements of the mass matrix that modes have with v (whose directions are ``rows`` in body axes), with
+    each other and with w.
+    """
+    assert part.modes is not None
+    xi, shape = part.modes.xi, part.modes.shape
+    found: dict[tuple[Expr, Expr], Scalar] = {}
+    for v, row in zip(part.v, rows, strict=True):
+        found |= {(v, x): inner(row, P) for x, P in zip(xi, shape.P, strict=True)}
+    for p, x in enumerate(xi):
+        found |= {(x, xi[q]): shape.M[p][q] for q in range(p, len(xi))}
+        found |= {(x, w): H for w, H in zip(part.w, shape.H[p], strict=True)}
+    return found
+
+
+def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
+    """(force, moment) of moving modes, both in body axes, and the remainder of each mode's own equation with
+    S(u), 2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ.
+    """
+    assert part.modes is not None
+    w, shape = part.w, part.modes.shape
+    moment, force = deformation_wrench(shape, part.modes.xi, w, part.name)
+    own = []
+    for coriolis, slope, restoring in zip(shape.coriolis, shape.slopes, shape.restoring, strict=True):
+        half = times(0.5, inner(w, matrix_vector(slope, w)))
+        own.append(plus(minus(inner(coriolis, w), half), restoring))
+    return force, moment, own
+
+
+# Bodies in absolute coordinates: position of the origin and Euler parameters, each body by itself.
+#
+# Coordinates of a body are the place d of its origin in ground axes and its Euler parameters e; speeds are
+# the
+# velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987, sections
+# 2
+# and 5). Where a body is jointed to the ground, d holds only the distances along the joint's slides:
+# directions
+# in which its origin cannot move are no coordinates, and need no constraints. The origin and not the mass
+# centre is taken because joints hold the origin: their constraints then have constant coefficients of v, and
+# a
+# body that is pinned to the ground has no translations at all.
+#
+# Bodies fixed to another are part of it. A flexible body is a part of its own, with the amplitudes and rates
+# of
+# its modes among its coordinates and speeds (modes.py); so is a body that is fixed to a node. Nodes
+# have indices below that of the ground.
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +289,7 @@ class AbsoluteBodies:
         ground: Triple = ZEROS
         for frame, triple in vector.by_frame().items():
             home, turn = self._home(frame)
-            here = matrix_vector(_plain(turn, plain), [plain(x) for x in triple])
+            here = matrix_vector(_strip_matrix_units(turn, plain), [plain(x) for x in triple])
             if home == index:
                 own = add(own, here)
             else:
@@ -181,7 +306,7 @@ class AbsoluteBodies:
         return home, turn if known is frame else matrix_product(turn, direction_cosines(known, frame))
 
 
-def _plain(matrix: Matrix, plain: Undimensioned) -> Matrix:
+def _strip_matrix_units(matrix: Matrix, plain: Undimensioned) -> Matrix:
     return joined(joined(plain(x) for x in row) for row in matrix)
 
 
@@ -254,12 +379,16 @@ def _sorted(body: Body, plain: Undimensioned) -> JointSteps:
             turns.append(Turn(_triple(step.axis, plain), plain(step.angle), plain(step.speed)))
         elif isinstance(step, Tumble) and not late:
             a, b, c = step.speeds
-            whole = Tumble(_plain(step.rotation, plain), (plain(a), plain(b), plain(c)))
+            whole = Tumble(_strip_matrix_units(step.rotation, plain), (plain(a), plain(b), plain(c)))
         elif isinstance(step, Drift) and not late and not slides and len(step.angular) in (1, 3):
             linear = {i: plain(u) for i, u in step.linear.items()}
             angular = {i: plain(u) for i, u in step.angular.items()}
             whole = Drift(
-                _triple(step.position, plain), _plain(step.rotation, plain), linear, angular, step.velocity
+                _triple(step.position, plain),
+                _strip_matrix_units(step.rotation, plain),
+                linear,
+                angular,
+                step.velocity,
             )
         else:
             raise ModelError(

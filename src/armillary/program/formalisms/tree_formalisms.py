@@ -24,8 +24,6 @@ from armillary.mechanics.constraints.constrained_equations import (
 )
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
 from armillary.mechanics.constraints.rows import GearedTree, embed_gears
-from armillary.mechanics.formalisms import recursive
-from armillary.mechanics.formalisms.kane import implicit_equations, separable_speeds
 from armillary.mechanics.massless import MotionWithoutMass
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
 from armillary.mechanics.tree.tree import Tree
@@ -34,8 +32,9 @@ from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
 from armillary.program.form.schedule import critical_path
-from armillary.program.formalisms.derivation import Clock, Derivation
-from armillary.program.formalisms.formalism import Formalism
+from armillary.program.formalisms import recursive
+from armillary.program.formalisms.formalism import Clock, Derivation, Formalism
+from armillary.program.formalisms.kane import implicit_equations, separable_speeds
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain
 from armillary.program.targets.small_quantities import (
@@ -50,6 +49,7 @@ from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.program.formalisms.free_speeds import Chosen
+
 
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
 # wins.
@@ -101,7 +101,7 @@ def geared_tree(reduction: Reduction) -> GearedTree:
 
 
 def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-    from armillary.mechanics.formalisms.back_substitution import accelerations  # takes some 6 ms
+    from armillary.program.formalisms.back_substitution import accelerations  # takes some 6 ms
 
     return accelerations(tree, applied, at_rest=at_rest)
 
