@@ -25,8 +25,8 @@ from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.mode import Mode
 from armillary.analysis.modes.shapes.body_shapes import BodyShapes
 from armillary.model.flexible.part import FlexiblePart
-from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
-from armillary.program.form.cost import Operations
+from armillary.program.configurations import ConfigurationTable, ListedConfiguration
+from armillary.program.cost import Operations
 from armillary.program.formalisms.hubs import Contribution
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel

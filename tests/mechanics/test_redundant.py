@@ -11,7 +11,7 @@ import armillary as arm
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import number
 from armillary.algebra.walk import Undimensioned
-from armillary.program.form.cost import count
+from armillary.program.cost import count
 from armillary.program.formalisms.absolute_joints import euler_parameters
 from armillary.program.formalisms.redundant_equations import Redundant, redundant_equations
 from armillary.stages import System

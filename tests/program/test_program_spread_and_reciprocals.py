@@ -14,7 +14,7 @@ from armillary.algebra.expression import Expr, power, symbol, total
 from armillary.algebra.functions import sqrt
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first
-from armillary.program.form.cost import count
+from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, hoist, reciprocals, share, spread
 from armillary.program.passes.sequence import improve
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, smooth_trees

@@ -19,7 +19,7 @@ from armillary.errors import ArmillaryError
 from armillary.model.bodies.body import Body, Point
 from armillary.model.quantities import energy, mass_properties
 from armillary.program.functions import shared_part
-from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
+from armillary.program.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import AnyFunction, DataMapping, Given

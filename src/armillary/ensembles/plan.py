@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.ensembles.metrics import Metric
 from armillary.ensembles.starts import Starts
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.integrators import Method
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.models.compiled import CompiledModel

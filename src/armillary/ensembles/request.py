@@ -16,7 +16,7 @@ from armillary.ensembles.plan import BatchMetric, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units.values import in_seconds
-from armillary.program.form.program import Program, section
+from armillary.program.program import Program, section
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.integrators.settings import ROWS, completed
 from armillary.runtime.loop.layout import SNAP

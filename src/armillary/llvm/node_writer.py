@@ -23,8 +23,8 @@ from armillary.llvm.instructions import Instructions, Operand, Places, real
 from armillary.llvm.mathematics.lookup import lookup_function
 from armillary.llvm.mathematics.signals import signal_function
 from armillary.llvm.module import Module
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import meant
+from armillary.program.branch_packs import meant
+from armillary.program.program import ProgramSection
 
 Place = tuple[str, int]  # an array and the place in it
 

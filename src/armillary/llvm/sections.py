@@ -27,10 +27,10 @@ from armillary.llvm.module import Module, Sines
 from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
-from armillary.program.form.program import Program, ProgramSection
-from armillary.program.lanes.pack import Pack, meant
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.program.branch_packs import Pack, meant
 from armillary.program.near_sines import NearSines
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %

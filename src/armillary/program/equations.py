@@ -16,13 +16,12 @@ from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.description import Description
 from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
 from armillary.model.units.unit_system import state_factor
-from armillary.program.form.cost import Operations, sum_operations
-from armillary.program.form.program import Program
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.program.cost import Operations, sum_operations
+from armillary.program.pack_choice import in_lanes, packed
 from armillary.program.passes.sequence import Gain
 from armillary.program.print.listing import listing, report
-from armillary.program.targets.small_quantities import Judged
-from armillary.program.targets.targets import Targets
+from armillary.program.program import Program
+from armillary.program.targets.targets import Judged, Targets
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

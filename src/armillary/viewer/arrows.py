@@ -24,7 +24,7 @@ from armillary.model.quantities.mass_properties import whole_mass
 from armillary.model.quantities.vector_functions import velocity
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import moving_bodies
+from armillary.program.functions import moving_bodies
 from armillary.results import Run
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.programs.functions import ModelFunctions

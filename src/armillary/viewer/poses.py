@@ -18,7 +18,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
+from armillary.program.functions import LENGTH, moving_bodies, pose_expressions
 from armillary.results import Run
 from armillary.runtime.models.programs.functions import ModelFunctions
 

@@ -10,7 +10,7 @@ import numpy as np
 from armillary.analysis.fitting.experiments import Measured
 from armillary.analysis.fitting.unknowns import Unknown, assignments
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.sensitivities.equations import derivative_name
+from armillary.program.derivatives.sensitivities import derivative_name
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel

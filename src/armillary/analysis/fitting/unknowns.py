@@ -11,7 +11,7 @@ import numpy as np
 from armillary.algebra.units.units import is_quantity
 from armillary.analysis.fitting.experiments import Measured
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.program.derivatives.sensitivities.directions import Direction, directions
+from armillary.program.derivatives.sensitivities import Direction, directions
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import plain_number
 from armillary.untyped import DataMapping, DataTable

@@ -40,8 +40,7 @@ from armillary.model.signals.states import state_rates
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.program.targets.small_quantities import reader
-from armillary.program.targets.targets import Targets
+from armillary.program.targets.targets import Targets, reader
 
 
 @dataclass(frozen=True, eq=False)

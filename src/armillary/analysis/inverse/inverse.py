@@ -18,7 +18,7 @@ from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.kept_results import kept_per_object
-from armillary.program.form.cost import Operations
+from armillary.program.cost import Operations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions

@@ -13,8 +13,7 @@ from armillary.analysis.kinematics.mechanism.mechanism import Mechanism
 from armillary.analysis.kinematics.mechanism.motion import PathMotion
 from armillary.analysis.kinematics.reactions import reactions_at_rest
 from armillary.analysis.kinematics.result import Sweep
-from armillary.program.derivatives.sensitivities.directions import quotient
-from armillary.program.derivatives.sensitivities.equations import derivative_name
+from armillary.program.derivatives.sensitivities import derivative_name, quotient
 from armillary.runtime.models.compiled import CompiledModel
 
 Result = TypeVar("Result", bound=Sweep)

@@ -14,8 +14,8 @@ from armillary.analysis.linear.points import OperatingPoints
 from armillary.columns import listed
 from armillary.errors import ArmillaryError
 from armillary.kept_results import kept_per_object
-from armillary.program.derivatives.linearization.form import LinearForm
-from armillary.program.derivatives.sensitivities.jumps import switches
+from armillary.program.derivatives.linearization import LinearForm
+from armillary.program.derivatives.sensitivities import switches
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel

@@ -15,7 +15,7 @@ from armillary.analysis.linear.derivatives.jacobians import Linearization, Matri
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.points import OperatingPoints, operating_points
 from armillary.model.units.unit_system import state_factor
-from armillary.program.derivatives.linearization.form import LinearForm
+from armillary.program.derivatives.linearization import LinearForm
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import DataTable

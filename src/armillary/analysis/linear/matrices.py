@@ -9,7 +9,7 @@ import numpy as np
 from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.analysis.linear.derivatives.jacobians import Linearization
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.program.derivatives.linearization import Variable
 from armillary.results.pickles import PickledValue
 from armillary.results.units import label_units
 from armillary.untyped import DataMapping

@@ -19,7 +19,7 @@ from armillary.analysis.modes.modes import Modes
 from armillary.analysis.modes.shapes.bodies import LinearPlace, body_functions
 from armillary.analysis.modes.shapes.participation import by_share
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.program.derivatives.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel
 
 _STILL = 1e-6  # accelerations at rest, beside those of a displacement by 1

@@ -32,7 +32,7 @@ from armillary.analysis.operating.search.cyclic import cyclic
 from armillary.kept_results import kept_per_object
 from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.model.units.unit_system import state_factor
-from armillary.program.derivatives.linearization import form
+from armillary.program.derivatives import linearization
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
@@ -81,7 +81,7 @@ class Conditions:
             self._variables, self._rows = _with_variables(equations, rows, inputs)
             operations = len(self._variables) * equations.operations.total
             # Forces of contacts are solutions, whose derivatives are as many more for each column.
-            self.by_columns = operations > form.WRITTEN_OUT or bool(self.contacts)
+            self.by_columns = operations > linearization.WRITTEN_OUT or bool(self.contacts)
         held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
         self.memories = tuple(m.data.name for m in t.memory if m in held)

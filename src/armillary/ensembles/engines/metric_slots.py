@@ -10,7 +10,7 @@ from armillary.ensembles.plan import BatchMetric
 from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Writer
-from armillary.program.form.program import section
+from armillary.program.program import section
 
 _TIME = symbol("t")
 

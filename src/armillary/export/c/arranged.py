@@ -47,8 +47,8 @@ from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
 from armillary.llvm.sections import Cut, cut, is_arithmetic, plain_angles
 from armillary.llvm.vector_math.quarter_turns import ROUND, TWO_OVER_PI, reduced_by_short_parts
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import Pack
+from armillary.program.branch_packs import Pack
+from armillary.program.program import ProgramSection
 
 REGISTERS = 32
 FEWEST = 20  # nodes: a pendulum takes more time by this text, two links take less

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from armillary.algebra.user_functions.blocks import is_block
 from armillary.errors import ArmillaryError
-from armillary.program.form.program import Program, ProgramSection
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import Program, ProgramSection
 
 WIDTHS = (1, 2, 4)
 USUAL = 2  # doubles in a vector that all 64-bit machines have

@@ -21,7 +21,7 @@ from armillary.export.text.files.heading import note
 from armillary.export.text.files.settings import setting_values
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.source import Sections, Source
-from armillary.program.form.program import ProgramSection
+from armillary.program.program import ProgramSection
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 INPUTS = (

@@ -25,7 +25,7 @@ from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.files.template import fill, template
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 

@@ -25,7 +25,7 @@ from armillary.export.text.contacts import contact_sources
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.names import Namer
 from armillary.export.text.source import ARGUMENTS, renewal_text, reserved_names
-from armillary.program.form.program import Program, ProgramSection, section
+from armillary.program.program import Program, ProgramSection, section
 
 _CONSTANT_BYTES = 60_000
 

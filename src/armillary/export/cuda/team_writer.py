@@ -25,7 +25,7 @@ from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Terms
 from armillary.llvm.pack_writer import PackWriter, Vector
 from armillary.llvm.sections import Cut
-from armillary.program.lanes.pack import Column, Pack, meant
+from armillary.program.branch_packs import Column, Pack, meant
 from armillary.untyped import Given
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -26,9 +26,9 @@ from armillary.export.cuda.team_writer import TeamWriter, by_lane
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
 from armillary.llvm.sections import cut, plain_angles
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import Column, meant
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.program.branch_packs import Column, meant
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import ProgramSection
 
 SIZES = {"double": 8, "float": 4}
 REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in ensemble.py

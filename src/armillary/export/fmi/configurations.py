@@ -18,7 +18,7 @@ from armillary.algebra.derivatives.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import LEAVE
+from armillary.program.configuration_changes import LEAVE
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes

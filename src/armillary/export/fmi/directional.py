@@ -18,7 +18,7 @@ from armillary.algebra.user_functions.blocks import is_block
 from armillary.algebra.walk import operands_first
 from armillary.export.fmi.configurations import motion_rates
 from armillary.export.text.source import Source
-from armillary.program.form.program import ProgramSection, section
+from armillary.program.program import ProgramSection, section
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from armillary.export.fmi.description.variables import Interface
 from armillary.export.text.configurations import has_function
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import adjustable, speed_settings
+from armillary.program.configuration_changes import adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.settings import IntegrationSettings
 

@@ -19,7 +19,7 @@ from armillary.export.text.printing.layout import bytes_of, listed, partial_sums
 from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start.physical import Physical
 from armillary.export.text.start.start import StartSource
-from armillary.program.form.program import ProgramSection
+from armillary.program.program import ProgramSection
 
 LONGEST = 20_000  # characters of a statement: it may have 255 continuation lines
 _ARGUMENTS = {

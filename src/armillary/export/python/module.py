@@ -27,7 +27,7 @@ from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.start.assembly import AssemblySource
 from armillary.export.text.start.start import StartSource
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
-from armillary.program.form.program import ProgramSection
+from armillary.program.program import ProgramSection
 from armillary.settings import RUN_TABLE
 
 WIDTH = 110

@@ -20,7 +20,7 @@ from armillary.export.text.printing.layout import one_line, wrapped
 from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
-from armillary.program.form.program import ProgramSection
+from armillary.program.program import ProgramSection
 
 _STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
 _START = _STATE.replace("constants: &[Real; CONSTANTS]", "parameters: &[Real; PARAMETERS]")

@@ -19,8 +19,8 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.user_functions.blocks import is_block, is_block_part
 from armillary.export.text.names import Namer
 from armillary.export.text.printing.printer import CHOICE, Operand, Printer
-from armillary.program.form.program import ProgramSection
 from armillary.program.print.listing import assigned_names
+from armillary.program.program import ProgramSection
 
 Place = tuple[str, int]  # an array's name and an index, from 0
 

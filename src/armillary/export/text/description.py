@@ -14,8 +14,8 @@ from armillary.algebra.walk import symbols
 from armillary.export.text.printing.layout import column_name, one_line
 from armillary.model.quantities.parameter_descriptions import parameter_descriptions
 from armillary.model.units.unit_system import state_factor
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.version import VERSION
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import ADJUST, speed_settings
+from armillary.program.configuration_changes import ADJUST, speed_settings
 from armillary.program.targets.targets import DEPENDENT_SPEEDS
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import Source
 from armillary.llvm.sections import for_lanes, llvm_text, section_text
-from armillary.program.configurations.sections import IMPULSE
+from armillary.program.configuration_changes import IMPULSE
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.configurations.run_changes import ChangeFigures, change_figures, groups_of
 from armillary.untyped import DataTable

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from armillary.algebra.user_functions.blocks import is_block
 from armillary.llvm.blocks import workspace_length
 from armillary.mechanics.contact.blocks import ENTRIES
-from armillary.program.form.program import ProgramSection
+from armillary.program.program import ProgramSection
 from armillary.runtime.solver.contact_code import contact_module, contact_symbol
 
 _REAL = 8

@@ -38,9 +38,8 @@ from armillary.llvm.building.builder import power_text
 from armillary.llvm.jit import holds_addresses
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
-from armillary.program.form.program import Program
-from armillary.program.functions import with_functions
-from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
+from armillary.program.functions import LENGTH, moving_bodies, pose_expressions, with_functions
+from armillary.program.program import Program
 from armillary.runtime.integrators import METHODS, Functions, usual_method
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop

@@ -15,10 +15,10 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.massless import MotionWithoutMass
 from armillary.model.description import Description
+from armillary.program.branch_packs import corresponding
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations, Stage, Use
-from armillary.program.form.cost import Operations
-from armillary.program.form.sections import program_of
-from armillary.program.lanes.alike_branches import corresponding
+from armillary.program.sections import program_of
 from armillary.program.targets.targets import Targets
 from armillary.untyped import DataTable
 
@@ -125,7 +125,7 @@ class Derivation:
         if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):
             # Where branches are alike, what one of them gains would make it differ from the others, with
             # which it is computed in vectors.
-            from armillary.program.form.search import fewest_operations
+            from armillary.program.sections import fewest_operations
 
             rates, gained = fewest_operations(wanted.rates, self.system.parameters)
             wanted = replace(wanted, rates=tuple(rates))

@@ -31,20 +31,21 @@ from armillary.mechanics.tree.uncouple import ImplicitEquations, Order, eliminat
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
-from armillary.program.form.schedule import critical_path
 from armillary.program.formalisms import recursive
 from armillary.program.formalisms.formalism import Clock, Derivation, Formalism
 from armillary.program.formalisms.kane import implicit_equations, separable_speeds
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain
-from armillary.program.targets.small_quantities import (
+from armillary.program.program import critical_path
+from armillary.program.targets.targets import (
     Judged,
+    Targets,
     check_vanished,
     explain_singular,
     reader,
+    targets,
     truncated_targets,
 )
-from armillary.program.targets.targets import Targets, targets
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def _searched(
     best: _Candidate, loads: AppliedLoads, system: Description, reduction: Reduction
 ) -> tuple[_Candidate, tuple[Gain, ...]]:
     """Kane's equations with the order of elimination that takes the fewest operations of those tried."""
-    from armillary.program.form.search import best_order
+    from armillary.program.sections import best_order
 
     def rates(order: Order) -> Sequence[Expr]:
         return tried(order).targets.rates

@@ -12,7 +12,7 @@ from armillary.algebra.intermediate import with_definition
 from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.algebra.nodes.renaming import is_negative, renamed
 from armillary.algebra.walk import operands_first, rebuild
-from armillary.program.form.cost import Operations, count_nodes
+from armillary.program.cost import Operations, count_nodes
 
 
 class Graph:

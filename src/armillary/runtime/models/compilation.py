@@ -10,7 +10,7 @@ from armillary.algebra.arguments import one_of
 from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
-from armillary.program.derivatives.sensitivities.equations import DerivedSensitiveEquations
+from armillary.program.derivatives.sensitivities import DerivedSensitiveEquations
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import DerivedConvertedEquations, without_garbage_collection
 from armillary.program.formalisms.momentum import DerivedMomentumEquations

@@ -2,7 +2,7 @@
 
 A state is [coordinates, speeds, states, S₁, S₂, …], one S = ∂[coordinates, speeds, states]/∂p, times the
 size of p, for every parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated
-units. See program/derivatives/sensitivities/equations.py. ``base`` is the model without derivatives.
+units. See program/derivatives/sensitivities.py. ``base`` is the model without derivatives.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.units.unit_system import state_factor
-from armillary.program.derivatives.partial_rates import with_partial_rates
-from armillary.program.derivatives.sensitivities.equations import (
+from armillary.program.derivatives.rate_columns import with_partial_rates
+from armillary.program.derivatives.sensitivities import (
     DerivedSensitiveEquations,
     JumpCheck,
     jump_check,

@@ -20,7 +20,7 @@ from armillary.errors import ParameterError
 from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout, GeometryValues
 from armillary.mechanics.constraints.loop_motion import movable_speeds
 from armillary.model.space.initial_motion import mass_centre_starts
-from armillary.program.derivatives.sensitivities.directions import Direction
+from armillary.program.derivatives.sensitivities import Direction
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import given_values, initial_values

@@ -14,7 +14,7 @@ from armillary.model.recording.snapshot import changeable
 from armillary.model.signals.memory import input as declare
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import moving_bodies
+from armillary.program.functions import moving_bodies
 
 _AXES = "xyz"
 

@@ -13,7 +13,7 @@ from armillary.algebra.derivatives.calculus import gradient
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
 from armillary.model.units.unit_system import state_factor
-from armillary.program.poses import moving_bodies, pose_expressions
+from armillary.program.functions import moving_bodies, pose_expressions
 from armillary.results.plots.picture_options import PictureOptions
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel

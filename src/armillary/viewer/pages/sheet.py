@@ -8,8 +8,8 @@ from pathlib import Path
 
 from armillary.errors import ArmillaryError, shown
 from armillary.model.description import Description
-from armillary.program.pieces.pieces import pieces_of
-from armillary.program.print.handout import handout_text
+from armillary.program.pieces import pieces_of
+from armillary.program.print.documents import handout_text
 from armillary.results.plots.motion import MotionView, show_page, write_html
 
 # The drawing is made for white paper.

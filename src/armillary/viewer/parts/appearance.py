@@ -17,7 +17,7 @@ from armillary.model.description import Description
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import moving_bodies
+from armillary.program.functions import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import DataTable
 from armillary.viewer.parts.given_shapes import SURROUNDINGS, link_of, part_of

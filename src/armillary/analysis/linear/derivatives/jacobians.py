@@ -15,9 +15,9 @@ from armillary.kept_results import kept_per_object
 from armillary.llvm.building.placement import MatrixPlacement
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
-from armillary.program.derivatives.linearization.form import Element, Entries, LinearForm, linear_form
+from armillary.program.cost import Operations
+from armillary.program.derivatives.linearization import Element, Entries, LinearForm, linear_form
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 

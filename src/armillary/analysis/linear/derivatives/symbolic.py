@@ -14,8 +14,8 @@ from armillary.algebra.walk import transform
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import html_table
 from armillary.errors import ArmillaryError, nearest
-from armillary.program.derivatives.linearization import form as linearization_form
-from armillary.program.derivatives.linearization.form import Element, Variable
+from armillary.program.derivatives import linearization as linearization_form
+from armillary.program.derivatives.linearization import Element, Variable
 
 Rows = tuple[tuple[Expr, ...], ...]
 _NOTHING = 1e-12  # a coordinate or speed below this counts as zero

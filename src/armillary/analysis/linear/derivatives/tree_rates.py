@@ -44,8 +44,8 @@ from armillary.mechanics.tree.loads import (
 from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate, speed_rates
-from armillary.program.derivatives.linearization.positions import Position, positions
-from armillary.program.derivatives.linearization.solution import Factors
+from armillary.program.derivatives.position_changes import Position, positions
+from armillary.program.derivatives.rate_columns import Factors
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.kane import force_array
 

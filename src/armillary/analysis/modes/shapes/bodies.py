@@ -37,8 +37,8 @@ from armillary.kept_results import kept_per_object
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.energy import flexible_kinetic_energy
 from armillary.model.quantities.energy import body_motions
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataMapping

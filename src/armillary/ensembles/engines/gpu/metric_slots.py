@@ -15,7 +15,7 @@ from armillary.export.cuda.ensemble import MetricsCode
 from armillary.export.text.body import body
 from armillary.export.text.names import Namer
 from armillary.export.text.printing.printer import LOGIC, Operand
-from armillary.program.form.program import section
+from armillary.program.program import section
 
 _TIME, _OUTPUT = symbol("t"), symbol("y")
 

@@ -31,9 +31,9 @@ from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import Kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
-from armillary.program.configurations.sections import with_changes
-from armillary.program.configurations.table import configurations_of
-from armillary.program.form.program import Program
+from armillary.program.configuration_changes import with_changes
+from armillary.program.configurations import configurations_of
+from armillary.program.program import Program
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
 from armillary.runtime.models.configurations.changes import ChangeCode

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from armillary.columns import aligned
 from armillary.export.text.description import ExportDescription
 from armillary.model.recording.records import ENDS_STATUS
-from armillary.program.form.cost import Operations
+from armillary.program.cost import Operations
 
 
 def operations_text(operations: Operations) -> str:

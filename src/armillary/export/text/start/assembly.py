@@ -17,7 +17,7 @@ from armillary.export.text.printing.layout import one_line
 from armillary.mechanics.constraints.loop_closing import Geometry
 from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import ProgramSection, section
+from armillary.program.program import ProgramSection, section
 from armillary.runtime.solver.language.translator import Solver, read_assembly
 
 

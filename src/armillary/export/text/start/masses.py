@@ -16,7 +16,7 @@ from armillary.export.text.printing.layout import one_line
 from armillary.mechanics.massless import places, tree_masses
 from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import ProgramSection, section
+from armillary.program.program import ProgramSection, section
 from armillary.runtime.models.failures.weak_masses import REMEDY, SINGULAR_THERE
 
 _MOST = 24  # speeds of a system whose matrix is written out for this

@@ -10,7 +10,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import symbols
 from armillary.export.text.printing.layout import one_line
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import ProgramSection, section
+from armillary.program.program import ProgramSection, section
 from armillary.runtime.models.parameters import physical_quantities
 
 

@@ -1,21 +1,41 @@
-"""The order in which a program's nodes are computed.
+"""The generated program as data: sections of ordered assignments, and the constants that they share.
 
-A narrow program (few operations per cycle of its longest chain of dependent ones) waits for results: there,
-of the nodes whose operands are ready, the one with the longest chain behind it goes first, on a model
-machine that starts two operations per cycle. Measured against an operands-first order: as fast on the arm,
-5 % faster on chains of 8 and 64 links, and fewer values spilled. A wide program is limited by registers:
-there the operands of one result are finished before the next is begun. On the floating tree of 31 bodies
-the first way takes 1.5 times the time of the second.
+    precompute    constants from parameters, once per parameter set
+    derivatives   q̇, u̇ and rates of the user's states from time, state, constants and memory
+    outputs       the quantities of interest at a sample
+    events        expressions whose zeros matter
+    update        new memory, once per step
+    fire          new memory and state when an event happens, one section per event
+    normalise     Euler parameters back to unit length, closed contacts without drift
+    correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
+    geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
+    solve, …      what steps in redundant coordinates need; see redundant.py
+    leave, …      what a change of configuration needs; see configuration_changes.py
+
+A section holds nodes in the order in which they are computed; each node has its operands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from armillary.algebra.expression import Expr
+from armillary.program.branch_packs import Pack
+from armillary.program.cost import Operations, sum_operations
+from armillary.program.passes import Graph, narrow
+
+# The order in which a program's nodes are computed.
+#
+# A narrow program (few operations per cycle of its longest chain of dependent ones) waits for results: there,
+# of the nodes whose operands are ready, the one with the longest chain behind it goes first, on a model
+# machine that starts two operations per cycle. Measured against an operands-first order: as fast on the arm,
+# 5 % faster on chains of 8 and 64 links, and fewer values spilled. A wide program is limited by registers:
+# there the operands of one result are finished before the next is begun. On the floating tree of 31 bodies
+# the first way takes 1.5 times the time of the second.
 
 UNITS = 2  # operations that the model machine starts per cycle
 WIDE = 3.5  # operations per cycle of the longest chain, from which on registers decide
@@ -208,3 +228,90 @@ def _own_latency(node: Expr) -> int:
         alone = len(exponents) == 1
         return (0 if alone else _MULTIPLY) + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
     return 0 if node.data in ("sin", "cos") and node.args[0].kind == "symbol" else _FUNCTION
+
+
+@dataclass(frozen=True, repr=False)
+class ProgramSection:
+    """Labelled results and the nodes that lead to them, operands first."""
+
+    name: str
+    labels: tuple[str, ...]
+    results: tuple[Expr, ...]
+    nodes: tuple[Expr, ...]
+    operations: Operations
+    arrival: Mapping[Expr, int] = field(compare=False)  # cycles at which nodes are known; see ``schedule``
+    packs: tuple[Pack, ...] = ()  # nodes that are computed as one, on vectors; see lanes/
+
+    def __repr__(self) -> str:
+        return f"Section({self.name!r}: {len(self.results)} results, {self.operations})"
+
+
+def section(
+    name: str, labels: Sequence[str], results: Graph | Sequence[Expr], *, constant: bool = False
+) -> ProgramSection:
+    """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
+    graph = narrow(results if isinstance(results, Graph) else Graph(results))
+    nodes, arrival = schedule(graph.order, enter_constants=constant)
+    operations = sum_operations(nodes) if constant else graph.operations
+    return ProgramSection(name, tuple(labels), tuple(graph.roots), nodes, operations, arrival)
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """All sections of one system, and where each input symbol is found."""
+
+    name: str
+    parameters: tuple[Expr, ...]  # inputs of precompute, in order
+    constants: tuple[Expr, ...]  # results of precompute, in order: inputs of all other sections
+    state: tuple[Expr, ...]  # coordinates, the independent speeds, the user's own states
+    memory: tuple[Expr, ...]
+    time: Expr
+    precompute: ProgramSection
+    derivatives: ProgramSection
+    outputs: ProgramSection
+    events: ProgramSection
+    update: ProgramSection
+    fire: tuple[ProgramSection, ...]
+    normalise: ProgramSection
+    correct: ProgramSection
+    corrected: tuple[int, ...]  # places in the state that ``correct`` renews
+    geometry: ProgramSection
+    quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
+    renewed: tuple[int, ...] = ()  # places in the state that ``normalise`` renews
+    correction_sizes: tuple[Expr, ...] = ()  # numbers or constants: of what ``correct`` renews
+    speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
+    row_sizes: tuple[Expr, ...] = ()  # and of its rows
+    inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
+    stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
+    motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
+    changes: tuple[ProgramSection, ...] = ()  # of configuration
+    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, then ∂f/∂t
+    driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
+    alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
+    tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time
+    stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
+
+    @property
+    def normalises(self) -> bool:
+        """Whether a state is corrected after each step."""
+        return bool(self.renewed or self.corrected)
+
+    def sections(self) -> tuple[ProgramSection, ...]:
+        """All sections, in the order in which they are met."""
+        return (
+            self.precompute,
+            self.derivatives,
+            self.outputs,
+            self.events,
+            self.update,
+            *self.fire,
+            self.normalise,
+            self.correct,
+            self.geometry,
+            *self.stepping,
+            *self.changes,
+            *self.partial_rates,
+        )
+
+    def __repr__(self) -> str:
+        return f"Program({self.name!r}: {', '.join(s.name for s in self.sections())})"

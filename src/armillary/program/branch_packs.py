@@ -1,24 +1,145 @@
-"""Nodes of a section that are the same operation in several branches.
+"""Branch packs: operations of branches that are alike, such as legs or panels, as one on a vector.
 
-Let σ take the states of each branch to those of the next one that is alike, and those of the last to the
-first. Numbers are given to every node and to its images under σ, σ², … such that equal numbers mean equal
-expressions, up to the values of numbers, signs, constants and other given values. A node and those with the
-numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no node of a pack
-depends on another, and no packs depend on each other in a circle.
-
-Where several nodes have the same number (they differ in constants), users decide: nodes are visited from the
-results on, and the operands of a pack become packs as they correspond.
+Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
+nodes that can be computed together; pack_choice.py chooses those that pay and writes the section with them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
-from armillary.program.lanes.pack import Column, Pack, meant
+from armillary.model.bodies.body import Body
+from armillary.model.description import Description
+
+# Coordinates and speeds that correspond, because the branches of the tree to which they belong are alike.
+
+
+def corresponding(system: Description, state: Sequence[Expr]) -> tuple[tuple[Expr, ...], ...]:
+    """States of two or four branches that hang on one body and have the same joints, in tuples.
+
+    Siblings are taken together that have the same joints about the same axes, up to their sign; of the rest
+    those with the same joints; of the rest those with the same first joint. Numbers are not looked at: which
+    operations of the branches really are the same is left to the expressions.
+    """
+    by_name = {s.data.name: s for s in state}
+    found = [[by_name.get(s.data.name) for s in column] for column in _Branches(system).symbols]
+    return tuple(tuple([s for s in column if s is not None]) for column in found if None not in column)
+
+
+class _Branches:
+    """Branches that are alike, from the ground outwards."""
+
+    def __init__(self, system: Description) -> None:
+        self.symbols: list[tuple[Expr, ...]] = []
+        self._children: dict[Body | None, list[Body]] = {}
+        for body in system.bodies.values():
+            self._children.setdefault(body.parent, []).append(body)
+        self._shapes: dict[tuple[Body, bool], int] = {}
+        numbers: dict[Hashable, int] = {}
+        for body in reversed(system.bodies.values()):  # children come after their parents
+            for exact in (True, False):
+                below = sorted([self._shapes[c, exact] for c in self._children.get(body, ())])
+                self._shapes[body, exact] = numbers.setdefault((_joint(body, exact), *below), len(numbers))
+        self._likeness: tuple[Callable[[Body], Hashable], ...] = (
+            lambda body: self._shapes[body, True],
+            lambda body: self._shapes[body, False],
+            lambda body: _joint(body, False),
+        )
+        waiting = [[b for b in system.bodies.values() if b.parent is None or b.parent is system.ground]]
+        while waiting:
+            waiting += self._grouped(waiting.pop())
+
+    def _grouped(self, siblings: list[Body]) -> list[list[Body]]:
+        """Groups of siblings, and of what is below them; returns siblings that remain to be grouped."""
+        left = list(siblings)
+        more: list[list[Body]] = []
+        for key in self._likeness:
+            same: dict[Hashable, list[Body]] = {}
+            for body in left:
+                same.setdefault(key(body), []).append(body)
+            left = []
+            for bodies in same.values():
+                while len(bodies) > 1:
+                    count = WIDEST if len(bodies) >= WIDEST else 2
+                    more += self._together(bodies[:count])
+                    bodies = bodies[count:]
+                left += bodies
+        return [*more, *(self._children[b] for b in left if b in self._children)]
+
+    def _together(self, first: list[Body]) -> list[list[Body]]:
+        """Branches whose first bodies correspond; returns the children that have no counterparts."""
+        more: list[list[Body]] = []
+        waiting = [first]
+        while waiting:
+            bodies = waiting.pop()
+            self.symbols += zip(*(b.coordinates for b in bodies), strict=False)
+            self.symbols += zip(*(b.speeds for b in bodies), strict=False)
+            children = [list(self._children.get(b, ())) for b in bodies]
+            for key in self._likeness:
+                for child in list(children[0]):
+                    mates = [next((c for c in ours if key(c) == key(child)), None) for ours in children]
+                    found = [c for c in mates if c is not None]
+                    if len(found) == len(bodies):
+                        for ours, mate in zip(children, found, strict=True):
+                            ours.remove(mate)
+                        waiting.append(found)
+            more += [ours for ours in children if ours]
+        return more
+
+
+def _joint(body: Body, exact: bool) -> Hashable:
+    """The joint of a body; ``exact`` with its axes, whichever way they point."""
+    about = body.joint.describe().replace("-", "") if exact else type(body.joint).__name__
+    return about, len(body.coordinates), len(body.speeds)
+
+
+# A pack: nodes of one shape that are computed as one operation on a vector, a node per lane.
+
+WIDEST = 4  # lanes of a pack
+
+Column = tuple[Expr, ...]  # a node per lane
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """Nodes of one kind with operands that correspond, none of which depends on another.
+
+    ``operands`` holds a tuple per operand and ``factors`` the coefficients or exponents of it (of calls:
+    none), each with an entry per lane. Intermediate names (``let``) are left out.
+    """
+
+    lanes: Column
+    operands: tuple[Column, ...]
+    factors: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return self.lanes[0].kind
+
+
+def meant(node: Expr) -> Expr:
+    """A node without the names of intermediate values around it."""
+    while node.kind == "let":
+        node = node.args[0]
+    return node
+
+
+# Nodes of a section that are the same operation in several branches.
+#
+# Let σ take the states of each branch to those of the next one that is alike, and those of the last to the
+# first. Numbers are given to every node and to its images under σ, σ², … such that equal numbers mean equal
+# expressions, up to the values of numbers, signs, constants and other given values. A node and those with the
+# numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no node of a pack
+# depends on another, and no packs depend on each other in a circle.
+#
+# Where several nodes have the same number (they differ in constants), users decide: nodes are visited from
+# the
+# results on, and the operands of a pack become packs as they correspond.
 
 # Calls that have instructions for vectors, or (sines) functions of them.
 CALLS = frozenset(("sin", "cos", "abs", "min", "max", "select", "lt", "le", "gt", "ge", "eq", "ne"))

@@ -1,23 +1,73 @@
-"""Columns of linearised rates that one factorised matrix gives, not written out as expressions.
-
-    L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
-
-L has a unit diagonal, T is the identity but for a few rows, and every column has a right side g and addends a
-of its own. All columns take the same steps, so that compiled code takes them for several columns at once, in
-vector registers (``llvm/column_solution.py``). Columns of M⁻¹ itself are symmetric, and half of their
-elements are enough. Written out as expressions they are ``expressions()``.
-"""
+"""Partial derivatives of rates: as sections of programs, and columns from one factorised matrix."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
+from armillary.algebra.walk import operands_first
+from armillary.errors import ExpressionError
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.formalism import derivation
+from armillary.program.sections import with_partial_section
+from armillary.program.targets.targets import StepSection
+
+# Programs with the partial derivatives of their rates, for linearly implicit methods.
+#
+#     ∂f/∂y and ∂f/∂t    of ẏ = f(t, y)
+#
+# The state y is that of a run, with dependent coordinates and Euler parameters. Each column is an exact
+# tangent
+# of the rates along one state (algebra/derivatives/tangents.py). A linear model has other columns
+# (linearization.py): those of independent variables.
+
+PARTIAL_RATES = "partial_rates"
+# States times operations of their rates above which differences are taken: long code compiles for minutes.
+_WRITTEN_OUT = 400_000
+_SEARCHED = 3000  # nodes up to which common factors are searched for
+
+
+def with_partial_rates(equations: DerivedEquations) -> DerivedEquations:
+    """The equations with a section of the partial derivatives of their rates; the same equations if they are
+    large or hold functions without derivatives.
+    """
+    program = equations.program
+    if program.partial_rates or len(program.state) * equations.operations.total > _WRITTEN_OUT:
+        return equations
+    with derivation():
+        try:
+            found = partial_rates(equations)
+        except ExpressionError:
+            return equations
+        names = [s.data.name for s in program.state]
+        labels = tuple(f"d({of}')/d({by})" for by in (*names, "time") for of in names)
+        search = len(operands_first(found)) <= _SEARCHED
+        wanted = StepSection(PARTIAL_RATES, labels, tuple(found), search)
+        return replace(equations, program=with_partial_section(program, equations.system, wanted))
+
+
+def partial_rates(equations: DerivedEquations) -> list[Expr]:
+    """∂f/∂y column after column, then ∂f/∂t."""
+    rates, program = equations.targets.rates, equations.program
+    return [x for s in (*program.state, program.time) for x in tangents(rates, {s: UNIT})]
+
+
+# Columns of linearised rates that one factorised matrix gives, not written out as expressions.
+#
+#     L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
+#
+# L has a unit diagonal, T is the identity but for a few rows, and every column has a right side g and addends
+# a
+# of its own. All columns take the same steps, so that compiled code takes them for several columns at once,
+# in
+# vector registers (``llvm/column_solution.py``). Columns of M⁻¹ itself are symmetric, and half of their
+# elements are enough. Written out as expressions they are ``expressions()``.
 
 _TOGETHER = 4  # columns of the inverse that are solved together
 _WIDER = 1.4  # times the unknowns that a column reaches, in which it is solved together with others

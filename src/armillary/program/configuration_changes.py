@@ -35,11 +35,10 @@ from armillary.mechanics.tree.regroup import simplified
 from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program
-from armillary.program.form.sections import with_change_sections
 from armillary.program.formalisms.formalism import derivation
-from armillary.program.targets.small_quantities import reader
-from armillary.program.targets.targets import StepSection
+from armillary.program.program import Program
+from armillary.program.sections import with_change_sections
+from armillary.program.targets.targets import StepSection, reader
 
 LEAVE, ENTER, IMPULSE, ADJUST, RATINGS = "leave", "enter", "impulse", "adjust", "ratings"
 

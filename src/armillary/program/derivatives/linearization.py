@@ -20,14 +20,9 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.walk import operands_first, transform
 from armillary.errors import ArmillaryError, ExpressionError, ParameterError
 from armillary.model.units.unit_system import state_factor
-from armillary.program.derivatives.linearization.positions import (
-    LoopPositions,
-    Position,
-    closed_loops,
-    positions,
-)
-from armillary.program.derivatives.linearization.solution import ColumnSolution, Factors, SolvedColumn
-from armillary.program.derivatives.sensitivities.directions import directions, outputs_of
+from armillary.program.derivatives.position_changes import LoopPositions, Position, closed_loops, positions
+from armillary.program.derivatives.rate_columns import ColumnSolution, Factors, SolvedColumn
+from armillary.program.derivatives.sensitivities import directions, outputs_of
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import OutputColumn

@@ -49,13 +49,13 @@ from armillary.algebra.functions import BY_NAME, CONDITIONS
 from armillary.algebra.notation.printing import text
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.walk import operands_first
-from armillary.program.form.cost import sum_operations
-from armillary.program.form.program import Program, ProgramSection
-from armillary.program.lanes.pack import meant
-from armillary.program.lanes.packing import packed
+from armillary.program.branch_packs import meant
+from armillary.program.cost import sum_operations
+from armillary.program.pack_choice import packed
 from armillary.program.passes.graph import Graph
-from armillary.program.passes.hoist import Constants, holds_unnamed, is_unnamed
-from armillary.program.passes.narrow import MANY
+from armillary.program.passes.sharing import Constants, holds_unnamed, is_unnamed
+from armillary.program.passes.sums import MANY
+from armillary.program.program import Program, ProgramSection
 from armillary.program.targets.targets import Targets
 
 CONTEXT = 5  # lines shown before and after a fault

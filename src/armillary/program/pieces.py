@@ -54,7 +54,7 @@ from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.formalisms.kane import force_array
-from armillary.program.targets.small_quantities import reader
+from armillary.program.targets.targets import reader
 
 _NOTHING = AppliedLoads({}, {})
 _PAIRS = 1000  # of a link and one that carries it, above which functions of M go by columns
