@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armillary.algebra.user_functions.tables import Piecewise
-from armillary.llvm.mathematics.lookup import FEW, lookup_function
+from armillary.llvm.piecewise import FEW, lookup_function
 from tests.llvm.vector_runner import Runner
 
 OUTSIDE = ("clamp", "extend", "zero")

@@ -22,8 +22,7 @@ from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Arran
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
-from armillary.llvm.mathematics.compiled_sines import compiled_sines
-from armillary.llvm.module import Module, Sines
+from armillary.llvm.module import Module, Sines, compiled_sines
 from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Place, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
@@ -57,7 +56,7 @@ def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, 
     """The whole program: precompute, derivatives, outputs, and events, update, fire, normalise where there
     are any. Code for a machine with so many ``registers`` for doubles is arranged (``arrangement.py``).
     ``sines`` gives those that this process has compiled already. ``encodes``: the instruction set in
-    which code is written where that is known (``encoding.py``).
+    which code is written where that is known (``arrangement/machine_code.py``).
     """
     module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)

@@ -176,8 +176,7 @@ def _tilde(a: np.ndarray) -> np.ndarray:
 #
 # M is singular where some G is. Along the null directions of G nothing is taken out (they carry no momentum),
 # so that all singular joints of a tree are found in one sweep, at a cost linear in the number of links. A
-# null
-# direction, with the motion of the links beyond it that keeps all mass at rest, is a null vector of M.
+# null direction, with the motion of the links beyond it that keeps all mass at rest, is a null vector of M.
 #
 # What counts as zero: G is compared with the rounding errors that its computation leaves, SINGULAR times the
 # inertias that were added and subtracted on the way. No units or sizes enter.

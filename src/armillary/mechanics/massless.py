@@ -86,8 +86,7 @@ def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> t
 # The pivots of the mass matrix are evaluated at places away from special ones, with the defaults of
 # the parameters (arbitrary values where there are none). A motion of the tree that moves no mass may still be
 # held by constraints: with N the null vectors of M and J the constraints, M is regular on the admissible
-# speeds
-# where J N has full rank.
+# speeds where J N has full rank.
 #
 # Modes stay as runs start: the inertia of a slender boom about its own axis is zero while it is straight.
 

@@ -138,8 +138,7 @@ def meant(node: Expr) -> Expr:
 # depends on another, and no packs depend on each other in a circle.
 #
 # Where several nodes have the same number (they differ in constants), users decide: nodes are visited from
-# the
-# results on, and the operands of a pack become packs as they correspond.
+# the results on, and the operands of a pack become packs as they correspond.
 
 # Calls that have instructions for vectors, or (sines) functions of them.
 CALLS = frozenset(("sin", "cos", "abs", "min", "max", "select", "lt", "le", "gt", "ge", "eq", "ne"))

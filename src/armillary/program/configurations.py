@@ -27,10 +27,8 @@ from armillary.program.targets.targets import POOR_PIVOT, reader
 # Sets of locked speeds that a run can reach: a search from the start over what events lock and unlock.
 #
 # Events that watch the same expression happen at the same instant, so they are taken together. An event
-# cannot
-# happen while all that its expression depends on is locked, and one that watches a function of time alone
-# that
-# only rises, such as "t - 2", happens once. Any other order of events is possible.
+# cannot happen while all that its expression depends on is locked, and one that watches a function of time
+# alone that only rises, such as "t - 2", happens once. Any other order of events is possible.
 
 LockSet = frozenset[str]  # names of the locked speeds
 

@@ -25,11 +25,10 @@ from armillary.version import VERSION
 #
 # The passes are greedy: what they find depends on the order in which unknowns were eliminated and on which
 # intermediate values stay whole. Both are free choices, every one of which gives correct equations, so they
-# are
-# tried at random and the best are kept, by exact counts. The numbers of trials are fixed and the generator
-# has
-# a fixed seed: the result is the same on every machine. Choices are kept between processes by the digest of
-# what they are for; a choice that another graph had left there would cost operations, not correctness.
+# are tried at random and the best are kept, by exact counts. The numbers of trials are fixed and the
+# generator has a fixed seed: the result is the same on every machine. Choices are kept between processes by
+# the digest of what they are for; a choice that another graph had left there would cost operations, not
+# correctness.
 
 ORDERS_TRIED = 60
 SETS_TRIED = 800

@@ -26,7 +26,7 @@ from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped
 from armillary.export.text.printing.printer import CHOICE, Operand
 from armillary.export.text.source import Sections
-from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values
+from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values, shortened
 from armillary.llvm.arrangement.arrangement import (
     LABELS,
     PAIR,
@@ -37,16 +37,13 @@ from armillary.llvm.arrangement.arrangement import (
     in_order,
     written,
 )
-from armillary.llvm.arrangement.chains import shortened
-from armillary.llvm.arrangement.entry import NEAR
-from armillary.llvm.arrangement.forms import FORMS, FOUR
+from armillary.llvm.arrangement.machine_code import FORMS, FOUR, NEAR
 from armillary.llvm.instructions import Places
-from armillary.llvm.mathematics.trigonometry import of_reduced
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
 from armillary.llvm.sections import Cut, cut, is_arithmetic, plain_angles
-from armillary.llvm.vector_math.quarter_turns import ROUND, TWO_OVER_PI, reduced_by_short_parts
+from armillary.llvm.sines import ROUND, TWO_OVER_PI, of_reduced, reduced_by_short_parts
 from armillary.program.branch_packs import Pack
 from armillary.program.program import ProgramSection
 

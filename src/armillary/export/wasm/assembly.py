@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from armillary.export.text.start.assembly import AssemblySource
-from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, FunctionType
 from armillary.llvm.building.builder import Span, Value
-from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, FunctionType
+from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.runtime.solver.language.machine_code import SolverCode
 from armillary.untyped import DataTable
 

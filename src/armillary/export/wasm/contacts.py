@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from armillary.algebra.user_functions.blocks import is_block
-from armillary.llvm.blocks import workspace_length
+from armillary.llvm.module import workspace_length
 from armillary.mechanics.contact.blocks import ENTRIES
 from armillary.program.program import ProgramSection
 from armillary.runtime.solver.contact_code import contact_module, contact_symbol

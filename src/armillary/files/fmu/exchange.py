@@ -22,8 +22,8 @@ from armillary.files.fmu.instance_code import InstanceCode, InstanceModule
 from armillary.files.fmu.instances import InstanceEntry, Instances, InstanceStart, Setting
 from armillary.files.fmu.library import DISCARD, ERROR, Library, load
 from armillary.files.fmu.values import transfer
-from armillary.llvm.building.assembly import REAL, TRUTH, WHOLE, constant
 from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.emitter import REAL, TRUTH, WHOLE, constant
 from armillary.llvm.jit import Compiled
 
 NEVER = 1e300  # the time of a next event that there is not

@@ -14,7 +14,8 @@ import math
 from collections.abc import Sequence
 
 from armillary.files.fmu.library import Library
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building.builder import Code, Operand, Span, Value
+from armillary.llvm.building.emitter import (
     ADDRESS,
     REAL,
     TRUTH,
@@ -26,7 +27,6 @@ from armillary.llvm.building.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.building.builder import Code, Operand, Span, Value
 
 SLOTS = 1024  # runs at the same time
 _STATUS = "i32"  # of FMI

@@ -20,7 +20,7 @@ from armillary.files.fmu.instance_code import InstanceCode, InstanceModule
 from armillary.files.fmu.instances import InstanceEntry, InstanceRecord, Instances, InstanceStart, Setting
 from armillary.files.fmu.library import DISCARD, Library, load
 from armillary.files.fmu.values import transfer
-from armillary.llvm.building.assembly import REAL, WHOLE, Raw, constant
+from armillary.llvm.building.emitter import REAL, WHOLE, Raw, constant
 from armillary.llvm.jit import Compiled
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from armillary.files.fmu.description import FmuVariable
 from armillary.files.fmu.instance_code import InstanceCode, InstanceModule
-from armillary.llvm.building.assembly import ADDRESS, REAL, WHOLE, Raw, constant
 from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.emitter import ADDRESS, REAL, WHOLE, Raw, constant
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,7 @@ from armillary.model.description import Description
 #     (M_rs + Σ_d A_dr M_ds + …) u̇_s = f_r + Σ_d A_dr f_d,     in matrices AᵀM A u̇ = Aᵀ f
 #
 # which is Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985,
-# sections
-# 2.13 and 2.14).
+# sections 2.13 and 2.14).
 
 
 def reduced_equations(
@@ -182,9 +181,8 @@ def _dot(row: dict[int, Scalar], x: dict[int, Scalar]) -> Scalar:
 # For locked joints the rows of J are unit vectors. Loads are finite and have no part in it.
 #
 # In the configuration that the impulse leads to, u = P u' + k with the independent speeds u' (k: known parts
-# of
-# dependent and given speeds, zero for locked ones). The impulse of its constraints has no component along P,
-# so
+# of dependent and given speeds, zero for locked ones). The impulse of its constraints has no component
+# along P, so
 #
 #     Pᵀ M (u⁺ − u⁻) = 0,      PᵀM P (u'⁺ − u'⁻) = Pᵀ M (u⁻ − P u'⁻ − k)
 #
@@ -230,9 +228,8 @@ def _product(matrix: Mapping[tuple[int, int], Scalar], i: int, vector: Mapping[i
 #     J (u + δ) + b = 0,   Σ (δ_j/s_j)² least:   δ = −W Jᵀ λ,   J W Jᵀ λ = J u + b,   W = diag(f_j s_j²)
 #
 # where s_j are the sizes of speeds (loop_closing.py) and f_j is 1 for a speed that may change, 0 for one
-# that stays.
-# Runs use this where events set speeds which others decide; their starts allow for redundant rows and poor
-# ranks, too (runtime/solver/assembly/speed_agreement.py).
+# that stays. Runs use this where events set speeds which others decide; their starts allow for redundant
+# rows and poor ranks, too (runtime/solver/assembly/speed_agreement.py).
 
 
 def least_changes(
@@ -271,10 +268,8 @@ def least_changes(
 #
 # With all accelerations known, the wrench that passes through a joint is the inertia of everything beyond it
 # less the loads there. Along a dependent speed it is the sum of the constraints' shares, τ_d = Σ λ_i J_id,
-# from
-# which their forces λ follow; along a prescribed one it is the effort. The inertia is that of the
-# description:
-# what regrouping moves across a joint would be missing from its reaction.
+# from which their forces λ follow; along a prescribed one it is the effort. The inertia is that of the
+# description: what regrouping moves across a joint would be missing from its reaction.
 
 
 def placeholders(system: Description) -> set[Expr]:

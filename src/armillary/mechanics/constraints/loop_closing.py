@@ -40,10 +40,9 @@ from armillary.model.units.unit_system import default_value
 # The size of an angle is one. That of another kind is what moves the gaps of loops as far as one radian does,
 # the largest of the lengths that follow from rows of one dimension; where no rows hold both kinds, a unit of
 # the SI. The size of a row is the gap that a motion of such a size makes at most, in any row of its
-# dimension:
-# gaps of lengths and of angles count alike in one norm. Sizes are constants of the parameters, so that limits
-# of steps follow the mechanism of the run: the same in metres and millimetres, and for a watch as for a
-# crane.
+# dimension: gaps of lengths and of angles count alike in one norm. Sizes are constants of the parameters,
+# so that limits of steps follow the mechanism of the run: the same in metres and millimetres, and for a
+# watch as for a crane.
 
 _LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
 
@@ -152,10 +151,8 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
 #
 # A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
 # matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ. Rows and motions are in terms of their
-# sizes
-# (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, with more
-# freedom
-# and with what is given kept: see runtime/solver/assembly/assembly.py.
+# sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, with more
+# freedom and with what is given kept: see runtime/solver/assembly/assembly.py.
 
 
 class ScatterNumbers:

@@ -246,11 +246,10 @@ def spread(a: Scalar, factor: Scalar) -> Scalar:
 # Gears: constraints with constant factors, and the groups of links that they tie together.
 #
 # A mimic joint, a gear or a differential is a row Σ J_j u_j + b(t) = 0 with constant J. Its dependent speed
-# is
-# a constant combination of others wherever the mechanism is, so that it can be given up inside the recursion:
-# the links that a gear ties together are eliminated as one group, with one unknown for each independent speed
-# (see recursive.py). A group holds all links on the paths between the geared joints, and hangs on one link,
-# its hub. Groups that share a link are one.
+# is a constant combination of others wherever the mechanism is, so that it can be given up inside the
+# recursion: the links that a gear ties together are eliminated as one group, with one unknown for each
+# independent speed (see recursive.py). A group holds all links on the paths between the geared joints, and
+# hangs on one link, its hub. Groups that share a link are one.
 #
 # Source: Jain (2012), Multibody graph transformations and analysis, part II: constraint embedding.
 

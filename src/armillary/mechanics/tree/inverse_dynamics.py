@@ -56,10 +56,8 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed
 #     τ_d = φ_d·w_i + A_d u̇_d − Q_d        w_i = Σ (inertia − applied wrench) over link i and all beyond it
 #
 # φ_d is the direction of freedom d of link i, A_d its armature and Q_d the generalised force of loads that
-# are
-# carried along their own paths. Motion is passed from the ground to the leaves, wrenches from the leaves to
-# the
-# ground: the recursive Newton–Euler algorithm, in link axes and about joint points.
+# are carried along their own paths. Motion is passed from the ground to the leaves, wrenches from the
+# leaves to the ground: the recursive Newton–Euler algorithm, in link axes and about joint points.
 #
 # Sources: Luh, Walker and Paul (1980); in link axes with regrouped inertia, as here, Khalil and Kleinfinger
 # (1987).
@@ -89,8 +87,7 @@ def joint_efforts(tree: Tree, applied: AppliedLoads, passed: list[Wrench]) -> di
 #     Q_r = Σ ( n·ω_r + f·v_r )
 #
 # with the partial velocities ω_r and v_r of the speed r. Formalisms take all causes in one pass; these are
-# for
-# readers of the equations, in which each stands by itself.
+# for readers of the equations, in which each stands by itself.
 
 
 def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
@@ -141,8 +138,7 @@ def elasticity(tree: Tree) -> AppliedLoads:
 #     δf = m δa + δα* × h + δω × β                 β = 2 Σ v dm
 #
 # where m, h, J are the composite mass, first moment and inertia. A turn about s, by its angle or by its
-# speed,
-# changes the motion beyond it by
+# speed, changes the motion beyond it by
 #
 #     angle    δω = ω × s,  δα* = U s,     δa = a × s        U = α̃ + ω̃ ω̃, of the parent
 #     speed    δω = s,      δα* = 2 ω × s, δa = 0

@@ -29,10 +29,9 @@ from armillary.mechanics.tree.tree import LINEAR, Link, Tree, deformed
 # Velocities and acceleration remainders of the links, each in its own axes, parents first.
 #
 # The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that the speeds alone decide
-# (Sayers
-# 1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the ground, so weight
-# needs no terms of its own. For a free body on the ground they are counted from free fall: its six unknowns
-# take up the rest.
+# (Sayers 1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the ground,
+# so weight needs no terms of its own. For a free body on the ground they are counted from free fall: its
+# six unknowns take up the rest.
 
 
 @dataclass(frozen=True, eq=False)

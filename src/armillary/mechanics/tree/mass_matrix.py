@@ -26,14 +26,13 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed
 # The equations of a flexible link's modes, with all that hangs on its nodes.
 #
 # A node moves by the twists φ_p = (θ_p, ψ_p) of its carrier's modes. What hangs there, an inertia that
-# answers
-# an acceleration with a wrench and the wrench w that it takes at rest, joins the modes' equations by
+# answers an acceleration with a wrench and the wrench w that it takes at rest, joins the modes' equations
+# by
 #
 #     M_pq += φ_q·I φ_p        W_p += I φ_p, carried to the flexible link        f_p −= φ_p·w
 #
 # where W_p is the wrench on the link per unit of ξ̇_p, H_p and P_p to begin with. A body held at one of its
-# own
-# nodes moves by φ_p too, in the axes of what holds it; W_p and M are then those of that motion.
+# own nodes moves by φ_p too, in the axes of what holds it; W_p and M are then those of that motion.
 
 Inertia = Callable[[Triple, Triple], Wrench]
 
@@ -104,18 +103,15 @@ def couple_to_modes(
 # The mass matrix of a tree, from composite bodies: Kane's sums over bodies nested along the tree.
 #
 # A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies are taken
-# once,
-# leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is what a
-# unit
-# speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each joint on the way
-# its component is an element. For a turn the column is read off after the composite has been turned into the
-# parent's axes, where its turned elements are at hand: k is the same in both.
+# once, leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is
+# what a unit speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each
+# joint on the way its component is an element. For a turn the column is read off after the composite has
+# been turned into the parent's axes, where its turned elements are at hand: k is the same in both.
 #
 # Where that column is a moment along the axis alone, (J_kk k, 0), as that of a wheel, a rotor or a balanced
 # last link of a wrist, and nothing else is unknown beyond the joint, its speed can be eliminated at once. The
 # joint passes on its own effort about k, whatever the accelerations are, so the others move J without J_kk;
-# and
-# with c_r = k·ω_r
+# and with c_r = k·ω_r
 #
 #     u̇_d = f_d / J_kk − Σ_r c_r u̇_r
 #

@@ -15,18 +15,16 @@ from armillary.mechanics.tree.tree import LINEAR, Link, Tree, with_inertia
 # Origins of links slid to where offsets vanish.
 #
 # The motion of a turning link is the same for every point of its axis as its origin, and that of a sliding
-# link
-# for every point at all. A slide d of the origin, constant in the link's axes, changes constants alone:
+# link for every point at all. A slide d of the origin, constant in the link's axes, changes constants
+# alone:
 #
 #     offset of the link  + d        of its children, of bodies on it  − d
 #     h' = h − m d        J' = J − 2 (d·h) 1 + (d hᵀ + h dᵀ) + m (d·d 1 − d dᵀ)
 #
 # Each d lets the offset of a child, or a component of it, vanish. It is accepted where fewer components of
-# the
-# offsets around the link are left than before, and as many where the link has one child: then offsets gather
-# towards the ground, where they have no effect. Leaves come first. With several children a mere exchange is
-# not
-# accepted, so that branches that are alike stay alike.
+# the offsets around the link are left than before, and as many where the link has one child: then offsets
+# gather towards the ground, where they have no effect. Leaves come first. With several children a mere
+# exchange is not accepted, so that branches that are alike stay alike.
 
 
 def slide_origins(tree: Tree) -> Tree:
@@ -94,8 +92,7 @@ def _without(r: Triple, d: Triple) -> Triple:
 # Regrouping of inertial parameters: parts of a child's inertia that its parent can carry.
 #
 # A part of a child's inertia that has the same effect when it is fixed in the parent moves there, leaves
-# first.
-# With m, h, J about the joint's point and k the axis:
+# first. With m, h, J about the joint's point and k the axis:
 #
 #     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
 #     slide     J                                            the child does not turn in its parent

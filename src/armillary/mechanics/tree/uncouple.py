@@ -16,8 +16,7 @@ from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 #
 # The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order decides the
 # fill, and so the cost. A pivot that is known to be zero means a speed that moves no inertia, which is an
-# error
-# in the model.
+# error in the model.
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
 Order = str | Sequence[int]

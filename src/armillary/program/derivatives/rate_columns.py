@@ -23,8 +23,7 @@ from armillary.program.targets.targets import StepSection
 #     ∂f/∂y and ∂f/∂t    of ẏ = f(t, y)
 #
 # The state y is that of a run, with dependent coordinates and Euler parameters. Each column is an exact
-# tangent
-# of the rates along one state (algebra/derivatives/tangents.py). A linear model has other columns
+# tangent of the rates along one state (algebra/derivatives/tangents.py). A linear model has other columns
 # (linearization.py): those of independent variables.
 
 PARTIAL_RATES = "partial_rates"
@@ -63,11 +62,9 @@ def partial_rates(equations: DerivedEquations) -> list[Expr]:
 #     L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
 #
 # L has a unit diagonal, T is the identity but for a few rows, and every column has a right side g and addends
-# a
-# of its own. All columns take the same steps, so that compiled code takes them for several columns at once,
-# in
-# vector registers (``llvm/column_solution.py``). Columns of M⁻¹ itself are symmetric, and half of their
-# elements are enough. Written out as expressions they are ``expressions()``.
+# a of its own. All columns take the same steps, so that compiled code takes them for several columns at
+# once, in vector registers (``llvm/column_solution.py``). Columns of M⁻¹ itself are symmetric, and half of
+# their elements are enough. Written out as expressions they are ``expressions()``.
 
 _TOGETHER = 4  # columns of the inverse that are solved together
 _WIDER = 1.4  # times the unknowns that a column reaches, in which it is solved together with others

@@ -122,8 +122,7 @@ def quotient(units: str, by: str) -> str:
 # across the switch as much as it does beyond it jumps.
 #
 # This is a search from typical values, not a proof: a jump that hides behind other conditions, or lies
-# farther
-# off than the search goes, is not seen.
+# farther off than the search goes, is not seen.
 
 Evaluator = Callable[[Values], Sequence[NumericValue]]
 _COMPARED = ("lt", "le", "gt", "ge")
@@ -251,10 +250,8 @@ def _computed(values: Evaluator, count: int, places: Sequence[Mapping[Expr, np.n
 # Programs that carry the derivatives of their motion along: forward sensitivities.
 #
 # For every parameter or initial value p the state grows by S = ∂y/∂p and the memory by ∂m/∂p, so that
-# whatever
-# runs a program runs this one too. With the derivatives of the rates f, of the updates and of the outputs
-# taken
-# along (S, ∂m/∂p, 1),
+# whatever runs a program runs this one too. With the derivatives of the rates f, of the updates and of the
+# outputs taken along (S, ∂m/∂p, 1),
 #
 #     Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p            S(0): see runtime/start/derivatives.py
 #
@@ -265,13 +262,11 @@ def _computed(values: Evaluator, count: int, places: Sequence[Mapping[Expr, np.n
 # (the saltation matrix; Leine & Nijmeijer 2004, Dynamics and Bifurcations of Non-Smooth Mechanical Systems).
 # Steps bring Euler parameters back to unit length and coordinates back to closed loops, but not S: only that
 # part of it counts which leads along the constraints, and it is taken wherever S is used: S − e (eᵀS)/(eᵀe)
-# for
-# Euler parameters e, and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function
+# for Euler parameters e, and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function
 # theorem.
 #
 # A state of the program is S times the size of p, its value in the run: the change of y per relative change
-# of
-# p, for which the tolerances of y itself are right.
+# of p, for which the tolerances of y itself are right.
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -45,8 +45,7 @@ from armillary.model.joints.free import quaternion_rates, quaternion_rotation
 #
 # Park and Chiou's equation of motion holds an internal force S(u) of flexible members (1987, eq. 2.1). Here a
 # member's deformation is in modes: its amplitudes η and their rates ξ stand beside the place, Euler
-# parameters
-# and speeds of its part, with the kinetic energy of model/flexible/part.py
+# parameters and speeds of its part, with the kinetic energy of model/flexible/part.py
 #
 #     T = ½ m v·v + v·R(w × h) + ½ w·Jw + v·R Pξ + w·Hξ + ½ ξ·Mξ          S(u) = Kη + Cξ
 #
@@ -165,20 +164,15 @@ def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
 # Bodies in absolute coordinates: position of the origin and Euler parameters, each body by itself.
 #
 # Coordinates of a body are the place d of its origin in ground axes and its Euler parameters e; speeds are
-# the
-# velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987, sections
-# 2
-# and 5). Where a body is jointed to the ground, d holds only the distances along the joint's slides:
-# directions
-# in which its origin cannot move are no coordinates, and need no constraints. The origin and not the mass
-# centre is taken because joints hold the origin: their constraints then have constant coefficients of v, and
-# a
-# body that is pinned to the ground has no translations at all.
+# the velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987,
+# sections 2 and 5). Where a body is jointed to the ground, d holds only the distances along the joint's
+# slides: directions in which its origin cannot move are no coordinates, and need no constraints. The origin
+# and not the mass centre is taken because joints hold the origin: their constraints then have constant
+# coefficients of v, and a body that is pinned to the ground has no translations at all.
 #
 # Bodies fixed to another are part of it. A flexible body is a part of its own, with the amplitudes and rates
-# of
-# its modes among its coordinates and speeds (modes.py); so is a body that is fixed to a node. Nodes
-# have indices below that of the ground.
+# of its modes among its coordinates and speeds (modes.py); so is a body that is fixed to a node. Nodes have
+# indices below that of the ground.
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,8 @@ from armillary.mechanics.tree.uncouple import Eliminated
 # Hubs and branches: the tree as chains of links between the links that carry several.
 #
 # A hub is the ground, a link that turns freely (a drift or a tumble), a flexible link and its nodes, and
-# every
-# link that carries several others. A branch is the chain of links from one hub to the next, which is its last
-# link, or to a leaf.
+# every link that carries several others. A branch is the chain of links from one hub to the next, which is
+# its last link, or to a leaf.
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,8 @@ from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Partic
 # Appendages of MBDYFN and MBDYFL from the flexible parts of a description.
 #
 # They take a part's modes as they are, in the axes of their group and about its o. What makes them JPL's is
-# the
-# reduced modal mass M − PᵀP/M_total: a unit matrix for modes that were normalised so (``total_mass=``), and
-# as
-# good for any other basis of the same shapes. Second-order terms of the part are dropped.
+# the reduced modal mass M − PᵀP/M_total: a unit matrix for modes that were normalised so (``total_mass=``),
+# and as good for any other basis of the same shapes. Second-order terms of the part are dropped.
 
 Pairs = Mapping[str, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
 
@@ -95,14 +93,12 @@ def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
 # Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin.
 #
 # Complex modes are those that were given as data. Else as many are computed as the part has real ones, from
-# the
-# masses and inertias of its nodes, the spin and the stiffness between the nodes; where a part has only shapes
-# and a modal stiffness, in the span of these. Each takes the damping ratio of the real mode of its number,
-# counted from the lowest frequency.
+# the masses and inertias of its nodes, the spin and the stiffness between the nodes; where a part has only
+# shapes and a modal stiffness, in the span of these. Each takes the damping ratio of the real mode of its
+# number, counted from the lowest frequency.
 #
 # The part's coordinates and speeds are then the states δ and η. In all expressions of the description they
-# keep
-# their meaning, amplitudes and rates of the part's own shapes φ,
+# keep their meaning, amplitudes and rates of the part's own shapes φ,
 #
 #     y = W q        ẏ = W q̇        W = (φᵀ Mn φ)⁻¹ φᵀ Mn
 #

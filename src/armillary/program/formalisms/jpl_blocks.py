@@ -197,8 +197,7 @@ def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
 #
 # The unknowns are ẇ_0 (0 to 2), the hinge accelerations, then those of the modes, appendage after appendage.
 # With a prescribed hinge its row goes, and its column times γ̈ moves to the right side of every other row,
-# those
-# of the modes included (where the original programs exchanged two subscripts).
+# those of the modes included (where the original programs exchanged two subscripts).
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ from armillary.program.formalisms.jpl_vehicle import (
 
 # MBDYFN: a nonlinear tree whose appendages sit on bodies that nominally do not rotate.
 #
-# With F the bodies that carry appendages, c_k = −(1/M_k) Σ P η, and X as in blocks.py with the undeformed
+# With F the bodies that carry appendages, c_k = −(1/M_k) Σ P η, and X as in jpl_blocks.py with the undeformed
 # inertia,
 #
 #     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)
@@ -62,11 +62,9 @@ from armillary.program.formalisms.jpl_vehicle import (
 #     Q_m = −C η̇ − K η + φᵀλ − P_mᵀ (F/M + Σ_{r∉F} w_r × (w_r × D_rk)) − Σ_h Y_hmᵀ s_h
 #
 # The report has M_k where the whole mass M stands before D × (w × (w × D)), keeps the gyroscopic term for k
-# in
-# F, lets its sum run over r = k, and its listings mix the signs of [D] P; an independent nonlinear model
+# in F, lets its sum run over r = k, and its listings mix the signs of [D] P; an independent nonlinear model
 # settles all of these. In its hinge-mode coupling the programs test the path to the appendage's number in
-# place
-# of its body. Source: Fleischer and Likins (1975), eqs. 64 to 70.
+# place of its body. Source: Fleischer and Likins (1975), eqs. 64 to 70.
 
 
 def assemble_mbdyfn(vehicle: Vehicle) -> Assembled:
@@ -192,9 +190,8 @@ def assemble_mbdyfl(vehicle: Vehicle) -> Assembled:
 # dq/dt + ξσq). Terms (w_k − Ω) q and ẇ_k q are dropped in the modal rows.
 #
 # The report's eqs. 28, 29 and 42 have M_k for M, its listing a minus before σ in the imaginary rows (the
-# modes
-# would diverge) and D_k0 for D_kk; its programs test the path to the appendage's number in place of its body,
-# which spoiled the report's Fig. 9. Source: Fleischer and Likins (1975), eqs. 26 to 63.
+# modes would diverge) and D_k0 for D_kk; its programs test the path to the appendage's number in place of
+# its body, which spoiled the report's Fig. 9. Source: Fleischer and Likins (1975), eqs. 26 to 63.
 
 
 def assemble_mbdyfr(vehicle: Vehicle) -> Assembled:

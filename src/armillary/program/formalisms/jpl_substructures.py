@@ -45,12 +45,10 @@ from armillary.program.formalisms.jpl_vehicle import along
 # The substructures of a description: groups of bodies on hinges, and rotors.
 #
 # Bodies fixed to each other are one group, in the axes of its first body. A group on the ground must be free
-# in
-# space; the others hang on hinges, one to three through a point. A group may be an imaginary body without
-# mass
-# (Fleischer and Likins, section II.A) as long as one beyond it has some. A balanced axisymmetric group on a
-# single hinge with nothing beyond it is a rotor of the group that carries it: its mass and transverse inertia
-# go there.
+# in space; the others hang on hinges, one to three through a point. A group may be an imaginary body
+# without mass (Fleischer and Likins, section II.A) as long as one beyond it has some. A balanced
+# axisymmetric group on a single hinge with nothing beyond it is a rotor of the group that carries it: its
+# mass and transverse inertia go there.
 #
 # What JPL's programs could not describe is an error here; ``kane`` and ``recursive`` take it.
 

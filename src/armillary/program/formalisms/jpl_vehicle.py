@@ -44,11 +44,9 @@ from armillary.model.joints.base import principal_rotation
 # A vehicle as JPL's subroutines see it: substructures in a tree, hinges, appendages, rotors, loads.
 #
 # Every scalar may be a number or an expression. Substructure 0 is the reference body, free in space; each
-# other
-# one hangs on an earlier one by one to three hinges through a common point. A substructure is a rigid body
-# with
-# its appendages and the transverse inertia of its rotors; o is its mass centre while undeformed. Its vectors
-# are in its own axes.
+# other one hangs on an earlier one by one to three hinges through a common point. A substructure is a rigid
+# body with its appendages and the transverse inertia of its rotors; o is its mass centre while undeformed.
+# Its vectors are in its own axes.
 #
 # Source: Fleischer and Likins (1975), JPL TR 32-1598, sections II.A and III.B.
 
@@ -334,9 +332,8 @@ def _towards(vehicle: Vehicle, k: int, j: int) -> Triple:
 #     −a τ − w_k × a G (a·w_k + ψ̇)
 #
 # and where ψ̈ is known, the torque on body k with it is −a G ψ̈ − w_k × a G ψ̇. (The report has the first
-# with
-# the inertia of the second, which is 7 per cent wrong in a test against explicit rotor bodies.) Both are
-# torques to the equations, so all formulations keep them whole.
+# with the inertia of the second, which is 7 per cent wrong in a test against explicit rotor bodies.) Both
+# are torques to the equations, so all formulations keep them whole.
 #
 # Source: Fleischer and Likins (1975), sections III.A and III.B.
 

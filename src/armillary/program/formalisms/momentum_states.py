@@ -55,22 +55,17 @@ from armillary.program.formalisms import recursive
 #     p_d' = s_d·( N − ω × n − v × f,  F − ω × f ) + τ_d
 #
 # N, F are the external loads on what is beyond the joint, about the same origin, and τ_d is what acts along
-# the
-# freedom itself. Constraint forces have no part along s_d. Modes have momenta too: see momentum_modes.py.
+# the freedom itself. Constraint forces have no part along s_d. Modes have momenta too: see
+# momentum_modes.py.
 #
 # The momenta are linear in the speeds, p = A u + b, with A the mass matrix, symmetric, and b of the
-# prescribed
-# speeds: u is solved for, and A is never differentiated. A can be written out and factorised; or, as it is
-# the
-# matrix of the equations of motion too, u is found joint by joint, like accelerations at rest under the
-# forces
-# p − b.
+# prescribed speeds: u is solved for, and A is never differentiated. A can be written out and factorised;
+# or, as it is the matrix of the equations of motion too, u is found joint by joint, like accelerations at
+# rest under the forces p − b.
 #
 # Source: Stoneking (2010), momentum state dynamics, with the composite turning with its own frame and the
-# axes'
-# rates kept, which the slides leave out. That p is conjugate to u, and so A symmetric, is what makes all
-# joint
-# reactions drop out.
+# axes' rates kept, which the slides leave out. That p is conjugate to u, and so A symmetric, is what makes
+# all joint reactions drop out.
 
 WAYS = ("matrix", "recursion")  # of solving for the speeds
 
@@ -210,8 +205,7 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[i
 # Conjugate momenta of modes, their rates, and the momentum of modal speeds.
 #
 # With the modal integrals of model/flexible/part.py in their present shape, and columns φ_p = (Jl θ_p, ψ_p),
-# in
-# its axes, by which mode p moves a link k that hangs at one of its nodes (or itself, where it is held at
+# in its axes, by which mode p moves a link k that hangs at one of its nodes (or itself, where it is held at
 # one),
 #
 #     π_p = P_p·v + H_p·ω + (Mξ)_p + Σ_k φ_p·(n, f)_k
@@ -219,8 +213,7 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[i
 #            + Σ_k [ φ̇_p·(n, f)_k + φ_p·(N − ω × n − v × f, F − ω × f)_k ]
 #
 # (n, f)_k is the composite momentum from link k outwards. Without its part in π_p, which the slides leave
-# out,
-# the rate would hold the reactions at all joints of the body.
+# out, the rate would hold the reactions at all joints of the body.
 #
 # Source: Stoneking (2010), momentum state dynamics, with second-order terms, the turning of the modes and the
 # conjugate momenta.
@@ -326,20 +319,18 @@ def _join(found: dict[int, Scalar], more: Mapping[int, Scalar]) -> None:
 #     H        its angular momentum about the common mass centre, or about the point that is held
 #
 # both in the ground's axes. Their rates are the external force and torque alone, so that without such they
-# stay
-# what they are to the last bit, whatever the method and the step. With R the body's rotation, n its composite
-# angular momentum about its origin, in its axes, and c from there to the mass centre,
+# stay what they are to the last bit, whatever the method and the step. With R the body's rotation, n its
+# composite angular momentum about its origin, in its axes, and c from there to the mass centre,
 #
 #     H = R n − c × P
 #
 # About the mass centre uniform gravity has no torque.
 #
 # All other momenta of a body that is free to move are those relative to its mass centre: with the velocity
-# P/m
-# of that taken from every other, the whole has no momentum, and A u = p has zeros for the three that move it
-# and Rᵀ H for those that turn it. On an orbit a hinge's momentum would else be the small difference of terms
-# with 7 km/s in them. Seen from the mass centre, which falls with g + F/m, gravity is −F/m (F: applied
-# force).
+# P/m of that taken from every other, the whole has no momentum, and A u = p has zeros for the three that
+# move it and Rᵀ H for those that turn it. On an orbit a hinge's momentum would else be the small difference
+# of terms with 7 km/s in them. Seen from the mass centre, which falls with g + F/m, gravity is −F/m (F:
+# applied force).
 
 Item = TypeVar("Item")
 

@@ -45,8 +45,7 @@ from armillary.program.formalisms.hubs import HUB, left_at_hub
 #     J − W_n W_nᵀ/M_pp  …        n + W_n f_p/M_pp  …
 #
 # Modes of a free flexible body are not coupled to one another, so each costs a few operations; what hangs on
-# a
-# node couples them.
+# a node couples them.
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +142,8 @@ def flexed_acceleration(
 #
 # U_d is the column of the articulated inertia beyond joint d for a unit acceleration along it, carried to the
 # hub; own_s that of a link's own joints for unknown s, and below_s what arrives there from links beyond it.
-# The
-# inertia beyond the group is articulated already. Eliminating x leaves I − W M⁻¹ Wᵀ and p + W M⁻¹ f on the
-# hub,
-# as one degree of freedom does in recursive.py.
+# The inertia beyond the group is articulated already. Eliminating x leaves I − W M⁻¹ Wᵀ and p + W M⁻¹ f on
+# the hub, as one degree of freedom does in recursive.py.
 #
 # Source: Jain (2012), constraint embedding, with Kane's remainders taken out beforehand.
 
@@ -255,8 +252,7 @@ def _times(a: Wrench, k: Scalar) -> Wrench:
 #
 # J, H, M is the articulated inertia, starting as the rigid one (J, h̃, m 1). A degree of freedom along
 # direction d with unknown x and applied force τ has U·(α, a) + D x = τ − p_d, U the d-th column and D its
-# d-th
-# element; eliminating x leaves
+# d-th element; eliminating x leaves
 #
 #     I − U Uᵀ/D,   p + U (τ − p_d)/D
 #
@@ -264,8 +260,7 @@ def _times(a: Wrench, k: Scalar) -> Wrench:
 # joint, D is U_d + A, and what is left in the d-th row and column is A Uᵀ/D, of p_d it is τ − A (τ − p_d)/D.
 #
 # Source: Featherstone (1983), with two changes. All acceleration remainders are taken out beforehand (Kane),
-# so
-# that no articulated inertia is ever multiplied with a bias acceleration, and remainders meet only the
+# so that no articulated inertia is ever multiplied with a bias acceleration, and remainders meet only the
 # regrouped rigid inertias, which are sparse.
 
 _NO_GEARS = Gears()

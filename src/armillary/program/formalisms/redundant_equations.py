@@ -114,11 +114,9 @@ def _wrench(
 # independent in the speeds of the part that it carries.
 #
 # A part without mass or inertia of its own leaves M singular although the motion is determined. There α BᵀB
-# is
-# added to M, and α Bᵀ(ρ − φ γ) to f, over the constraints that touch it: where B v̇ = ρ − φ γ nothing
-# changes,
-# and the sum is positive definite wherever the constraints and other parts' inertia decide the motion. The
-# armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
+# is added to M, and α Bᵀ(ρ − φ γ) to f, over the constraints that touch it: where B v̇ = ρ − φ γ nothing
+# changes, and the sum is positive definite wherever the constraints and other parts' inertia decide the
+# motion. The armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
 
 SINGULAR = 1e-12  # of the largest eigenvalue: a mass matrix with a smaller one counts as singular
 
@@ -300,8 +298,7 @@ def _numbers(
 #     σ → ∞      λ = λ₀ is given, and v̇ follows from the motion equation
 #
 # and with another right side, (0, ρ), it projects positions and speeds. For constraints of rotations alone σ
-# is
-# divided by the square of a length of the system, since their multipliers are moments.
+# is divided by the square of a length of the system, since their multipliers are moments.
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ _ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where t
 
 @dataclass(frozen=True, eq=False)
 class SignalPieces:
-    """A piecewise polynomial in the form of `llvm/mathematics/signals.py`: coefficients (…, pieces, m) of
+    """A piecewise polynomial in the form of `llvm/piecewise.py`: coefficients (…, pieces, m) of
     powers of the time since the break where a piece begins, lowest first; one piece more than breaks.
 
     ``inner`` and ``ends``: how many derivatives are continuous at breaks, and at the first and last of them;

@@ -18,8 +18,8 @@ conditions need no case of their own: δ is the shortest. Rows of A are scaled t
 from __future__ import annotations
 
 from armillary.analysis.kinematics.follower.follower_layout import FOLLOWER
-from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.emitter import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.routines import Routine, routine
 
 LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything

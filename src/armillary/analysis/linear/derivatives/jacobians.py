@@ -12,7 +12,7 @@ from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.derivatives.implicit import implicit_rates
 from armillary.kept_results import kept_per_object
-from armillary.llvm.building.placement import MatrixPlacement
+from armillary.llvm.building.routines import MatrixPlacement
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
 from armillary.program.cost import Operations

@@ -8,8 +8,8 @@ section 5.4.7). Steps that would be too long come from the triangle T that is le
 from __future__ import annotations
 
 from armillary.analysis.operating.search.newton_layout import SEARCH
-from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.building.emitter import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.routines import Routine, routine
 
 ENTRIES = ("newton", "outlook", "rest")

@@ -14,8 +14,8 @@ from armillary.analysis.operating.search.factors_code import (
     emit_turned,
     search_routine,
 )
-from armillary.llvm.building.assembly import NOTHING, REAL, IRModule
 from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.emitter import NOTHING, REAL, IRModule
 from armillary.llvm.building.routines import Routine
 
 MET = 1e-9  # of the size of a condition: what is above this is not met

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from armillary.ensembles.engines.metric_slots import metrics_function
 from armillary.ensembles.plan import Plan
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building.builder import Operand, Span, Value, power_text
+from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
     WHOLE,
@@ -20,7 +21,6 @@ from armillary.llvm.building.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.building.builder import Operand, Span, Value, power_text
 from armillary.llvm.sections import lanes_module
 from armillary.program.near_sines import NearSines
 from armillary.runtime.loop.formulas import Stepper

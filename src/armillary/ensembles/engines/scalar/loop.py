@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from armillary.ensembles.engines.metric_slots import metrics_function
 from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, Plan
-from armillary.llvm.building import assembly
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building import emitter
+from armillary.llvm.building.builder import Code, Local, Span, Value
+from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
     REAL,
@@ -22,7 +23,6 @@ from armillary.llvm.building.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.building.builder import Code, Local, Span, Value
 from armillary.llvm.module import Module
 from armillary.program.targets.targets import DEPENDENT_SPEEDS
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, LoopShape, Reason
@@ -57,7 +57,7 @@ class _Runs(Code):
     """The function under construction."""
 
     def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
-        self.module = assembly.IRModule()
+        self.module = emitter.IRModule()
         kind = FunctionType(NOTHING, (*[WHOLE] * len(WHOLES), *[ADDRESS] * len(ARGUMENTS)))
         super().__init__(Function(self.module, kind, "runs"))
         self.plan, self.shape, self.again, self.first = plan, shape, again, first

@@ -17,8 +17,7 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError
-from armillary.llvm.building.placement import MatrixPlacement
-from armillary.llvm.building.rows import function_rows, precompute_rows
+from armillary.llvm.building.routines import MatrixPlacement, function_rows, precompute_rows
 from armillary.llvm.jit import Compiled, holds_addresses
 from armillary.llvm.sections import process_text
 from armillary.program.cost import Operations

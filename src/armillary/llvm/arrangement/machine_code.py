@@ -1,17 +1,14 @@
-"""From the lines of a section to the machine code of an instruction set.
-
-LLVM takes 50 µs per operation to come to much the same instructions once order, registers, loads and stores
-are decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. A section with an
-operation that the instruction set does not write is LLVM's.
-"""
+"""From the lines of a section to the machine code of an instruction set, and the way into it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from struct import pack
+from typing import ClassVar, NamedTuple
 
 from armillary.llvm.arrangement.arrangement import (
     LIMITS,
+    PAIR,
     Limits,
     Line,
     Load,
@@ -20,8 +17,166 @@ from armillary.llvm.arrangement.arrangement import (
     Store,
     chosen_order,
 )
-from armillary.llvm.arrangement.entry import Encoded, Entry
-from armillary.llvm.arrangement.forms import ALIKE, FORMS, KINDS, NEGATIONS, PUT, WIDTHS, Form
+from armillary.llvm.instructions import real
+from armillary.llvm.sines import LIMIT, PI_OVER_2
+
+# Operations that machine code is written of, by their words in LLVM.
+#
+# What an operation does is its form's name; the instructions for it are those of an instruction set
+# (``arm64.py``, ``x86_64.py``). Operations on pairs and on four doubles are the same ones on all lanes.
+
+FOUR = "<4 x double>"
+WIDTHS = {"double": 0, PAIR: 1, FOUR: 2}
+
+
+class Form(NamedTuple):
+    """An operation without its operands: what it does, and on one, two or four doubles (0, 1, 2)."""
+
+    name: str
+    wide: int
+
+
+ALIKE = Form("alike", 0)  # the same register: nothing is written
+PUT = Form("put", 0)  # a given value, or zero, to a place
+NEGATIONS = [Form("negate", wide) for wide in WIDTHS.values()]
+BOTH_LANES = Form("both lanes", 1)
+SECOND_LANE = Form("second lane", 1)
+THIRD, FOURTH = Form("insert third", 2), Form("insert fourth", 2)
+
+
+def _forms() -> dict[str, Form]:
+    made: dict[str, Form] = {}
+    for wide, kind, end in ((0, "double", "f64"), (1, PAIR, "v2f64"), (2, FOUR, "v4f64")):
+        for word, name in (("fmul", "multiply"), ("fdiv", "divide"), ("fadd", "add"), ("fsub", "subtract")):
+            made[f"{word} {kind} $, $"] = Form(name, wide)
+        for word in ("fmuladd", "fma"):
+            made[f"call {kind} @llvm.{word}.{end}({kind} $, {kind} $, {kind} $)"] = Form("fuse", wide)
+        for word in ("maximum", "minimum"):
+            made[f"call {kind} @llvm.{word}.{end}({kind} $, {kind} $)"] = Form(word, wide)
+        for word, name in (("sqrt", "root"), ("fabs", "size")):
+            made[f"call {kind} @llvm.{word}.{end}({kind} $)"] = Form(name, wide)
+    for text, name in (
+        ("xor <2 x i64> $, $", "turn signs"),
+        ("shl <2 x i64> $, splat (i64 63)", "last bit first"),
+        ("lshr <2 x i64> $, splat (i64 1)", "bits down"),
+        ("icmp slt <2 x i64> $, splat (i64 0)", "first bit"),
+    ):
+        made[text] = Form(name, 1)
+    made[f"extractelement {PAIR} $, i64 1"] = SECOND_LANE
+    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> zeroinitializer"] = BOTH_LANES
+    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> <i32 1, i32 0>"] = Form("swap", 1)
+    made[f"select <2 x i1> $, {PAIR} $, {PAIR} $"] = Form("select", 1)
+    made[f"insertelement {PAIR} $, double $, i64 1"] = Form("insert", 1)
+    made[f"extractelement {FOUR} $, i64 1"] = SECOND_LANE
+    made[f"extractelement {FOUR} $, i64 2"] = Form("third lane", 2)
+    made[f"extractelement {FOUR} $, i64 3"] = Form("fourth lane", 2)
+    made[f"insertelement {FOUR} $, double $, i64 1"] = Form("insert", 1)
+    made[f"insertelement {FOUR} $, double $, i64 2"] = THIRD
+    made[f"insertelement {FOUR} $, double $, i64 3"] = FOURTH
+    made[f"shufflevector {FOUR} $, {FOUR} poison, <4 x i32> zeroinitializer"] = Form("both lanes", 2)
+    made[f"shufflevector {FOUR} $, {FOUR} poison, <2 x i32> <i32 2, i32 3>"] = Form("upper half", 2)
+    for text in (
+        f"insertelement {FOUR} poison, double $, i64 0",
+        f"extractelement {FOUR} $, i64 0",
+        f"shufflevector {FOUR} $, {FOUR} poison, <2 x i32> <i32 0, i32 1>",
+        f"bitcast {PAIR} $ to <2 x i64>",
+        f"bitcast <2 x i64> $ to {PAIR}",
+        f"extractelement {PAIR} $, i64 0",
+        f"insertelement {PAIR} poison, double $, i64 0",
+    ):
+        made[text] = ALIKE
+    return made
+
+
+FORMS = _forms()
+
+
+def _kind(text: str, form: Form) -> str:
+    """Of the value."""
+    if text.startswith("extractelement") or (not form.wide and form is not ALIKE):
+        return "double"
+    return FOUR if form.wide == 2 and form.name != "upper half" else PAIR
+
+
+KINDS = {text: _kind(text, form) for text, form in FORMS.items()}
+
+
+# The way into machine code of a section: what it takes, and how it is handed to LLVM.
+#
+# The first entry takes the arrays of the section; angles are those of its state, and thirds of π/2 the usual
+# ones (``sines.py``), which lie beside the code like the numbers that it owns. An angle beyond the
+# limit, which is looked at among the operations, leads to a function that replaces angles and calls the
+# second entry; that takes both as further arrays. Results may be stored already where an angle is found too
+# large: all of them are stored again. ``arm64.py`` and ``x86_64.py`` write this.
+
+SPACING = 12  # instructions from one look at an angle to the next
+NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
+
+
+class Entry(NamedTuple):
+    """Arrays that the section takes, places of its angles in the state, and numbers that it owns."""
+
+    arguments: Sequence[str]
+    angles: Sequence[int]
+    numbers: Sequence[float]
+
+    def arrays(self, used: Iterable[str], most: int) -> list[str]:
+        """Arrays by the registers of their addresses: where they are too many, only those that are used."""
+        further = (["angles", "thirds"] if self.angles else []) + (["numbers"] if self.numbers else [])
+        if len(self.arguments) + len(further) <= most:
+            return [*self.arguments, *further]
+        needed = {*used, "state"}
+        return [*[a for a in self.arguments if a in needed], *further]
+
+    def values(self) -> bytes:
+        """Thirds of π/2 for all angles, and the numbers."""
+        values = [*[PI_OVER_2[2]] * len(self.angles), *self.numbers]
+        return pack(f"<{len(values)}d", *values)
+
+
+class Encoded(NamedTuple):
+    """Code of a function of addresses of arrays, in this order; the places of its second entry and of the
+    address of the function that replaces angles, in bytes: 0 and −1 without angles.
+    """
+
+    code: bytes
+    arrays: list[str]
+    second: int
+    address: int
+
+
+def machine_code(name: str, encoded: Encoded) -> str:
+    """Functions NAME_code and NAME_code_at of this code, as a part of an LLVM module; the function that
+    replaces angles is NAME_far.
+
+    LLVM reads a string of bytes in a tenth of the time of a list of numbers, which takes 1.5 µs per word.
+    """
+    code, second, address = encoded.code, encoded.second, encoded.address
+    lines = [".text", ".p2align 6", f"{name}_code:", *_bytes(code[:second])]
+    if address < 0:
+        lines += _bytes(code[second:])
+    else:
+        lines += [f"{name}_code_at:", *_bytes(code[second:address]), f".quad {name}_far"]
+        lines += _bytes(code[address + 8 :])
+    return "\n".join([f'module asm "{line}"' for line in lines])
+
+
+def _bytes(code: bytes) -> list[str]:
+    text = "".join(map(_WRITTEN_BYTES.__getitem__, code))
+    return [f".ascii \\22{text}\\22"] if text else []
+
+
+# Bytes in a string of the assembler in a string of LLVM, which writes \ as \5C and " as \22.
+_WRITTEN_BYTES = [
+    f"\\5C{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '\\"' else chr(byte) for byte in range(256)
+]
+
+
+# From the lines of a section to the machine code of an instruction set.
+#
+# LLVM takes 50 µs per operation to come to much the same instructions once order, registers, loads and stores
+# are decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. A section with an
+# operation that the instruction set does not write is LLVM's.
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 ZERO = "0x0000000000000000"
