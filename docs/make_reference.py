@@ -18,7 +18,7 @@ from typing import Any
 
 import armillary
 import armillary.vehicles
-from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
@@ -49,14 +49,14 @@ GROUPS = {
     "armillary.model.bodies.shapes": "Shapes",
     "armillary.model.space": "Spacecraft",
     "armillary.model.space.panels": "Spacecraft",
-    "armillary.algebra.vectors.vectors": "Vectors",
+    "armillary.algebra.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",
     "armillary.algebra.expression": "Expressions",
-    "armillary.algebra.derivatives.calculus": "Expressions",
+    "armillary.algebra.calculus": "Expressions",
     "armillary.algebra.walk": "Expressions",
-    "armillary.algebra.notation.latex": "Expressions",
-    "armillary.algebra.user_functions.tables": "User functions",
-    "armillary.algebra.user_functions.foreign": "User functions",
+    "armillary.algebra.typesetting": "Expressions",
+    "armillary.algebra.tables": "User functions",
+    "armillary.algebra.block_functions": "User functions",
     "armillary.stages.system.load": "Models and runs in files",
     "armillary.files.model": "Models and runs in files",
     "armillary.files.robots": "Models and runs in files",

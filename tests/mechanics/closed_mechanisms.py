@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.tree.loads import applied_loads

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads

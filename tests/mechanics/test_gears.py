@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.model.units.unit_system import default_value

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import number
 from armillary.algebra.walk import Undimensioned
 from armillary.program.cost import count

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads

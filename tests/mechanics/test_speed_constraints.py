@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError, ParameterError
 from armillary.mechanics.constraints.constrained_equations import dependent_rates, reduced_equations

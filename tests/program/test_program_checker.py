@@ -12,8 +12,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.nodes.node import intern
-from armillary.algebra.units.dimension import LENGTH
+from armillary.algebra.node import intern
+from armillary.algebra.units import LENGTH
 from armillary.program import sections
 from armillary.program.checker import IllegalProgram, check_program
 from armillary.program.passes import Graph, sequence

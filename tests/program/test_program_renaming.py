@@ -11,8 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr, multiply, number, power, symbol, total
 from armillary.algebra.intermediate import let, own_intermediates
-from armillary.algebra.nodes.renaming import renamed
-from armillary.algebra.walk import rebuild
+from armillary.algebra.walk import rebuild, renamed
 from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, fold, hoist, inline
 

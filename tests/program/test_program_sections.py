@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.errors import ModelError
 from armillary.export.c.model import CModel
 from armillary.export.text.source import source

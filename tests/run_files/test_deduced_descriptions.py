@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.units.dimension import ENERGY, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import ENERGY, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED, parse_unit
 from armillary.model.quantities.parameter_descriptions import parameter_descriptions
 from armillary.model.units.deduced_units import parameter_units
 from armillary.model.units.unit_system import SYSTEMS

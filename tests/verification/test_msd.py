@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.algebra.derivatives.calculus import evaluate_all, gradient
+from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.build import build_tree

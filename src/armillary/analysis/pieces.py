@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.walk import transform
 from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable
+from armillary.algebra.calculus import ValueTable
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.solver.language.language import CLOSED
 from armillary.runtime.start.loop_code import loop_code

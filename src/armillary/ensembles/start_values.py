@@ -6,8 +6,8 @@ from collections.abc import Callable, Sized
 
 import numpy as np
 
-from armillary.algebra.nodes.arithmetic import positive_whole
-from armillary.algebra.units.units import is_quantity, magnitude_in_si
+from armillary.algebra.node import positive_whole
+from armillary.algebra.units import is_quantity, magnitude_in_si
 from armillary.errors import ArmillaryError, ParameterError, UnitsError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping, DataTable, Given

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.calculus import NumericValue
+from armillary.algebra.units import Dimension, parse_unit
 from armillary.ensembles.start_values import (
     column_of,
     differs,

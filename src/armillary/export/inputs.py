@@ -12,7 +12,7 @@ import numpy as np
 
 from armillary.algebra.arguments import table
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.algebra.walk import transform
 from armillary.errors import ParameterError
 from armillary.program.equations import DerivedEquations

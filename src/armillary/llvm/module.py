@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from armillary.algebra.user_functions.blocks import BlockFunction
+from armillary.algebra.block_functions import BlockFunction
 from armillary.cache import digest
 from armillary.llvm.instructions import LABEL_TEXT, ValueTypes
 from armillary.llvm.jit import Compiled, chosen, machine_code_key, prepared
@@ -101,7 +101,7 @@ def _without_repeated_declarations(text: str) -> str:
     return "\n".join(kept)
 
 
-# Calls of block functions (algebra/user_functions/blocks.py) in compiled code.
+# Calls of block functions (algebra/block_functions.py) in compiled code.
 #
 # A block works on vectors in a workspace, which the caller has on its stack. Its code is one for all sizes:
 # it reads sizes, places of vectors in the workspace, and tables from a constant record.

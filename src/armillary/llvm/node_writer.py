@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, TypeAlias
 from weakref import proxy
 
+from armillary.algebra.block_functions import BlockFunction, BlockPart
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
-from armillary.algebra.user_functions.blocks import BlockFunction, BlockPart
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.llvm import vector_math
 from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, Places, real

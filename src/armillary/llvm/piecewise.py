@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.llvm.instructions import Instructions, constant_array
 
 # Lookup tables as LLVM functions of doubles or vectors: the interval on each axis, then Horner's rule.
 #
-# Breaks and coefficients, as in ``algebra/user_functions/tables.py``, become constant arrays beside the code.
+# Breaks and coefficients, as in ``algebra/tables.py``, become constant arrays beside the code.
 # The intervals of all lanes are found together: by bisection, in as many turns for every lane; in vectors,
 # where the breaks are few, by counting those that a lane has passed, without gathers.
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+from armillary.algebra.block_functions import is_block, is_block_part
 from armillary.algebra.expression import UNIT, Expr
-from armillary.algebra.nodes.node import PRODUCT_OF_TWO
-from armillary.algebra.user_functions.blocks import is_block, is_block_part
+from armillary.algebra.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Places, ValueTypes, constant_array

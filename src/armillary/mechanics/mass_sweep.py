@@ -8,10 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import Values, evaluator
+from armillary.algebra.calculus import Values, evaluator
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import unit
+from armillary.algebra.triples import Scalar, unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, deformed
 

@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, Values, evaluate_all
+from armillary.algebra.calculus import NumericValue, Values, evaluate_all
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import cross_triples
+from armillary.algebra.triples import Matrix, Scalar, cross_triples
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.loop_closing import MotionSample

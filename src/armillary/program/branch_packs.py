@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
+from armillary.algebra.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 

@@ -46,8 +46,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import BY_NAME, CONDITIONS
-from armillary.algebra.notation.printing import text
-from armillary.algebra.units.dimension import ONE
+from armillary.algebra.printing import text
+from armillary.algebra.units import ONE
 from armillary.algebra.walk import operands_first
 from armillary.program.branch_packs import meant
 from armillary.program.cost import sum_operations

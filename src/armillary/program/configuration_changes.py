@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.nodes.node import truncated
+from armillary.algebra.node import truncated
 from armillary.algebra.walk import symbols, transform
 from armillary.mechanics.constraints.constrained_equations import least_changes, speeds_after_impulse
 from armillary.mechanics.constraints.reduction import full_tree

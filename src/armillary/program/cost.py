@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
+from armillary.algebra.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.algebra.walk import operands_first
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
-from armillary.algebra.smallness.neglected_terms import NeglectedTerms
+from armillary.algebra.truncation import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.loop_closing import speed_kind
 from armillary.mechanics.constraints.reduction import Configuration, Reduction

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr, as_expr, symbol
-from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.vectors import direction_cosines
 from armillary.algebra.walk import operands_first, transform
 from armillary.model.bodies.body import Body
 from armillary.program.equations import DerivedEquations

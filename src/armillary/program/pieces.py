@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol, total
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.truncation import Truncation
-from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.node import truncated
+from armillary.algebra.triples import ZEROS, Scalar, minus, plus, times
+from armillary.algebra.truncation import Truncation
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, shown
 from armillary.mechanics.constraints.constrained_equations import reduced_equations, reduced_forces

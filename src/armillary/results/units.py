@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import UnitsError
 
 UNKNOWN = "?"  # of tables that other programs wrote

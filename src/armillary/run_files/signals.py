@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from armillary.algebra.units.csv_columns import read_columns
+from armillary.algebra.csv_columns import read_columns
 from armillary.errors import ArmillaryError, shown, suggestion
 from armillary.run_files.run_file import COMMAND_LINE, SourcedValue
 from armillary.runtime.inputs.signal import Signal

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from armillary.algebra.derivatives.calculus import Values
+from armillary.algebra.calculus import Values
 from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
 from armillary.program.derivatives import sensitivities as sensitivity

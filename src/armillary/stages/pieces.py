@@ -13,7 +13,7 @@ from armillary.untyped import DataMapping, Given
 if TYPE_CHECKING:
     import numpy as np
 
-    from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+    from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
     from armillary.analysis.pieces import PieceFunctions, PiecePlace
     from armillary.model.bodies.body import Body, Point
     from armillary.program.equations import DerivedEquations

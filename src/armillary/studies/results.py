@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armillary.algebra.nodes.arithmetic import plain_float
+from armillary.algebra.node import plain_float
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
 from armillary.studies.definition.definition import Definition

@@ -13,10 +13,9 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED, Dimension
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import Triple
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.triples import Triple, is_zero
+from armillary.algebra.units import FORCE, MOMENT, SPEED, Dimension
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
 from armillary.model.bodies.body import Body

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units.unit_system import state_factor

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.analysis.identification.base import grouping, random_regressor
 from armillary.analysis.identification.link_parameters import linear_efforts
 from examples import four_bar, stanford_arm

@@ -7,7 +7,7 @@ import pytest
 from complex_steps import ComplexSteps
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.analysis.linear.derivatives.implicit import implicit_rates
 from armillary.analysis.linear.derivatives.jacobians import Filled, Linearization

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import Matrix, Triple
 from armillary.model.flexible.complex_modes import ComplexModes
 from armillary.program.formalisms.jpl_blocks import Assembled
 from armillary.program.formalisms.jpl_vehicle import (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import check_keywords, one_of
-from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.node import positive_whole
 from armillary.analysis.fitting.experiments import Measured, measured
 from armillary.analysis.fitting.outcome import Fit, Solution, outcome
 from armillary.analysis.fitting.residuals import Residuals, experiment_run

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.units import is_quantity
 from armillary.analysis.fitting.experiments import Measured
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.program.derivatives.sensitivities import Direction, directions

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import place
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, scale, total
 from armillary.analysis.identification.link_parameters import (
     DEPENDENT,

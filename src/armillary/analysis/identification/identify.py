@@ -20,11 +20,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, real, several, table
-from armillary.algebra.derivatives.calculus import evaluate_all, gradient
+from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import FORCE, SPEED
-from armillary.algebra.vectors.matrices import matrix_sum
-from armillary.algebra.vectors.triples import scaled
+from armillary.algebra.triples import matrix_sum, scaled
+from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import symbols
 from armillary.analysis.fitting.statistics import inverse as covariance_of
 from armillary.analysis.identification.excitation import ExcitingTrajectory

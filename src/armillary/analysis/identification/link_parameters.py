@@ -20,12 +20,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, evaluate_all
+from armillary.algebra.calculus import directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, scale, symbol, total
-from armillary.algebra.units.dimension import INERTIA, LENGTH, MASS, SPEED, Dimension
-from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_sum, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.triples import ZEROS, add, joined, scaled
+from armillary.algebra.triples import (
+    ZERO_MATRIX,
+    ZEROS,
+    Matrix,
+    Scalar,
+    add,
+    is_zero,
+    joined,
+    matrix_sum,
+    matrix_vector,
+    scaled,
+)
+from armillary.algebra.units import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.walk import Undimensioned, substitute
 from armillary.analysis.inverse.equations import (
     InverseEquations,

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, scale, symbol
-from armillary.algebra.units.dimension import FORCE, MOMENT
+from armillary.algebra.units import FORCE, MOMENT
 from armillary.algebra.walk import substitute, symbols, transform
 from armillary.analysis.inverse.equations import InverseEquations, inverse_equations
 from armillary.columns import counted

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import place
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.results import Run
 from armillary.results.units import label_units

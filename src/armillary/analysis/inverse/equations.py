@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.truncation import Truncation
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.algebra.node import truncated
+from armillary.algebra.triples import Scalar, minus, plus, times
+from armillary.algebra.truncation import Truncation
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.constrained_equations import (
     constraint_forces,

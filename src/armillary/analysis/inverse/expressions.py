@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import Values
+from armillary.algebra.calculus import Values
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import FORCE, SPEED
+from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import transform
 from armillary.analysis.inverse.equations import inverse_equations
 from armillary.errors import ArmillaryError, shown

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED
+from armillary.algebra.units import FORCE, MOMENT, SPEED
 from armillary.analysis.inverse.actuators import Actuated, actuated, strengths
 from armillary.analysis.inverse.efforts import Efforts
 from armillary.analysis.inverse.equations import InverseEquations, inverse_equations

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import table
-from armillary.algebra.derivatives.calculus import Values
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.calculus import Values
+from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
 from armillary.errors import ArmillaryError, UnitsError, shown
 from armillary.model.units.unit_system import SYSTEMS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, several
-from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import symbols
 from armillary.analysis.kinematics.drives import PathStart

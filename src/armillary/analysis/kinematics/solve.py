@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count as whole_number
 from armillary.algebra.arguments import several, table
-from armillary.algebra.units.dimension import ONE
+from armillary.algebra.units import ONE
 from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
 from armillary.analysis.kinematics.follower.follower import Followed
 from armillary.analysis.kinematics.held_coordinates import freedom

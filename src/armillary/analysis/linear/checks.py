@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, evaluator
+from armillary.algebra.calculus import NumericValue, evaluator
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices

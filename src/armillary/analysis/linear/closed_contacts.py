@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import directional_derivatives
+from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices
 from armillary.analysis.linear.points import OperatingPoints

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.analysis.linear.derivatives.jacobians import Linearization
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.linearization import Variable

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import ONE
+from armillary.algebra.units import ONE
 from armillary.algebra.walk import held_places, symbols, transform
 from armillary.analysis.operating.condition_values import SLOPES, VALUES, ConditionCode, ConditionValues
 from armillary.analysis.operating.contacts.contact_conditions import contact_conditions

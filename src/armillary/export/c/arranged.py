@@ -16,9 +16,9 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
+from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
-from armillary.algebra.user_functions.blocks import is_block
 from armillary.export.c.printer import CPrinter
 from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
 from armillary.export.text.body import Place

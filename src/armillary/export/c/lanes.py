@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.algebra.user_functions.blocks import is_block
+from armillary.algebra.block_functions import is_block
 from armillary.errors import ArmillaryError
 from armillary.program.pack_choice import in_lanes, packed
 from armillary.program.program import Program, ProgramSection

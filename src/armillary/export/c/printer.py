@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.export.c.text import comment
 from armillary.export.text.files.template import fill, template
 from armillary.export.text.printing.layout import wrapped

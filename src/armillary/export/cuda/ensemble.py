@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from armillary.algebra.user_functions.blocks import is_block
+from armillary.algebra.block_functions import is_block
 from armillary.export.c.text import comment, counts
 from armillary.export.cuda.increments import near_sines
 from armillary.export.cuda.sections import SectionWriter, in_double, placed

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import directional_derivatives
+from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.source import Source

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
+from armillary.algebra.block_functions import is_block
+from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, symbol, total
-from armillary.algebra.user_functions.blocks import is_block
 from armillary.algebra.walk import operands_first
 from armillary.export.fmi.configurations import motion_rates
 from armillary.export.text.source import Source

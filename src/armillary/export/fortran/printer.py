@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.export.text.printing.layout import listed, one_line
 from armillary.export.text.printing.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
 from armillary.untyped import Given

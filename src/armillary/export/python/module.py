@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping, Sequence
 
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.export.python.assembly import assembly_values
 from armillary.export.python.configurations import configuration_values
 from armillary.export.python.contacts import contact_texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.export.text.printing.layout import one_line, wrapped
 from armillary.export.text.printing.printer import CHOICE, SUM, Operand, Printer, nested_polynomial
 

@@ -6,7 +6,7 @@
     results   text of each result, in order
 
 What is used once stands where it is used; what is shared, is named in the derivation, or would make a line
-too long has an assignment of its own. A block function (algebra/user_functions/blocks.py) is a step that
+too long has an assignment of its own. A block function (algebra/block_functions.py) is a step that
 makes an array of its results; those that are read have a step each, right behind it.
 """
 
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from armillary.algebra.block_functions import is_block, is_block_part
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import is_block, is_block_part
 from armillary.export.text.names import Namer
 from armillary.export.text.printing.printer import CHOICE, Operand, Printer
 from armillary.program.print.listing import assigned_names

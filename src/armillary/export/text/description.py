@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import symbols
 from armillary.export.text.printing.layout import column_name, one_line
 from armillary.model.quantities.parameter_descriptions import parameter_descriptions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from armillary.algebra.block_functions import BlockFunction, is_block
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import BlockFunction, is_block
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.export.inputs import with_tables

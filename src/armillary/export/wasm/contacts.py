@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from armillary.algebra.user_functions.blocks import is_block
+from armillary.algebra.block_functions import is_block
 from armillary.llvm.module import workspace_length
 from armillary.mechanics.contact.blocks import ENTRIES
 from armillary.program.program import ProgramSection

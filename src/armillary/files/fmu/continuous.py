@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.units.dimension import TIME
+from armillary.algebra.units import TIME
 from armillary.files.fmu.connections import add_memory, from_fmu, input_place, outward, plain_name, to_fmu
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.exchange import NEVER, exchanged

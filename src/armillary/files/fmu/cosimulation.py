@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import TIME
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import TIME
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.connections import add_memory, from_fmu, input_place, outward, plain_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.units import Dimension
 from armillary.errors import ModelError, nearest, there_are
 
 NUMERIC = (

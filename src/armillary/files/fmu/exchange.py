@@ -15,7 +15,7 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.user_functions.foreign import ForeignFunction
+from armillary.algebra.block_functions import ForeignFunction
 from armillary.errors import ArmillaryError
 from armillary.files.fmu.description import Exchange, Fmu, FmuVariable
 from armillary.files.fmu.instance_code import InstanceCode, InstanceModule

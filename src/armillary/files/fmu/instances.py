@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.user_functions.foreign import ForeignFunction
+from armillary.algebra.block_functions import ForeignFunction
 from armillary.errors import SimulationError
 from armillary.files.fmu.description import FmuVariable
 from armillary.files.fmu.instance_code import SLOTS

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import Dimension, parse_unit
 from armillary.errors import ModelError, UnitsError
 from armillary.files.fmu.archive import LONGEST_DESCRIPTION, content, opened
 from armillary.files.fmu.description import NUMERIC, Exchange, Fmu, FmuUnit, FmuVariable

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.user_functions.foreign import ForeignFunction
+from armillary.algebra.block_functions import ForeignFunction
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.instance_code import InstanceCode, InstanceModule
 from armillary.files.fmu.instances import InstanceEntry, InstanceRecord, Instances, InstanceStart, Setting

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.algebra.units.csv_columns import read_columns
+from armillary.algebra.csv_columns import read_columns
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document
 from armillary.files.model.objects import BEAMS, PLATES

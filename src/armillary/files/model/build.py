@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from armillary.algebra.user_functions.tables import Table, Table2
+from armillary.algebra.tables import Table, Table2
 from armillary.errors import ArmillaryError, ExpressionError, ModelError, nearest
 from armillary.files.model.arrays import array_of, beside, flexible_options
 from armillary.files.model.documents import Document, FileError

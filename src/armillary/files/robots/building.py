@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import SIX
+from armillary.algebra.triples import SIX
 from armillary.errors import ModelError
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import is_identity, tidy

@@ -7,11 +7,20 @@ from dataclasses import replace
 from typing import Protocol
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import derivative
+from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, joined
+from armillary.algebra.triples import (
+    ZEROS,
+    Scalar,
+    Triple,
+    is_zero,
+    joined,
+    matrix_vector,
+    minus,
+    plus,
+    times,
+    transposed,
+)
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination

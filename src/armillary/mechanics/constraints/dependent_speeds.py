@@ -23,7 +23,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar, magnitude, times
+from armillary.algebra.triples import Scalar, magnitude, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.partition import NOISE, partition, sizes_by_kind

@@ -9,15 +9,10 @@ from functools import cached_property, reduce
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import (
-    NumericValue,
-    directional_derivatives,
-    evaluate_all,
-    evaluator,
-)
+from armillary.algebra.calculus import NumericValue, directional_derivatives, evaluate_all, evaluator
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
-from armillary.algebra.vectors.scalars import Scalar, magnitude
+from armillary.algebra.triples import Scalar, magnitude
+from armillary.algebra.units import ONE, RATE, TIME, Dimension
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.closing_thresholds import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError

@@ -10,8 +10,8 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.vectors.scalars import Scalar, plus, times
+from armillary.algebra.triples import Scalar, plus, times
+from armillary.algebra.units import Dimension
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.dependent_speeds import choose_dependent_speeds, conditioning

@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, total
-from armillary.algebra.vectors.scalars import Scalar, is_constant, is_zero, plus, times
+from armillary.algebra.triples import Scalar, is_constant, is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.bodies.motion import time_derivative

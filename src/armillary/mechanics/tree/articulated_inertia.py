@@ -17,17 +17,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.vectors.matrices import (
+from armillary.algebra.triples import (
+    ZEROS,
     Matrix,
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    joined,
     matrix_sum,
     matrix_vector,
+    named,
     named_matrix,
     named_symmetric,
+    plus,
+    scaled,
     skew,
     transposed,
 )
-from armillary.algebra.vectors.scalars import Scalar, plus
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
 from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import Wrench, wrench_at_parent
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree

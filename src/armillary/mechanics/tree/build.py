@@ -15,18 +15,27 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.vectors.matrices import (
+from armillary.algebra.triples import (
     IDENTITY,
     ZERO_MATRIX,
+    ZEROS,
     Matrix,
+    Scalar,
+    ScalarMap,
+    Triple,
+    add,
+    cross_triples,
+    is_zero,
+    joined,
     matrix_product,
     matrix_sum,
     matrix_vector,
+    plus,
+    scaled,
     scaled_matrix,
     transposed,
+    unit,
 )
-from armillary.algebra.vectors.scalars import Scalar, ScalarMap, is_zero, plus
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, scaled, unit
 from armillary.algebra.walk import Undimensioned
 from armillary.kept_results import kept_per_object
 from armillary.mechanics.tree.link_inertia import link_modes, point_mass_inertia

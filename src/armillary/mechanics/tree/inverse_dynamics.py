@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.vectors.matrices import (
-    Matrix,
-    matrix_sum,
-    matrix_vector,
-    named_matrix,
-    transposed,
-)
-from armillary.algebra.vectors.scalars import (
-    Scalar,
-    inner,
-    is_constant,
-    is_zero,
-    minus,
-    plus,
-    sum_of_products,
-    times,
-)
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
     ZEROS,
+    Matrix,
+    Scalar,
     Triple,
     add,
     cross_triples,
+    inner,
+    is_constant,
+    is_zero,
     joined,
+    matrix_sum,
+    matrix_vector,
+    minus,
     named,
+    named_matrix,
     negative,
+    plus,
     scaled,
+    sum_of_products,
+    times,
+    transposed,
     unit,
     vanishes,
 )

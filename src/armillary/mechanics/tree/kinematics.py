@@ -6,19 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, sum_of_products, times, total
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
     AXES,
     ZEROS,
+    Matrix,
+    Scalar,
     Triple,
     add,
     combined,
     cross_triples,
+    is_zero,
     joined,
+    minus,
     named,
     negative,
+    plus,
     scaled,
+    sum_of_products,
+    times,
+    total,
     unit,
     vanishes,
 )

@@ -7,18 +7,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import (
+from armillary.algebra.triples import (
+    ZERO_MATRIX,
+    Matrix,
     Scalar,
     ScalarMap,
+    Triple,
+    add,
     combination,
+    combined,
+    cross_triples,
     is_zero,
+    joined,
+    matrix_vector,
     minus,
+    named,
     plus,
+    scaled,
     sum_of_products,
     times,
 )
-from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, joined, named, scaled
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
 from armillary.model.recording.records import Flexible
 

@@ -6,16 +6,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import Matrix, matrix_sum, matrix_vector, named_symmetric
-from armillary.algebra.vectors.scalars import Scalar, inner, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
     ZEROS,
+    Matrix,
+    Scalar,
     Triple,
     add,
     cross_triples,
+    inner,
+    is_zero,
     joined,
+    matrix_sum,
+    matrix_vector,
+    minus,
     named,
+    named_symmetric,
+    plus,
     scaled,
+    times,
     unit,
     vanishes,
 )

@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from armillary.algebra.vectors.matrices import Matrix, matrix_sum
-from armillary.algebra.vectors.scalars import Scalar, is_constant, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined, negative, scaled, unit, vanishes
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Scalar,
+    Triple,
+    add,
+    is_constant,
+    is_zero,
+    joined,
+    matrix_sum,
+    minus,
+    negative,
+    plus,
+    scaled,
+    times,
+    unit,
+    vanishes,
+)
 from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.rotation import NoRotation, RotationChain
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree, with_inertia

@@ -18,16 +18,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import (
+from armillary.algebra.triples import (
     Matrix,
+    Scalar,
+    ScalarMap,
+    Triple,
+    joined,
     matrix_product,
     matrix_vector,
+    minus,
     named_matrix,
     named_symmetric,
+    plus,
+    times,
     transposed,
 )
-from armillary.algebra.vectors.scalars import Scalar, ScalarMap, minus, plus, times
-from armillary.algebra.vectors.triples import Triple, joined
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import settled
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_sum, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, ScalarMap, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined
+from armillary.algebra.triples import (
+    IDENTITY,
+    ZEROS,
+    Matrix,
+    Scalar,
+    ScalarMap,
+    Triple,
+    add,
+    joined,
+    matrix_sum,
+    matrix_vector,
+    plus,
+    times,
+)
 from armillary.mechanics.tree.link_inertia import LinkModes
 from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
 

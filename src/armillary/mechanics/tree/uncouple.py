@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, times
-from armillary.algebra.vectors.triples import Triple, add, joined
+from armillary.algebra.triples import Scalar, Triple, add, is_zero, joined, minus, times
 from armillary.errors import ModelError
 from armillary.mechanics.tree.kinematics import drift_correction, relative_spin
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.vectors.matrices import ExprMatrix, Matrix
-from armillary.algebra.vectors.triples import ExprTriple, Triple
-from armillary.algebra.vectors.vectors import Frame, Vector
+from armillary.algebra.triples import ExprMatrix, ExprTriple, Matrix, Triple
+from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, Fixed, JointType
 from armillary.model.reading.kinds import BODY, POINT

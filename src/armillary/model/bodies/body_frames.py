@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import RATE, SPEED, Dimension
-from armillary.algebra.vectors.matrices import Matrix, matrix_product
-from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.triples import Triple, combined
-from armillary.algebra.vectors.vectors import Frame, Vector, cross
+from armillary.algebra.triples import Matrix, Scalar, Triple, combined, is_zero, matrix_product
+from armillary.algebra.units import RATE, SPEED, Dimension
+from armillary.algebra.vectors import Frame, Vector, cross
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation
 

@@ -7,10 +7,10 @@ in the speeds, and its acceleration form.
 from __future__ import annotations
 
 from armillary.algebra.arguments import text
-from armillary.algebra.derivatives.calculus import derivative
+from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
-from armillary.algebra.units.dimension import FORCE, SPEED
+from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError
 from armillary.model.bodies import motion

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.units import is_quantity
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion

@@ -15,9 +15,20 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import Scalar, ScalarMap, combination, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, joined, named
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Scalar,
+    ScalarMap,
+    Triple,
+    add,
+    combination,
+    combined,
+    joined,
+    named,
+    plus,
+    times,
+)
 from armillary.model.flexible.part import FlexiblePart
 from armillary.untyped import DataTable
 

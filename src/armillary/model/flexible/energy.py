@@ -7,11 +7,22 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
-from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, combination, inner, plus, product
-from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, joined
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.triples import (
+    Matrix,
+    Scalar,
+    Triple,
+    add,
+    combination,
+    combined,
+    cross_triples,
+    inner,
+    joined,
+    matrix_vector,
+    plus,
+    product,
+)
+from armillary.algebra.units import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
+from armillary.algebra.vectors import Vector
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.deformation import Deformation, deformation
 

@@ -28,19 +28,27 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import LENGTH, ONE
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
-from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
+    IDENTITY,
+    Matrix,
+    Scalar,
     Triple,
     add,
     combined,
     cross_triples,
+    is_zero,
     joined,
+    matrix_vector,
     named,
     negative,
+    plus,
     scaled,
+    skew,
+    sum_of_products,
+    times,
+    transposed,
 )
+from armillary.algebra.units import LENGTH, ONE
 from armillary.model.flexible.part import FlexibleNode
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.steps import Flexed

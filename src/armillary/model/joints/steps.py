@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import Matrix, Triple
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ carries along, without a speed of its own, feels nothing of it.
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import ENERGY
+from armillary.algebra.units import ENERGY
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.joints import Drift

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import LENGTH
-from armillary.algebra.vectors.vectors import Vector, dot
+from armillary.algebra.units import LENGTH
+from armillary.algebra.vectors import Vector, dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Point

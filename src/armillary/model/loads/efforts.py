@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import count
 
 from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.units.dimension import FORCE, MOMENT, Dimension
-from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.units import FORCE, MOMENT, Dimension
+from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.bodies.body import BodyLike, PointLike
 from armillary.model.description import Description

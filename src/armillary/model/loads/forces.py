@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
-from armillary.algebra.vectors import vectors as vec
+from armillary.algebra.units import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
 from armillary.errors import ModelError, outside
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, BodyLike, Point, PointLike

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 
 from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import substitute
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Point

@@ -5,10 +5,9 @@ from __future__ import annotations
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, Dimension
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import Triple, cross_triples
-from armillary.algebra.vectors.vectors import Vector, cross, dot
+from armillary.algebra.triples import Triple, cross_triples, is_zero
+from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE, Dimension
+from armillary.algebra.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion

@@ -10,11 +10,18 @@ from collections.abc import Iterator
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
-from armillary.algebra.units.dimension import MASS
-from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products
-from armillary.algebra.vectors.triples import Triple, add, cross_triples
-from armillary.algebra.vectors.vectors import Frame, Vector, cross, direction_cosines
+from armillary.algebra.triples import (
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    matrix_vector,
+    plus,
+    sum_of_products,
+    transposed,
+)
+from armillary.algebra.units import MASS
+from armillary.algebra.vectors import Frame, Vector, cross, direction_cosines
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.named_arrays import ExpressionMatrix
+from armillary.algebra.named_arrays import ExpressionMatrix
 from armillary.errors import ModelError, shown
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, RATE, SPEED, Dimension
-from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.triples import Scalar
+from armillary.algebra.units import FORCE, LENGTH, MOMENT, RATE, SPEED, Dimension
 from armillary.algebra.walk import operands_first, symbols
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

@@ -7,7 +7,7 @@ the derivation replaces; a model that uses none has no cost from them. Loads can
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.units.dimension import FORCE, MOMENT, RATE
+from armillary.algebra.units import FORCE, MOMENT, RATE
 
 if TYPE_CHECKING:
     from armillary.model.bodies.body import Body

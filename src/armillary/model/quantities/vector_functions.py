@@ -1,6 +1,6 @@
 """The functions of vectors and motion that users call, whose calls are recorded for saved models."""
 
-from armillary.algebra.vectors import vectors as vec
+from armillary.algebra import vectors as vec
 from armillary.model.bodies import motion
 from armillary.model.recording.recorder import records_calls
 

@@ -12,7 +12,7 @@ from typing import Annotated, SupportsFloat, TypeAlias
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.vectors import Vector
 from armillary.model.reading.kinds import (
     AXIS,
     COUNT,

@@ -15,7 +15,7 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
-from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.units import Dimension
 from armillary.errors import shown, suggestion
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.functions import RESERVED
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.units import Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ModelError, UnitsError
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.text_functions import MODEL_FUNCTIONS, stated_arguments

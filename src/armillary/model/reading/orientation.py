@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, transposed
-from armillary.algebra.vectors.triples import joined
+from armillary.algebra.triples import IDENTITY, Matrix, joined, matrix_product, transposed
 from armillary.errors import ModelError
 from armillary.model.joints.base import check_sequence, plain, sequence_rotation
 from armillary.untyped import Given

@@ -6,8 +6,8 @@ import inspect
 import math
 from collections.abc import Callable
 
+from armillary.algebra import vectors as vec
 from armillary.algebra.expression import number
-from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError, shown
 from armillary.model.bodies import motion
 from armillary.model.loads import laws

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
+from armillary.algebra.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.units.unit_system import UnitSystem
 from armillary.untyped import Given

@@ -14,7 +14,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.vectors import Vector
 from armillary.model.recording.identity import system_of
 from armillary.untyped import AnyFunction, DataTable, Given
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.vectors import Frame, Vector
+from armillary.algebra.vectors import Frame, Vector
 from armillary.model.bodies.body import Body, Point
 from armillary.model.recording.recorder import Recorder
 from armillary.model.recording.records import Flexible

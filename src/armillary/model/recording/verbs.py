@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial, wraps
 from typing import TypeVar
 
-from armillary.algebra.arguments import check_keywords
-from armillary.algebra.call_record import bound_arguments, independent_copy
+from armillary.algebra.arguments import bound_arguments, check_keywords, independent_copy
 from armillary.errors import ModelError
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf, argument_kinds
 from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error

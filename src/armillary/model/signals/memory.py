@@ -8,7 +8,7 @@ from typing import Annotated
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import ZERO, Expr, number, symbol
-from armillary.algebra.units.dimension import ONE, TIME
+from armillary.algebra.units import ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.arguments import text
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, UnitText, Words

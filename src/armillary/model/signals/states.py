@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.units.dimension import TIME, Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import TIME, Dimension, parse_unit
 from armillary.errors import ModelError, nearest
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words

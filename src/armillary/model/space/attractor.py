@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import ExprTriple, Triple
+from armillary.algebra.triples import ExprTriple, Triple, is_zero
 from armillary.model.space.fields import GravitySource, term
 
 

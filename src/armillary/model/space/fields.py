@@ -15,9 +15,19 @@ from functools import reduce
 
 from armillary.algebra import functions as fn
 from armillary.algebra.functions import Operand
-from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import inner, is_zero, plus, times
-from armillary.algebra.vectors.triples import Triple, add, cross_triples, named, scaled
+from armillary.algebra.triples import (
+    Matrix,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    is_zero,
+    matrix_vector,
+    named,
+    plus,
+    scaled,
+    times,
+)
 from armillary.errors import ModelError
 
 NOWHERE: Triple = (0, 0, 0)

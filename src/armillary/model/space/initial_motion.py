@@ -11,11 +11,18 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.units.dimension import LENGTH, SPEED
-from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import ExprTriple, Triple, add, joined, scaled
-from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
+from armillary.algebra.triples import (
+    ExprTriple,
+    Triple,
+    add,
+    is_zero,
+    joined,
+    matrix_vector,
+    scaled,
+    transposed,
+)
+from armillary.algebra.units import LENGTH, SPEED
+from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
 from armillary.model.bodies import motion

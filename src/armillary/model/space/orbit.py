@@ -15,10 +15,9 @@ from typing import Annotated, Final
 
 import numpy as np
 
-from armillary.algebra.call_record import records_arguments
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import ONE
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.arguments import records_arguments
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import ONE, parse_unit
 from armillary.errors import ModelError
 from armillary.model.reading.argument_types import Number
 from armillary.model.reading.kinds import NUMBER, WORDS, Either, ObjectForm, OneOf

@@ -8,9 +8,8 @@ from math import pi
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
-from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import Triple, matrix_vector
+from armillary.algebra.units import LENGTH, MOMENT, ONE, TIME
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.bodies.bodies import body
 from armillary.model.bodies.body import Body

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, symbol
-from armillary.algebra.units.dimension import ACCELERATION, FORCE, ONE, TIME
+from armillary.algebra.units import ACCELERATION, FORCE, ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.bodies.body import PointLike
 from armillary.model.description import Description

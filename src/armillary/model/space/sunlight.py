@@ -19,8 +19,8 @@ from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.units.dimension import FORCE, LENGTH, ONE
-from armillary.algebra.vectors.vectors import Vector, direction, dot
+from armillary.algebra.units import FORCE, LENGTH, ONE
+from armillary.algebra.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Point, PointLike

@@ -11,9 +11,8 @@ from typing import Annotated, NamedTuple
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import HALF, Expr, as_expr
-from armillary.algebra.units.dimension import INERTIA, RATE
-from armillary.algebra.vectors.matrices import SIX
-from armillary.algebra.vectors.scalars import is_zero, sum_of_products
+from armillary.algebra.triples import SIX, is_zero, sum_of_products
+from armillary.algebra.units import INERTIA, RATE
 from armillary.errors import ModelError
 from armillary.model.bodies.bodies import INERTIA as INERTIA_KIND
 from armillary.model.bodies.bodies import body

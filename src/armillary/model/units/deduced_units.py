@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from armillary.algebra.deduction import deduce
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.deduction import deduce
-from armillary.algebra.units.dimension import (
+from armillary.algebra.units import (
     ACCELERATION,
     ENERGY,
     FORCE,
@@ -14,8 +14,8 @@ from armillary.algebra.units.dimension import (
     MOMENT,
     SPEED,
     Dimension,
+    parse_unit,
 )
-from armillary.algebra.units.units import parse_unit
 from armillary.model.description import Description
 from armillary.model.signals.states import rate_dimension
 from armillary.model.space.attraction import GRAVITATION

@@ -12,8 +12,7 @@ from math import prod
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import ONE, RATE, Dimension
-from armillary.algebra.units.units import Unit, parse_unit, si_text
+from armillary.algebra.units import ONE, RATE, Dimension, Unit, parse_unit, si_text
 from armillary.errors import ModelError
 
 

@@ -7,9 +7,8 @@ import re
 
 from armillary.algebra.arguments import Error, real
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.dimension import TIME, Dimension
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.parsing import parse
+from armillary.algebra.units import TIME, Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.units.unit_system import SYSTEMS, UnitSystem
 from armillary.untyped import Given

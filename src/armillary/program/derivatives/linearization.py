@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.walk import operands_first, transform
 from armillary.errors import ArmillaryError, ExpressionError, ParameterError

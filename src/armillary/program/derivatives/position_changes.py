@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar, is_zero
+from armillary.algebra.triples import Scalar, is_zero
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.loop_closing import MotionSample

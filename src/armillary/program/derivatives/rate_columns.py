@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
+from armillary.algebra.triples import Scalar, is_zero, minus, plus, times
 from armillary.algebra.walk import operands_first
 from armillary.errors import ExpressionError
 from armillary.program.equations import DerivedEquations
@@ -23,7 +23,7 @@ from armillary.program.targets.targets import StepSection
 #     ∂f/∂y and ∂f/∂t    of ẏ = f(t, y)
 #
 # The state y is that of a run, with dependent coordinates and Euler parameters. Each column is an exact
-# tangent of the rates along one state (algebra/derivatives/tangents.py). A linear model has other columns
+# tangent of the rates along one state (algebra/calculus.py). A linear model has other columns
 # (linearization.py): those of independent variables.
 
 PARTIAL_RATES = "partial_rates"

@@ -11,13 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, flag
-from armillary.algebra.derivatives.calculus import NumericValue, Values, evaluator
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import NumericValue, Values, evaluator, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import absolute, maximum, sin
 from armillary.algebra.intermediate import let
-from armillary.algebra.units.units import parse_unit
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
+from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import operands_first, symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
 from armillary.mechanics.constraints.reduction import Reduction

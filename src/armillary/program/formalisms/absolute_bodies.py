@@ -7,27 +7,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr, symbol
-from armillary.algebra.vectors.matrices import (
+from armillary.algebra.triples import (
     IDENTITY,
-    Matrix,
-    matrix_product,
-    matrix_sum,
-    matrix_vector,
-    transposed,
-)
-from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import (
     ZEROS,
     ExprTriple,
+    Matrix,
+    Scalar,
     Triple,
     add,
     combined,
     cross_triples,
+    inner,
     joined,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    minus,
     named,
+    plus,
     scaled,
+    sum_of_products,
+    times,
+    transposed,
 )
-from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
+from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.tree.build import GROUND, RigidGroup, rigid_groups

@@ -26,20 +26,28 @@ from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.vectors.scalars import Scalar, inner, is_zero, minus, times
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
     AXES,
+    IDENTITY,
     ZEROS,
+    Matrix,
+    Scalar,
     Triple,
     add,
     cross_triples,
+    inner,
+    is_zero,
     joined,
+    matrix_product,
+    matrix_vector,
+    minus,
     named,
     scaled,
+    times,
+    transposed,
     unit,
 )
-from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.vectors import direction_cosines
 from armillary.algebra.walk import Undimensioned, substitute
 from armillary.mechanics.tree.build import GROUND
 from armillary.model.bodies import motion

@@ -34,11 +34,9 @@ from typing import TYPE_CHECKING
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.truncation import Truncation
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, joined, named
+from armillary.algebra.node import truncated
+from armillary.algebra.triples import ZEROS, Matrix, Scalar, Triple, joined, minus, named, plus, times
+from armillary.algebra.truncation import Truncation
 from armillary.errors import ModelError
 from armillary.mechanics.tree import articulated_inertia as articulated
 from armillary.mechanics.tree.articulated_inertia import (

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import Matrix, transposed
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, joined, scaled
+from armillary.algebra.triples import AXES, ZEROS, Matrix, Scalar, Triple, joined, scaled, transposed
 from armillary.mechanics.tree.articulated_inertia import Articulated, upper
 from armillary.mechanics.tree.tree import Link, Tree
 from armillary.mechanics.tree.uncouple import Eliminated

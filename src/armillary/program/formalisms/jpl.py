@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
-from armillary.algebra.units.dimension import MOMENT, TIME
+from armillary.algebra.units import MOMENT, TIME
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system

@@ -8,9 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, inner, minus, times
-from armillary.algebra.vectors.triples import Triple, add, cross_triples, joined, negative
+from armillary.algebra.triples import (
+    Matrix,
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    joined,
+    matrix_vector,
+    minus,
+    negative,
+    times,
+)
 from armillary.errors import ModelError
 from armillary.mechanics.tree.build import Reader
 from armillary.mechanics.tree.tree import Placement

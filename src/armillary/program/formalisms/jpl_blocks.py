@@ -6,32 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from armillary.algebra.vectors.matrices import (
+from armillary.algebra.triples import (
     IDENTITY,
     SIX,
     ZERO_MATRIX,
-    Matrix,
-    matrix_product,
-    matrix_sum,
-    matrix_vector,
-    named_matrix,
-    scaled_matrix,
-    skew,
-    skew_product,
-    transposed,
-)
-from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times, total
-from armillary.algebra.vectors.triples import (
     ZEROS,
+    Matrix,
+    Scalar,
     Triple,
     add,
     combined,
     cross_triples,
     double_cross,
+    inner,
     joined,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    minus,
     named,
+    named_matrix,
     negative,
+    plus,
     scaled,
+    scaled_matrix,
+    skew,
+    skew_product,
+    times,
+    total,
+    transposed,
 )
 from armillary.mechanics.tree.link_inertia import moment_inertia
 from armillary.mechanics.tree.rotation import MatrixRotation

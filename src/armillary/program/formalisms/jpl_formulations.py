@@ -6,19 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import matrix_sum, matrix_vector, named_matrix
-from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times, total
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
     ZEROS,
+    Scalar,
     Triple,
     add,
     combined,
     cross_triples,
     double_cross,
+    inner,
     joined,
+    matrix_sum,
+    matrix_vector,
+    minus,
     named,
+    named_matrix,
     negative,
+    plus,
     scaled,
+    times,
+    total,
 )
 from armillary.program.formalisms import jpl_blocks
 from armillary.program.formalisms.jpl_blocks import (

@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
     ZEROS,
+    Scalar,
     Triple,
     add,
     cross_triples,
     double_cross,
     joined,
+    matrix_vector,
     named,
     negative,
 )
-from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.build import Reader

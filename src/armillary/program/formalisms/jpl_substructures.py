@@ -7,29 +7,32 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from armillary.algebra import vectors as vec
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.matrices import (
+from armillary.algebra.triples import (
     IDENTITY,
-    Matrix,
-    matrix_product,
-    matrix_sum,
-    matrix_vector,
-    scaled_matrix,
-    transposed,
-)
-from armillary.algebra.vectors.scalars import Scalar, inner, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import (
     ZEROS,
+    Matrix,
+    Scalar,
     Triple,
     add,
     cross_triples,
+    inner,
+    is_zero,
     joined,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    minus,
     named,
     negative,
+    plus,
     scaled,
+    scaled_matrix,
+    times,
+    transposed,
 )
-from armillary.algebra.vectors.vectors import Frame, Vector
+from armillary.algebra.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.tree.build import GROUND, Reader, RigidGroup, rigid_groups

@@ -16,28 +16,31 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.matrices import (
+from armillary.algebra.triples import (
     IDENTITY,
-    Matrix,
-    matrix_product,
-    matrix_sum,
-    matrix_vector,
-    named_matrix,
-    scaled_matrix,
-    skew,
-    skew_product,
-    transposed,
-)
-from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times, total
-from armillary.algebra.vectors.triples import (
     ZEROS,
+    Matrix,
+    Scalar,
     Triple,
     add,
     cross_triples,
+    inner,
     joined,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    minus,
     named,
+    named_matrix,
     negative,
+    plus,
     scaled,
+    scaled_matrix,
+    skew,
+    skew_product,
+    times,
+    total,
+    transposed,
 )
 from armillary.model.joints.base import principal_rotation
 

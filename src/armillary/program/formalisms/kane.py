@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from functools import reduce
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, times
+from armillary.algebra.triples import Scalar, is_zero, minus, times
 from armillary.mechanics.tree.kinematics import modal_forces, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,

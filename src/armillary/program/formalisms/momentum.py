@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
+from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import ENERGY
-from armillary.algebra.vectors.scalars import Scalar, minus, plus
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import Scalar, Triple, minus, plus
+from armillary.algebra.units import ENERGY
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system

@@ -7,28 +7,26 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import directional_derivatives
+from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import (
-    Scalar,
-    combination,
-    inner,
-    is_zero,
-    minus,
-    plus,
-    sum_of_products,
-    times,
-)
-from armillary.algebra.vectors.triples import (
+from armillary.algebra.triples import (
     ZEROS,
+    Scalar,
     Triple,
     add,
+    combination,
     combined,
     cross_triples,
+    inner,
+    is_zero,
     joined,
+    matrix_vector,
+    minus,
     named,
+    plus,
     scaled,
+    sum_of_products,
+    times,
     unit,
 )
 from armillary.mechanics.tree.loads import (

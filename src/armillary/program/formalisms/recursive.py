@@ -7,9 +7,24 @@ from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.vectors.matrices import Matrix, named_matrix
-from armillary.algebra.vectors.scalars import Scalar, combination, is_zero, minus, plus, times, total
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, joined, named, scaled
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Scalar,
+    Triple,
+    add,
+    combination,
+    combined,
+    is_zero,
+    joined,
+    minus,
+    named,
+    named_matrix,
+    plus,
+    scaled,
+    times,
+    total,
+)
 from armillary.mechanics.constraints.rows import Cluster, Gears
 from armillary.mechanics.tree.articulated_inertia import (
     Articulated,

@@ -8,11 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import derivative, directional_derivatives, evaluate_all
+from armillary.algebra.calculus import derivative, directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol, total
-from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import Scalar, inner, is_zero, minus, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
+from armillary.algebra.triples import (
+    ZEROS,
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    is_zero,
+    joined,
+    matrix_vector,
+    minus,
+    named,
+    plus,
+    scaled,
+    sum_of_products,
+    times,
+    transposed,
+)
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.tree.build import GROUND

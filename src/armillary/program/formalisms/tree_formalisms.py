@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.neglected_terms import NeglectedTerms
-from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.node import truncated
+from armillary.algebra.triples import Scalar
+from armillary.algebra.truncation import NeglectedTerms
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.constrained_equations import (

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from armillary.algebra.arguments import checked_names, one_of, table, text
 from armillary.algebra.expression import ZERO, Expr, scale, symbol, total
-from armillary.algebra.notation.printing import text as expression_text
-from armillary.algebra.notation.textbook_form import collected
-from armillary.algebra.notation.typesetting import GREEK, Notation, name_parts
+from armillary.algebra.printing import text as expression_text
+from armillary.algebra.textbook_form import collected
+from armillary.algebra.typesetting import GREEK, Notation, name_parts
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
 from armillary.program.pieces import Pieces

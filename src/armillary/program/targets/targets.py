@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.functions import sqrt
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.neglected_terms import NeglectedTerms
-from armillary.algebra.smallness.truncation import Truncation
-from armillary.algebra.units.dimension import FORCE, MOMENT
-from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.node import truncated
+from armillary.algebra.triples import Scalar
+from armillary.algebra.truncation import NeglectedTerms, Truncation
+from armillary.algebra.units import FORCE, MOMENT
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.constrained_equations import placeholders, reaction_values

@@ -19,7 +19,7 @@ import numpy as np
 
 from armillary.algebra.arguments import function as a_function
 from armillary.algebra.arguments import one_of, reals, text
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import ParameterError, shown
 from armillary.model.signals.memory import INTERPOLATIONS
 from armillary.model.units.values import seconds as a_time
@@ -124,7 +124,7 @@ class Signal:
 
         Units are those given, else those in the heading, "road [mm]"; the time may have them too, "t [ms]".
         """
-        from armillary.algebra.units.csv_columns import read_columns
+        from armillary.algebra.csv_columns import read_columns
 
         found = read_columns(path)
         at, of = found.place(time), found.place(value)

@@ -13,8 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, evaluator
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import ValueTable, evaluator, tangents
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration

@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, Values, evaluator
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import NumericValue, Values, evaluator, tangents
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError

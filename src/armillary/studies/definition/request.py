@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from armillary.algebra.nodes.arithmetic import positive_whole
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.node import positive_whole
+from armillary.algebra.units import is_quantity
 from armillary.ensembles.batch import check_precision
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Plan

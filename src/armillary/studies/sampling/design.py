@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from armillary.algebra import arguments
-from armillary.algebra.nodes.arithmetic import plain_float
+from armillary.algebra.node import plain_float
 from armillary.errors import ParameterError, nearest, outside, shown
 from armillary.studies.sampling.correlation import Correlated
 from armillary.studies.sampling.distributions import Choice, Distribution, LogNormal, Normal

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.studies.sampling.distributions import (
     Choice,

@@ -7,7 +7,7 @@ own axes, as six inputs: that adds six terms to the loads of a body and no rotat
 
 from __future__ import annotations
 
-from armillary.algebra.units.dimension import FORCE, MOMENT
+from armillary.algebra.units import FORCE, MOMENT
 from armillary.model.bodies.body import Body
 from armillary.model.loads.forces import force, moment
 from armillary.model.recording.snapshot import changeable

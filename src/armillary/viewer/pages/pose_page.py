@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
 from armillary.model.units.unit_system import state_factor

@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, ValueTable, evaluate, evaluate_all
+from armillary.algebra.calculus import NumericValue, ValueTable, evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import Scalar, Triple
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

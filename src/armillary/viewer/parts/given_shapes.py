@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.triples import Scalar
 from armillary.model.bodies.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
 from armillary.model.bodies.shapes.surfaces import X, Y
 from armillary.model.recording.records import Shape

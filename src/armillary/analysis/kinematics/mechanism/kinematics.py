@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
+from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.units import Dimension
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.errors import ArmillaryError, nearest
 from armillary.mechanics.constraints.constrained_equations import placeholders

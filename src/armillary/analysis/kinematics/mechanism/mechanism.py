@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import directional_derivatives, gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.walk import substitute, symbols
@@ -92,7 +91,7 @@ class Mechanism:
 
     def _build(self, gaps: Sequence[Constraint], rolling: Sequence[Constraint]) -> None:
         k, n = self.kinematics, len(self.kinematics.u)
-        # Rates that are differentiated once more are without the cases of tangents.py: these compare rates
+        # Rates that are differentiated once more are without the cases of calculus.py: these compare rates
         # with zero, which they are where the derivatives by the speeds are taken.
         moving = k.moving | dict(zip(self.z, self.u[n:], strict=True))
         onward = moving | dict(zip(self.u, self.a, strict=True))

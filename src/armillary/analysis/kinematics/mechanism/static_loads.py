@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE
+from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE
 from armillary.algebra.walk import transform
 from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics
 from armillary.mechanics.tree.build import build_tree

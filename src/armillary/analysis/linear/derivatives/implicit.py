@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, times
+from armillary.algebra.triples import Scalar, is_zero, minus, times
 from armillary.analysis.inverse.equations import inverse_equations
 from armillary.analysis.linear.derivatives.tree_rates import TreeRates, tree_rates
 from armillary.mechanics.constraints.constrained_equations import reduced_equations

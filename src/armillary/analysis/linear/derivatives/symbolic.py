@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import several
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.walk import transform
 from armillary.analysis.linear.matrices import LinearMatrices

@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.intermediate import shown
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, joined, unit
+from armillary.algebra.triples import ZEROS, Scalar, is_zero, joined, minus, plus, times, unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.tree.inverse_dynamics import (
     Columns,

@@ -23,13 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, gradient
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import NumericValue, gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import plus, sum_of_products, times
-from armillary.algebra.vectors.triples import Triple, add, cross_triples
-from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.triples import Triple, add, cross_triples, matrix_vector, plus, sum_of_products, times
+from armillary.algebra.vectors import direction_cosines
 from armillary.algebra.walk import held_places, transform
 from armillary.analysis.linear.derivatives.jacobians import Linearization
 from armillary.analysis.modes.shapes.loads import load_works

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
-from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import add, cross_triples
-from armillary.algebra.vectors.vectors import Vector, cross, dot
+from armillary.algebra.triples import Scalar, add, cross_triples, plus, sum_of_products, times
+from armillary.algebra.vectors import Vector, cross, dot
 from armillary.algebra.walk import transform
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body

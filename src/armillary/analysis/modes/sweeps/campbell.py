@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from armillary.algebra.arguments import real, several
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep, radians_per_value, sorted_values
 from armillary.analysis.modes.sweeps.tracking import Spectra, Tracker, branch_order

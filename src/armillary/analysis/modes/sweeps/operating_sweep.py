@@ -129,7 +129,7 @@ def sorted_values(values: object) -> np.ndarray:
 
 def radians_per_value(sweep: OperatingSweep) -> float:
     """rad/s in a unit of the values of a spin."""
-    from armillary.algebra.units.units import parse_unit
+    from armillary.algebra.units import parse_unit
 
     system = sweep.model.equations.system
     moving = {s.data.name: s for s in system.moving()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, evaluate
+from armillary.algebra.calculus import ValueTable, evaluate
 from armillary.algebra.expression import as_expr
 from armillary.analysis.operating.contacts.contact_conditions import CLOSED, STICKS
 from armillary.mechanics.contact.state import TOUCH, term_sizes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from armillary.algebra.units.dimension import BASE_UNITS
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import BASE_UNITS, parse_unit
 
 # Here angles have no dimension, in FMI the radian is a base unit.
 _ANGLES = re.compile(r"(?<![A-Za-z])([mu\u00b5\u03bc]?rad|deg|°|arcmin|arcsec|rev)(?![A-Za-z])")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
-from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, TIME, Dimension
+from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE, TIME, Dimension
 from armillary.files.robots.building import SINGLE, Builder, triple
 from armillary.files.robots.joint_loads import load_joint
 from armillary.files.robots.mjcf.bodies import Site

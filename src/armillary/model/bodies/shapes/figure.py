@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from armillary.algebra.units.dimension import LENGTH
+from armillary.algebra.units import LENGTH
 from armillary.errors import ModelError
 from armillary.model.reading.references import constant_reader
 from armillary.untyped import DataTable, Given

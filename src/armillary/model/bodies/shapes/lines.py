@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from armillary.algebra.arguments import count, item_count
-from armillary.algebra.call_record import records_arguments
-from armillary.algebra.units.dimension import LENGTH
+from armillary.algebra.arguments import count, item_count, records_arguments
+from armillary.algebra.units import LENGTH
 from armillary.errors import ModelError
 from armillary.model.bodies.shapes.figure import Figure, radius_of
 from armillary.model.reading.argument_types import Count, ExpressionLike, Flag, GivenScalar, TripleLike

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from armillary.algebra.arguments import file_path, item_count, real
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import file_path, item_count, real, records_arguments
 from armillary.errors import ModelError
 from armillary.model.bodies.shapes.figure import Figure
 from armillary.model.reading.kinds import NUMBER, PATH, Either, ListOf, ObjectForm, choice

@@ -7,7 +7,7 @@ In text models a solid is a table with one key, its sizes in order:
 
 from __future__ import annotations
 
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import records_arguments
 from armillary.model.bodies.shapes.figure import Figure
 from armillary.model.reading.argument_types import AxisLike, ExpressionLike
 from armillary.model.reading.kinds import ObjectForm

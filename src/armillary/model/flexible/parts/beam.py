@@ -9,7 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import records_arguments
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import (
     how_many,

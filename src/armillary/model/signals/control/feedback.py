@@ -18,7 +18,7 @@ import numpy as np
 
 from armillary.algebra.arguments import reals
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionsLike, GivenMatrix, Words

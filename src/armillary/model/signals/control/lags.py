@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import ONE, TIME
+from armillary.algebra.units import ONE, TIME
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words
 from armillary.model.reading.expressions import read_expression

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import TIME
+from armillary.algebra.units import TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.argument_types import ExpressionLike, Number, UnitText, Words

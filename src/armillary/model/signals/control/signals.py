@@ -7,8 +7,7 @@ from collections.abc import Callable
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import named
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import Dimension, parse_unit
 from armillary.errors import ModelError, shown
 from armillary.model.description import Description
 from armillary.model.reading.expressions import read_expression

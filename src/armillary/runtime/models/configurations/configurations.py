@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate
+from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, SimulationError

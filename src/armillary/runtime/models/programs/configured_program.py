@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, Values
+from armillary.algebra.calculus import NumericValue, Values
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.massless import ThreeAngles, joints_of_three_angles

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import real
-from armillary.algebra.derivatives.calculus import ValueTable
+from armillary.algebra.calculus import ValueTable
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.closing_thresholds import BROKEN
 from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from armillary.algebra import functions as fn
+from armillary.algebra.block_functions import BlockFunction, BlockPart
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, number, power, scale, total
 from armillary.algebra.intermediate import let
-from armillary.algebra.user_functions.blocks import BlockFunction, BlockPart
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError, shown
 
@@ -273,3 +273,66 @@ def solve_for(expression: Expr, unknown: Expr) -> Expr:
     if unknown in symbols(factor):
         raise ExpressionError(f"'{expression}' is not linear in '{unknown}', so it cannot be solved for it")
     return -substitute(expression, {unknown: ZERO}) / factor
+
+
+# Derivatives along a direction that stay numbers wherever they exist.
+#
+# The chain rule multiplies: at rest the slope of √(v²) is infinite and the rate of v² is zero, and the
+# product of the two is not a number, although whatever follows from it (a drag −c |v| v) has a derivative.
+# So 0·∞ counts as 0 here, and of the two sides of a choice only the one taken counts. Elsewhere these are
+# the derivatives of calculus.py: the zero is chosen where the slope is infinite, not wherever the rate is
+# zero, so that a tangent can be differentiated again by its rates, at rest too.
+
+
+def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
+    """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed."""
+    return directional_derivatives(roots, rates, _rule)
+
+
+def _rule(node: Expr, rates: list[Expr]) -> Expr:
+    if node.kind == "product" and any([n % 1 for n in node.data[1]]):
+        return total([(1, term) for term in _product_terms(node, rates)])
+    own = _OWN.get(node.data) if node.kind == "call" and isinstance(node.data, str) else None
+    return node_derivative(node, rates) if own is None else own(node, rates)
+
+
+def _product_terms(node: Expr, rates: list[Expr]) -> Iterable[Expr]:
+    for base, exponent, rate in zip(node.args, node.data[1], rates, strict=True):
+        if rate is not ZERO:
+            term = exponent * (node * power(base, -1) * rate)
+            yield _unless_still(term, rate, base) if exponent % 1 else term
+
+
+def _unless_still(term: Expr, rate: Expr, steep: Expr) -> Expr:
+    """A term that is zero where its rate is, also at ``steep`` = 0, where its other factor is infinite."""
+    if rate.kind == "number":
+        return term
+    found: Expr = fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)
+    return found
+
+
+def _steep(node: Expr, rates: list[Expr]) -> Expr:
+    x = node.args[0]
+    steep = x if node.data == "pow" else 1 - x * x
+    pairs = zip(call_partials(node), rates, strict=True)
+    terms = [_unless_still(partial * rate, rate, steep) for partial, rate in pairs if rate is not ZERO]
+    return total([(1, term) for term in terms])
+
+
+def _angle(node: Expr, rates: list[Expr]) -> Expr:
+    """Of atan2(y, x); the angle of nothing does not turn."""
+    y, x = node.args
+    square = x * x + y * y
+    found: Expr = fn.select(fn.equal(square, 0), ZERO, (x * rates[0] - y * rates[1]) / square)
+    return found
+
+
+_OWN: dict[str, Callable[[Expr, list[Expr]], Expr]] = {
+    "select": lambda node, rates: fn.select(node.args[0], rates[1], rates[2]),
+    "min": lambda node, rates: fn.select(node.args[0] <= node.args[1], rates[0], rates[1]),
+    "max": lambda node, rates: fn.select(node.args[0] >= node.args[1], rates[0], rates[1]),
+    "asin": _steep,
+    "acos": _steep,
+    "pow": _steep,
+    "atan2": _angle,
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from armillary.algebra.nodes.node import Node
+from armillary.algebra.node import Node
 
 # Binding strength: a looser expression inside a tighter place gets parentheses.
 SUM, PRODUCT, UNARY, POWER, ATOM = range(5)

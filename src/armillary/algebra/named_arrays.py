@@ -9,9 +9,9 @@ from typing import overload
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import Values, evaluate_all
+from armillary.algebra.calculus import Values, evaluate_all
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.notation.textbook_form import collected
+from armillary.algebra.textbook_form import collected
 from armillary.columns import Html, aligned, html_table
 from armillary.errors import ArmillaryError
 
@@ -112,14 +112,14 @@ class ExpressionMatrix:
 
 def typeset(expression: Expr) -> str:
     """An expression as MathML for a cell, or as a cut text where it is long."""
-    from armillary.algebra.notation.mathml import mathml
+    from armillary.algebra.mathml import mathml
 
     shown = mathml(expression, limit=20 * _SHOWN)
     return Html(f"<math>{shown}</math>") if shown else _short(expression)
 
 
 def _short(expression: Expr) -> str:
-    from armillary.algebra.notation.printing import text
+    from armillary.algebra.printing import text
 
     return text(expression, limit=_SHOWN)
 

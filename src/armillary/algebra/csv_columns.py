@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import ExpressionError, UnitsError, nearest
 from armillary.limited_files import UnreadableFileError, read_limited
 

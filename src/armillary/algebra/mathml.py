@@ -7,8 +7,8 @@ from html import escape
 from html.entities import name2codepoint
 from typing import ClassVar
 
-from armillary.algebra.nodes.node import Node
-from armillary.algebra.notation.typesetting import GREEK, Notation, Pieces, name_parts
+from armillary.algebra.node import Node
+from armillary.algebra.typesetting import GREEK, Notation, Pieces, name_parts
 
 _FUNCTIONS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "log": "ln", "sign": "sgn"}
 _DOTS = {1: "˙", 2: "¨"}

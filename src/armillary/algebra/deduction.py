@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from armillary.algebra import printing
 from armillary.algebra.expression import Expr
-from armillary.algebra.notation import printing
-from armillary.algebra.units.dimension import ONE, Dimension
+from armillary.algebra.units import ONE, Dimension
 from armillary.algebra.walk import operands_first
 from armillary.errors import UnitsError
 

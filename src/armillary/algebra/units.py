@@ -1,15 +1,4 @@
-"""Units at the border: text such as ``kg-m2`` or ``N*m/rad`` as a factor to SI and a physical dimension.
-
-    unit     factor { ("*" | "·" | "." | "-" | space) factor  |  "/" factor }        read from left to right
-    factor   name [power] | number | "(" unit ")" [power]
-    power    digits after the name (m2, s-1), ^ or ** and a number, (1/2), or superscripts (m², s⁻¹)
-
-A dash before a letter is a product (``in-lb-s2``), as engineers write it. After a slash neither dash nor
-space may follow, since ``a/b-c`` is read both ways: write ``a/(b-c)``. Angles have no dimension.
-
-``lb`` is a pound of force and ``lbm`` one of mass, as in Sayers (1990), Table 9.1.4, where inertias are in
-in-lb-s2. ``g`` is a gram; standard gravity is ``gee`` or ``g0``. The common units may be spelled out.
-"""
+"""Physical dimensions, and units at the border: text such as ``kg-m2`` as a factor to SI and a dimension."""
 
 from __future__ import annotations
 
@@ -17,25 +6,103 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
-from armillary.algebra.units.dimension import (
-    ACCELERATION,
-    BASE_UNITS,
-    ENERGY,
-    FORCE,
-    LENGTH,
-    MASS,
-    ONE,
-    RATE,
-    SPEED,
-    TIME,
-    Dimension,
-    unit_power,
-)
 from armillary.errors import UnitsError, nearest, shown
 from armillary.untyped import Given
+
+# Physical dimensions: interned products of powers of the base dimensions.
+#
+# Angles are dimensionless, so rad·m is a length and N·m/rad a moment, as dynamicists write them.
+
+BASE_UNITS = ("kg", "m", "s", "A", "K")
+
+_interned: dict[tuple[Fraction, ...], Dimension] = {}
+
+
+class Dimension:
+    """Exponents of (mass, length, time, current, temperature); equal dimensions are one object."""
+
+    __slots__ = ("exponents",)
+    exponents: tuple[Fraction, ...]
+
+    def __new__(cls, *exponents: Fraction | int) -> Dimension:
+        key = tuple(Fraction(e) for e in exponents) + (Fraction(0),) * (len(BASE_UNITS) - len(exponents))
+        known = _interned.get(key)
+        if known is None:
+            known = object.__new__(cls)
+            known.exponents = key
+            _interned[key] = known
+        return known
+
+    def __mul__(self, other: Dimension) -> Dimension:
+        return _product(self, other)
+
+    def __truediv__(self, other: Dimension) -> Dimension:
+        return _product(self, power(other, -1))
+
+    def __pow__(self, exponent: float | Fraction) -> Dimension:
+        return power(self, exponent)
+
+    def __reduce__(self) -> tuple[type[Dimension], tuple[Fraction, ...]]:
+        return Dimension, self.exponents
+
+    def __str__(self) -> str:
+        """The dimension in SI base units, e.g. ``kg·m/s²`` written ``kg*m/s^2``."""
+        above = [unit_power(u, e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e > 0]
+        below = [unit_power(u, -e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e < 0]
+        if not above and not below:
+            return "1"
+        text = "*".join(above) or "1"
+        return "/".join([text, *below])
+
+    __repr__ = __str__
+
+
+def unit_power(unit: str, exponent: Fraction) -> str:
+    """A unit to a power as text: m, m^2, m^(1/2)."""
+    if exponent == 1:
+        return unit
+    return f"{unit}^{exponent}" if exponent.denominator == 1 else f"{unit}^({exponent})"
+
+
+@cache
+def _product(a: Dimension, b: Dimension) -> Dimension:
+    return Dimension(*(x + y for x, y in zip(a.exponents, b.exponents, strict=True)))
+
+
+@cache
+def power(a: Dimension, exponent: float | Fraction) -> Dimension:
+    """The dimension of x**exponent for x of dimension a."""
+    n = Fraction(exponent).limit_denominator(64)
+    return Dimension(*(x * n for x in a.exponents))
+
+
+ONE = Dimension()
+MASS = Dimension(1)
+LENGTH = Dimension(0, 1)
+TIME = Dimension(0, 0, 1)
+SPEED = LENGTH / TIME
+RATE = ONE / TIME
+ACCELERATION = SPEED / TIME
+FORCE = MASS * ACCELERATION
+MOMENT = FORCE * LENGTH
+ENERGY = MOMENT
+INERTIA = MASS * LENGTH * LENGTH
+
+
+# Units at the border: text such as ``kg-m2`` or ``N*m/rad`` as a factor to SI and a physical dimension.
+#
+#     unit     factor { ("*" | "·" | "." | "-" | space) factor  |  "/" factor }        read from left to right
+#     factor   name [power] | number | "(" unit ")" [power]
+#     power    digits after the name (m2, s-1), ^ or ** and a number, (1/2), or superscripts (m², s⁻¹)
+#
+# A dash before a letter is a product (``in-lb-s2``), as engineers write it. After a slash neither dash nor
+# space may follow, since ``a/b-c`` is read both ways: write ``a/(b-c)``. Angles have no dimension.
+#
+# ``lb`` is a pound of force and ``lbm`` one of mass, as in Sayers (1990), Table 9.1.4, where inertias are in
+# in-lb-s2. ``g`` is a gram; standard gravity is ``gee`` or ``g0``. The common units may be spelled out.
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armillary.algebra.arguments import index, reals
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import index, reals, records_arguments
 from armillary.algebra.expression import Expr, as_expr, call, number
 from armillary.algebra.functions import Operand
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import Dimension, parse_unit
 from armillary.errors import ExpressionError, UnitsError
 
 KINDS = ("linear", "smooth")
@@ -210,7 +208,7 @@ class Table(Piecewise):
         Units are those given, else those in the headings, "speed [rpm]". The name is the file's without
         its ending where none is given. Separators may be commas, semicolons (decimal commas too) or tabs.
         """
-        from armillary.algebra.units.csv_columns import read_columns
+        from armillary.algebra.csv_columns import read_columns
 
         found = read_columns(path)
         places = found.place(x), found.place(y)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from armillary.algebra.nodes.node import Node
-from armillary.algebra.nodes.terms import short
-from armillary.algebra.notation import printing
-from armillary.algebra.notation.latex import latex
+from armillary.algebra import printing
+from armillary.algebra.node import Node
+from armillary.algebra.terms import short
+from armillary.algebra.typesetting import latex
 from armillary.errors import ExpressionError
 
 # Characters that a notebook or debugger shows of an expression; str() gives all.
@@ -42,7 +42,7 @@ class DisplayedNode(Node):
 
     def _repr_html_(self) -> str | None:
         """MathML, which notebooks show without a network."""
-        from armillary.algebra.notation.mathml import mathml
+        from armillary.algebra.mathml import mathml
 
         shown = mathml(self, limit=4 * _SHOWN)
         return f"<math>{shown}</math>" if shown else None

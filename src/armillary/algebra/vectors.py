@@ -15,9 +15,22 @@ from typing import Any, NoReturn, Self
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, symbol, total
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.vectors.scalars import Scalar, is_zero, plus, product, sum_of_products
-from armillary.algebra.vectors.triples import AXES, Triple, cross_triples, joined
+from armillary.algebra.triples import (
+    AXES,
+    IDENTITY,
+    Matrix,
+    Scalar,
+    Triple,
+    cross_triples,
+    is_zero,
+    joined,
+    matrix_product,
+    matrix_vector,
+    plus,
+    product,
+    sum_of_products,
+    transposed,
+)
 from armillary.errors import ExpressionError, shown
 
 _FAR = 16  # frames between two that are far from each other
