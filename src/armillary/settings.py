@@ -31,7 +31,7 @@ from armillary.model.reading.kinds import (
     ListOf,
     WholeNumber,
 )
-from armillary.model.units import BadValueError, finite, in_seconds, read_seconds
+from armillary.model.units import BadValueError, check_finite, in_seconds, read_seconds
 from armillary.untyped import DataMapping, DataTable, Given
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
@@ -88,7 +88,7 @@ _TEXTS = ("t_end", "t0", "step", "sample", "max_step")  # settings that may be t
 def _tolerance(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadValueError(f"needs a number, not {shown(value)}")
-    number = finite(value)
+    number = check_finite(value)
     if number < 0.0:
         raise BadValueError(f"must not be negative, not {number}")
     return number

@@ -55,7 +55,7 @@ def options_in_file(command: click.Command, name: str, source: str) -> DataTable
     if wrong:
         raise RunFileError(wrong)
     folder = Path(source).parent
-    return {str(known[key].name): _value(known[key], value, folder) for key, value in table.items()}
+    return {str(known[key].name): _option_value(known[key], value, folder) for key, value in table.items()}
 
 
 def _keys(option: click.Parameter) -> list[str]:
@@ -63,18 +63,18 @@ def _keys(option: click.Parameter) -> list[str]:
     return [text.lstrip("-") for text in option.opts if text.startswith("--") or text[:1] != "-"]
 
 
-def _value(option: click.Parameter, value: object, folder: Path) -> Given:
+def _option_value(option: click.Parameter, value: object, folder: Path) -> Given:
     if isinstance(option.type, click.Path):
         return str(folder / str(value))
     if not option.multiple and option.nargs == 1:
-        return value if isinstance(value, bool) else _text(value)
+        return value if isinstance(value, bool) else _option_text(value)
     if isinstance(value, dict):
-        return [f"{key}={_text(item)}" for key, item in value.items()]
-    return [_text(item) for item in (value if isinstance(value, list) else [value])]
+        return [f"{key}={_option_text(item)}" for key, item in value.items()]
+    return [_option_text(item) for item in (value if isinstance(value, list) else [value])]
 
 
-def _text(value: object) -> str:
-    return ",".join(map(_text, value)) if isinstance(value, list) else str(value)
+def _option_text(value: object) -> str:
+    return ",".join(map(_option_text, value)) if isinstance(value, list) else str(value)
 
 
 class NameType(click.ParamType):

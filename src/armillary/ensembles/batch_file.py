@@ -14,7 +14,7 @@ from armillary.algebra.arguments import file_path
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, MissingExtraError, require
 from armillary.results.files import BATCH, netcdf_label, require_netcdf, require_readable
-from armillary.results.record import as_json, distinct
+from armillary.results.record import as_json, distinct_labels
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
     for word, names in groups.items():
         before = {*_OWN, *wished}
         wished += [f"{word} {name}" if name in before else name for name in names]
-    labels = iter(distinct(wished, taken=_OWN))
+    labels = iter(distinct_labels(wished, taken=_OWN))
     return {word: {name: next(labels) for name in names} for word, names in groups.items()}
 
 
@@ -49,7 +49,7 @@ def write_batch(batch: Batch, path: Path) -> None:
     if batch.time.size:
         data = data.assign_coords(time=("time", batch.time, {"units": "s"}))
     names = [str(name) for name in data.variables]
-    labels = dict(zip(names, distinct(map(netcdf_label, names), taken=()), strict=True))
+    labels = dict(zip(names, distinct_labels(map(netcdf_label, names), taken=()), strict=True))
     data = data.rename({name: label for name, label in labels.items() if name != label})
     about = {
         "version": _VERSION,

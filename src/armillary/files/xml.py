@@ -61,14 +61,14 @@ class Element:
     def where(self) -> str:
         """Place and element for messages, e.g. ``arm.urdf:12: <joint name="elbow">``."""
         name = self.attributes.get("name")
-        return f"{self.file}:{self.line}: <{self.tag}{f' name={_short(name)}' if name else ''}>"
+        return f"{self.file}:{self.line}: <{self.tag}{f' name={_shorten(name)}' if name else ''}>"
 
     def fail(self, message: str) -> NoReturn:
         """An error about this element."""
         raise ModelError(f"{self.where}: {message}")
 
     @contextmanager
-    def located(self) -> Iterator[None]:
+    def locate_errors(self) -> Iterator[None]:
         """Errors of the system inside the block get the place in the file."""
         try:
             yield
@@ -131,7 +131,7 @@ class Element:
         value = self.text(key, default)
         if value not in options:
             self.fail(
-                f"{key}={_short(value)} is not one of {', '.join(options)}{nearest(value[:80], options)}"
+                f"{key}={_shorten(value)} is not one of {', '.join(options)}{nearest(value[:80], options)}"
             )
         return value
 
@@ -156,7 +156,7 @@ class Element:
         if not low <= len(words) <= high:
             wanted = str(low) if low == high else f"{low} to {high}"
             self.fail(
-                f"{key}={_short(self.attributes[key])} has {len(words)} values; "
+                f"{key}={_shorten(self.attributes[key])} has {len(words)} values; "
                 f"give {wanted} number{'s' if high > 1 else ''}"
             )
         return [self._finite(key, word, least) for word in words]
@@ -165,11 +165,11 @@ class Element:
         try:
             value = float(word)
         except ValueError:
-            self.fail(f"{key}: {_short(word)} is not a number")
+            self.fail(f"{key}: {_shorten(word)} is not a number")
         if not math.isfinite(value) or abs(value) > HUGE:
-            self.fail(f"{key}: {_short(word)} is not a quantity of a machine; give a finite number")
+            self.fail(f"{key}: {_shorten(word)} is not a quantity of a machine; give a finite number")
         if value < least:
-            self.fail(f"{key}={_short(word)} is less than {least:g}")
+            self.fail(f"{key}={_shorten(word)} is less than {least:g}")
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
@@ -248,7 +248,7 @@ def left_out(root: Element) -> Iterator[tuple[str, str | None, Element]]:
                 yield child.tag, None, child
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     """A text of the file in quotes, on one line and cut where it is long."""
     clean = " ".join(text.split())
     return f"'{clean if len(clean) <= 60 else clean[:57] + '…'}'"

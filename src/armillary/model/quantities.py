@@ -40,7 +40,7 @@ from armillary.model.flexible.deformation import (
     flexible_strain_energy,
 )
 from armillary.model.mass_properties import (
-    carried,
+    carry_to_child,
     first_with_mass,
     joint_frames,
     mass_moment,
@@ -50,7 +50,7 @@ from armillary.model.mass_properties import (
 from armillary.model.reading.references import find_body, find_speed
 from armillary.model.recording.verbs import quantity, records_calls
 from armillary.model.space.attraction import attraction_energy
-from armillary.model.space.fields import total
+from armillary.model.space.fields import sum_of_terms
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def kinetic_energy(system: Description, about: str | None = None) -> Expr:
 def potential_energy(system: Description) -> Expr:
     """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
     parts = (attraction_energy(system, attractor) for attractor in system.attractors.values())
-    return as_expr(total(_uniform_gravity_energy(system), *parts))
+    return as_expr(sum_of_terms(_uniform_gravity_energy(system), *parts))
 
 
 def _uniform_gravity_energy(system: Description) -> Expr:
@@ -103,7 +103,7 @@ def _uniform_gravity_energy(system: Description) -> Expr:
             step = sum_of_products(zip(place, fall[body.parent.frame], strict=True))
             reached = as_expr(plus(depth[body.parent.name], step))
             depth[body.name] = fn.named(reached, f"{body.name}_depth")
-            fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
+            fall[body.frame] = carry_to_child(body, fall[body.parent.frame], "fall")
             centre = sum_of_products(zip(body.com_coordinates, fall[body.frame], strict=True))
             height = plus(depth[body.name], centre)
             result = plus(result, -gravity.magnitude * body.mass * height)

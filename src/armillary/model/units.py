@@ -64,11 +64,11 @@ class UnitSystem:
         electric = [("A", current), ("K", temperature)]
         by_force = not self.masses or (self.force and abs(mass) == 1 and mass * time < 0)
         if not by_force:
-            return _quotient([(self.masses, mass), (self.lengths, length), ("s", time), *electric])
+            return _unit_quotient([(self.masses, mass), (self.lengths, length), ("s", time), *electric])
         # One unit of mass is one of force over one of acceleration.
         forces = [(self.lengths, length - mass), (self.force, mass)]
         ordered = forces if not self.masses else forces[::-1]  # in*lb, but mN*mm
-        return _quotient([*ordered, ("s", time + 2 * mass), *electric])
+        return _unit_quotient([*ordered, ("s", time + 2 * mass), *electric])
 
     def joint_text(self, dimension: Dimension) -> str:
         """The unit of a joint's coordinate or speed; one without a dimension is an angle."""
@@ -81,7 +81,7 @@ class UnitSystem:
         return self.mass == self.length == self.time == 1.0
 
 
-def _quotient(powers: list[tuple[str, float]]) -> str:
+def _unit_quotient(powers: list[tuple[str, float]]) -> str:
     """A product of powers of units as engineers write it: in*lb*s^2, lb/in."""
     parts = [(unit, n) for unit, n in powers if n]
     above = "*".join(f"{u}^{n:g}" if n != 1 else u for u, n in parts if n > 0)
@@ -151,7 +151,7 @@ def read_number(value: object, units: str, system: UnitSystem, dimension: Dimens
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
     if not isinstance(value, str):
-        return finite(value)
+        return check_finite(value)
     if len(value) > _LONGEST:
         raise BadValueError(f"needs a number with a unit, not {shown(value)}")
     number_text, unit_text = number_and_unit(value)
@@ -165,7 +165,7 @@ def read_number(value: object, units: str, system: UnitSystem, dimension: Dimens
             f"has units of [{wanted}]{f' ({units})' if units else ''}, but '{value}' has [{unit.dimension}]"
         )
     scale = parse_unit(units).scale if units else system.scale(unit.dimension)
-    return finite(number if unit.text == units else number * unit.scale / scale)
+    return check_finite(number if unit.text == units else number * unit.scale / scale)
 
 
 def text_number(
@@ -230,7 +230,7 @@ def number_and_unit(text: str) -> tuple[str, str]:
     return (found[1], found[2].strip()) if found is not None else (text, "")
 
 
-def finite(value: float) -> float:
+def check_finite(value: float) -> float:
     """The value, if it is a finite number."""
     try:
         number = float(value)
@@ -244,7 +244,7 @@ def finite(value: float) -> float:
 def arithmetic(text: str, units: str = "") -> float:
     """The finite number that a text such as "pi/2" means; names other than pi mean nothing here."""
     if _NUMBER.fullmatch(text.strip()):
-        return finite(float(text.replace("_", "")))
+        return check_finite(float(text.replace("_", "")))
     wrong = BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(text)}")
 
     def name(word: str) -> Expr:
@@ -256,7 +256,7 @@ def arithmetic(text: str, units: str = "") -> float:
         value = float(parse(text, name))
     except ArmillaryError:
         raise wrong from None
-    return finite(value)
+    return check_finite(value)
 
 
 def _example(units: str) -> str:

@@ -76,18 +76,20 @@ def read_metadata(metadata: DataTable, line: str) -> bool:
     return True
 
 
-def distinct(labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None) -> list[str]:
+def distinct_labels(
+    labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None
+) -> list[str]:
     """The labels, numbered where one is already taken (time's is); none is longer than `width`."""
     used, result = set(taken), []
     for label in labels:
-        numbered = (_numbered(label, str(number), width) for number in itertools.count(2))
+        numbered = (_number_label(label, str(number), width) for number in itertools.count(2))
         trials = itertools.chain([label[:width]], numbered)
         result.append(next(trial for trial in trials if trial not in used))
         used.add(result[-1])
     return result
 
 
-def _numbered(label: str, number: str, width: int | None) -> str:
+def _number_label(label: str, number: str, width: int | None) -> str:
     return f"{label}_{number}" if width is None else label[: width - len(number)] + number
 
 

@@ -96,11 +96,11 @@ class Simulation:
         self.seconds: dict[str, float] = {}  # of each stage
         with self._stage("load"):
             self.system = _open(file, options)
-            self.values = self._resolved()
+            self.values = self._resolve_values()
         self.results = self._results_path()
         self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
 
-    def _resolved(self) -> RunValues:
+    def _resolve_values(self) -> RunValues:
         return resolve(self.file, self.system)
 
     @cached_property
@@ -125,7 +125,7 @@ class Simulation:
         model = self.model
         recorded = None if on_start is None else recording(on_start, self.changes)
         with self._stage("simulate"):
-            made = model.run_with(settings, **self.given(), progress=progress, on_start=recorded)
+            made = model.run_with(settings, **self.given_values(), progress=progress, on_start=recorded)
         return replace(made, info={**made.info, "title": self.file.title}) if self.file.title else made
 
     @cached_property
@@ -154,7 +154,7 @@ class Simulation:
             raise RunFileError([f"{place}how long is the run? give [run] duration, or --duration"])
         return RunSettings.from_file(given)
 
-    def given(self) -> dict[str, DataTable]:
+    def given_values(self) -> dict[str, DataTable]:
         """The values that are not the model's own: parameters, initial values, memories with constant inputs,
         and inputs over time.
         """
@@ -171,12 +171,12 @@ class Simulation:
     def save(self, made: Run, *, echo: bool = True) -> list[Path]:
         """The chosen outputs in the results' file, and the echo file; both paths."""
         with self._stage("save"):
-            self.selected(made).save(self.results)
+            self.select_outputs(made).save(self.results)
             if echo:
                 write_echo(self.echo, self.echo_text(made))
         return [self.results, self.echo] if echo else [self.results]
 
-    def selected(self, made: Run) -> Run:
+    def select_outputs(self, made: Run) -> Run:
         """The run with the outputs that the run file selects."""
         if not self.values.select:
             return made

@@ -59,7 +59,7 @@ def open_model(
             raise NoSuchModelError(
                 f"'{model}' is not a model: its name must end in {', '.join(FORMATS)}{run}"
             )
-        return _loaded(path, trust, options)
+        return _load_model_file(path, trust, options)
     if str(model) in example_names():
         return example_system(str(model), trust=trust, **options)
     near = nearest_file(path.name, [*_models_in(path.parent), *example_names()])
@@ -150,10 +150,10 @@ def example_system(name: str, *, trust: bool = False, **options: object) -> Syst
         made = example_module(name).system()
         assert isinstance(made, System)
         return made
-    return _loaded(first, trust, options)
+    return _load_model_file(first, trust, options)
 
 
-def _loaded(path: Path, trust: bool, options: DataTable) -> System:
+def _load_model_file(path: Path, trust: bool, options: DataTable) -> System:
     """A model file; only a text model can name machine code, so that there is something to trust."""
     granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
     return load(path, **granted, **options)

@@ -65,7 +65,7 @@ class FileSignal(NamedTuple):
         return {**self.table, "file": near.as_posix()}
 
 
-def gathered(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
+def group_by_input(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
     """Entries by the names of inputs: ``road.units`` of the command line belongs to the table ``road``."""
     found: dict[str, SourcedValue] = {}
     for name, entry in given.items():
@@ -144,7 +144,7 @@ def resolve(file: RunFile, system: System) -> RunValues:
     resolver = _Resolver(system)
     parameters = resolver.parameters(file.parameters)
     initial = resolver.initial(file.initial)
-    given = gathered(file.inputs)
+    given = group_by_input(file.inputs)
     signals = resolver.signals({n: e for n, e in given.items() if is_signal(e.value)}, file.folder)
     inputs = resolver.memories({n: e for n, e in given.items() if not is_signal(e.value)}, "input")
     inputs = {name: value for name, value in inputs.items() if name not in signals}
@@ -226,7 +226,7 @@ class _Resolver:
             if name in fixed:
                 self.problems.append(f"{entry.source}: '{name}' is {fixed[name]}, so it has no initial value")
             elif name not in values:
-                hint = self._imported(name) or nearest(name, values)
+                hint = self._joint_of_import(name) or nearest(name, values)
                 self.problems.append(f"{entry.source}: there is no coordinate, speed or state '{name}'{hint}")
             else:
                 known = values[name]
@@ -234,7 +234,7 @@ class _Resolver:
                 values[name] = known._replace(number=number, source=entry.source)
         return values
 
-    def _imported(self, name: str) -> str:
+    def _joint_of_import(self, name: str) -> str:
         """The name of a joint of an imported file: by the body that it moves."""
         joints = self.system.imported.joints if self.system.imported is not None else {}
         own = joints.get(name.partition(".")[0])

@@ -36,7 +36,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         times as long: for the first look at a large model. Its results differ by rounding from those of
         "final".
         """
-        return _compiled(self, backend, tier)
+        return _compile_stage(self, backend, tier)
 
     @cached_property
     def configurations(self) -> ConfigurationTable:
@@ -121,7 +121,7 @@ def with_verbs(equations: derived.DerivedEquations) -> Equations:
     return kind(**{f.name: getattr(equations, f.name) for f in fields(equations)})
 
 
-def _compiled(
+def _compile_stage(
     equations: derived.DerivedEquations,
     backend: str = "llvm",
     tier: str = "final",
@@ -132,7 +132,7 @@ def _compiled(
     from armillary.runtime.models.compilation import compile_equations, model_kind
     from armillary.stages.model import MODELS, Model
 
-    compiler = partial(_compiled, backend=backend, tier=tier)
+    compiler = partial(_compile_stage, backend=backend, tier=tier)
     kind = class_with_verbs(model_kind(equations), MODELS)
     found = compile_equations(with_verbs(equations), backend, tier, kind=kind, compiler=compiler, base=base)
     assert isinstance(found, Model)

@@ -198,6 +198,6 @@ def load(path: str | os.PathLike[str], **options: object) -> System:
     exact_angles robots: take angles as they are written; 1.5708 is a right angle otherwise (False)
     extrapolate packages: inputs of the FMUs are extrapolated between steps (False)
     """
-    from armillary.files.model.load import read
+    from armillary.files.model.load import load_system
 
-    return read(path, System, **options)
+    return load_system(path, System, **options)

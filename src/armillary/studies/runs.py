@@ -16,7 +16,7 @@ from armillary.ensembles.plan import STATUS as ENDS
 from armillary.ensembles.result import Batch
 from armillary.errors import ParameterError, nearest
 from armillary.results.files import netcdf_label
-from armillary.results.record import distinct
+from armillary.results.record import distinct_labels
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
@@ -122,7 +122,7 @@ def _labelled(layout: StoreLayout) -> StoreLayout:
         f"{column.kind} {column.name}" if column.name in histories else column.name
         for column in layout.columns
     ]
-    labels = iter(distinct(map(_folder_name, [*histories, *wished]), taken=("time", RUN, "zarr.json")))
+    labels = iter(distinct_labels(map(_folder_name, [*histories, *wished]), taken=("time", RUN, "zarr.json")))
     arrays = tuple(replace(a, label=next(labels), along=netcdf_label(a.along)) for a in layout.arrays)
     columns = tuple(replace(column, label=next(labels)) for column in layout.columns)
     return replace(layout, arrays=arrays, columns=columns)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.plots.figure import COLOURS, literal, open_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ def modes_plot(modes: Modes, index: int | None, path: str | os.PathLike[str] | N
 
 
 def _all(modes: Modes, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    with drawn((9.5, max(3.2, 1.2 + 0.3 * len(modes))), path, show=show) as figure:
+    with open_figure((9.5, max(3.2, 1.2 + 0.3 * len(modes))), path, show=show) as figure:
         plane, bars = figure.subplots(1, 2, width_ratios=[2, 3])
         values = modes.eigenvalues
         for sign in (1, -1):
@@ -55,7 +55,7 @@ def _caption(modes: Modes, i: int) -> str:
 
 def _one(modes: Modes, index: int, path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """Arrows with the amplitude and phase of each coordinate."""
-    with drawn((5.5, 4.5), path, show=show) as figure:
+    with open_figure((5.5, 4.5), path, show=show) as figure:
         ax = figure.add_subplot(projection="polar")
         shape = modes[index].shape
         largest = max((abs(shape[c]) for c in modes.coordinates), default=1.0)

@@ -284,7 +284,7 @@ class Instances:
         record = self.record(instance, t, signals)
         self.records[slot], self.fresh[slot] = record, given
         self.library.initialize(instance, t, self.settings, dict(zip(self.inputs, signals, strict=True)))
-        self.begun(record)
+        self.begin_instance(record)
         record.status = OK
         self.table[slot] = ctypes.addressof(record)
         return float(slot)
@@ -293,7 +293,7 @@ class Instances:
         """The data that compiled code reads of an instance that is not initialised yet."""
         return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
-    def begun(self, record: ctypes.Structure) -> None:
+    def begin_instance(self, record: ctypes.Structure) -> None:
         """The calls after the initialization of an instance."""
 
     def complaint(self) -> str:

@@ -39,7 +39,7 @@ def load_ssp(
     A system needs a body: one of unit mass that stays at rest is added. With ``trust`` the FMUs are loaded,
     which are machine code.
     """
-    from armillary.files.ssp.package import read as read_package  # archives and XML, which few models need
+    from armillary.files.ssp.package import read_package  # archives and XML, which few models need
 
     package = read_package(path)
     if not trust:
@@ -70,7 +70,7 @@ def load_ssp(
 FORMATS = (".toml", ".urdf", ".xml", ".ssp")
 
 
-def read(path: str | os.PathLike[str], make: type[SystemType], **options: Given) -> SystemType:
+def load_system(path: str | os.PathLike[str], make: type[SystemType], **options: Given) -> SystemType:
     """The system in a file, as one of the class ``make``; ``options`` are those of the format's reader."""
     suffix = file_path(path, "the model", FileError).suffix.lower()
     if "trust" in options:
@@ -83,15 +83,17 @@ def read(path: str | os.PathLike[str], make: type[SystemType], **options: Given)
         from armillary.files.robots import load_mjcf, load_urdf
 
         reader: Callable[..., SystemType] = load_urdf if suffix == ".urdf" else load_mjcf
-        return reader(path, make, **_known(reader, options, path))
+        return reader(path, make, **_check_options(reader, options, path))
     if suffix == ".ssp":
-        return load_ssp(path, make, **_known(load_ssp, options, path))
+        return load_ssp(path, make, **_check_options(load_ssp, options, path))
     raise FileError(
         f"a model is read from {', '.join(FORMATS)} files, not from '{Path(path).name}'", str(path)
     )
 
 
-def _known(reader: Callable[..., object], options: DataTable, path: str | os.PathLike[str]) -> DataTable:
+def _check_options(
+    reader: Callable[..., object], options: DataTable, path: str | os.PathLike[str]
+) -> DataTable:
     """Options that a format's reader takes."""
     known = [*inspect.signature(reader).parameters][2:]
     if other := [name for name in options if name not in known]:

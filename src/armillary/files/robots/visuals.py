@@ -36,7 +36,7 @@ class Visual:
         return replace(self, place=axes.T @ (self.place - origin), rotation=axes.T @ self.rotation)
 
 
-def painted(
+def make_visual(
     figure: Figure, place: np.ndarray, rotation: np.ndarray, rgba: list[float] | None
 ) -> Visual | None:
     """A visual with this colour; None where it cannot be seen."""
@@ -57,9 +57,9 @@ def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
         if text.startswith(start):
             package, _, rest = text.removeprefix(start).lstrip("/").partition("/")
             base = _package(package, folder, root)
-            return _inside(base / rest, root.resolve() if root is not None else base, name)
+            return _check_inside(base / rest, root.resolve() if root is not None else base, name)
     limit = root.resolve() if root is not None else folder.parent
-    return _inside(folder / text.removeprefix("file://"), limit, name)
+    return _check_inside(folder / text.removeprefix("file://"), limit, name)
 
 
 def textures_left_out(names: list[str]) -> str:
@@ -84,7 +84,7 @@ def _folder(robot: Path) -> Path:
     return robot.resolve().parent
 
 
-def _inside(path: Path, root: Path, name: str) -> Path:
+def _check_inside(path: Path, root: Path, name: str) -> Path:
     target = Path(os.path.normpath(path))
     if not target.is_relative_to(root):
         raise ModelError(

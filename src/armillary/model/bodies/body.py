@@ -47,7 +47,7 @@ def build_frames(
     if steps and isinstance(steps[-1], Flexed) and (len(steps) > 1 or orient is not None):
         held, displacement, drift = build_frames(f"{name}'", parent, place, steps[:-1], orient)
         frame, moved, moving = build_frames(name, held, (0, 0, 0), steps[-1:], None)
-        turning = sum((f.rate for f in _between(held, parent)), Vector({}))
+        turning = sum((f.rate for f in _frames_of_joint(held, parent)), Vector({}))
         return frame, displacement + moved, drift + moving + cross(turning, moved)
     frame = parent
     displacement = parent.vector(place)
@@ -86,7 +86,7 @@ def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> lis
     return [0 if is_zero(x) else measured(x, dimension, "modal") for x in values]
 
 
-def _between(frame: Frame, parent: Frame) -> list[Frame]:
+def _frames_of_joint(frame: Frame, parent: Frame) -> list[Frame]:
     """The frames of a joint, without the parent's."""
     found = []
     while frame is not parent:

@@ -138,7 +138,7 @@ class FlexiblePart:
 
     @cached_property
     def _uncoupled(self) -> tuple[Array, Array]:
-        return uncoupled(self.M, self.K)
+        return uncouple_modes(self.M, self.K)
 
     @property
     def frequencies(self) -> Array:
@@ -222,7 +222,7 @@ class FlexiblePart:
         return "\n".join(lines)
 
 
-def uncoupled(M: Array, K: Array) -> tuple[Array, Array]:
+def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
     """(ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: as they are where orthogonal, else uncoupled, lowest first."""
     scale = 1 / np.sqrt(np.diag(M))
     if max(coherence(M)[0], coherence(K)[0]) < ORTHOGONAL:

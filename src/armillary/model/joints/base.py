@@ -219,10 +219,10 @@ def unit_axis(axis: Given, maker: Maker) -> Triple:
         raise ModelError(
             f"joint of '{maker.body}': its axis {axis_name(axis)} has no direction; give a nonzero one"
         )
-    return joined(plain(v / length) for v in values)
+    return joined(as_scalar(v / length) for v in values)
 
 
-def across(axis: Triple) -> Triple:
+def perpendicular_triple(axis: Triple) -> Triple:
     """A unit triple across a unit axis, whatever the axis is when the model runs: nothing can be divided by
     zero.
 
@@ -231,10 +231,10 @@ def across(axis: Triple) -> Triple:
     x, y, z = (as_expr(a) for a in axis)
     sign = fn.select(z >= 0, 1, -1)
     a = -1 / (sign + z)
-    return plain(x * y * a), plain(sign + y * y * a), plain(-y)
+    return as_scalar(x * y * a), as_scalar(sign + y * y * a), as_scalar(-y)
 
 
-def plain(value: Expr) -> Scalar:
+def as_scalar(value: Expr) -> Scalar:
     """Numbers as plain numbers, so that zeros and ones are seen at once; expressions as they are."""
     return value.data if value.kind == "number" else value
 

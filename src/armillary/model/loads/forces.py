@@ -60,7 +60,7 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.joints.base import UNIT_AXES, across
+from armillary.model.joints.base import UNIT_AXES, perpendicular_triple
 from armillary.model.reading.expressions import argument_range, check_new_name, parse_text, read_expression
 from armillary.model.reading.kinds import (
     POINT,
@@ -363,7 +363,7 @@ def axes_in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
     own: Triple = normal.components(body.frame)
     start = next(i for i in range(3) if not is_zero(own[i]))
     flat = [i % 3 for i in (start + 1, start + 2) if is_zero(own[i % 3])]
-    first: Triple = UNIT_AXES["xyz"[flat[0]]] if flat else across(own)
+    first: Triple = UNIT_AXES["xyz"[flat[0]]] if flat else perpendicular_triple(own)
     return body.frame.vector(first), body.frame.vector(cross_triples(own, first))
 
 
@@ -414,9 +414,9 @@ def force_vector(
     where = f"force '{name}'"
     check_new_name(system, name, "force")
     point = find_point(system, at, where)
-    value = _vector(system, vector, where, FORCE)
+    value = _read_vector(system, vector, where, FORCE)
     other = None if reaction is None else find_point(system, reaction, f"reaction of {where}")
-    size = _size(value, name)
+    size = _vector_size(value, name)
     body = None if other is None else other.body
     return add_load(system, Load(name, "force", size, value, point.body, point, body, other))
 
@@ -431,19 +431,19 @@ def moment_vector(
     where = f"moment '{name}'"
     check_new_name(system, name, "moment")
     body = find_body(system, on, where)
-    value = _vector(system, vector, where, MOMENT)
+    value = _read_vector(system, vector, where, MOMENT)
     other = None if reaction is None else find_reaction(system, reaction, body, where)
-    return add_load(system, Load(name, "moment", _size(value, name), value, body, None, other))
+    return add_load(system, Load(name, "moment", _vector_size(value, name), value, body, None, other))
 
 
-def _vector(system: Description, value: object, where: str, dimension: Dimension) -> Vector:
+def _read_vector(system: Description, value: object, where: str, dimension: Dimension) -> Vector:
     found = parse_text(system, value, where, {}) if isinstance(value, str) else value
     if not isinstance(found, Vector) or not found.terms:
         raise ModelError(f"{where}: {value!r} is not a vector; give one such as 3*ground.x + 4*ground.y")
     return found.map(lambda c: read_expression(system, c, where, dimension))
 
 
-def _size(vector: Vector, name: str) -> Expr:
+def _vector_size(vector: Vector, name: str) -> Expr:
     found: Expr = fn.named(as_expr(vec.length(vector)), Signed(name))
     return found
 

@@ -33,7 +33,7 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import variables
 from armillary.model.loads import laws
-from armillary.model.reading.inertia_input import dimensioned, finite_number
+from armillary.model.reading.inertia_input import finite_number, with_dimension
 from armillary.model.recording.verbs import NoForm, quantities_of, verb
 from armillary.untyped import AnyFunction, DataMapping, Given
 
@@ -249,7 +249,7 @@ def read_number(system: Description, value: Given, where: str, dimension: Dimens
         plain = float(value)
     except (TypeError, ValueError, OverflowError):
         raise ExpressionError(f"{where}: {shown(value)} is not a number, text or expression") from None
-    return dimensioned(finite_number(plain, where), dimension or ONE)
+    return with_dimension(finite_number(plain, where), dimension or ONE)
 
 
 def check_owner(system: Description, node: Expr, where: str) -> None:
@@ -304,7 +304,7 @@ def parse_text(
 def lookup(system: Description, name: str) -> Given:
     """The value of a name in a text; an undeclared plain one becomes a parameter without a default."""
     if not _PLAIN.match(name):
-        return _quoted(system, name)
+        return _find_quoted(system, name)
     head, _, tail = name.partition(".")
     if not tail:
         for table in (system.parameters, system.bodies):
@@ -317,7 +317,7 @@ def lookup(system: Description, name: str) -> Given:
         if name in system.loads:
             return system.loads[name].magnitude
         if name in system.definitions:
-            return _defined(system, name)
+            return _find_definition(system, name)
         if name == "t":
             return system.time
         if name == "pi":
@@ -342,7 +342,7 @@ def lookup(system: Description, name: str) -> Given:
     return body.part(tail)
 
 
-def _quoted(system: Description, name: str) -> Given:
+def _find_quoted(system: Description, name: str) -> Given:
     """A variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
     if name == "mass centre":  # what energy and momentum may be taken about
         return name
@@ -365,7 +365,7 @@ def define(
     system.definitions[name] = (value, label, dimension, units is None)
 
 
-def _defined(system: Description, name: str) -> Given:
+def _find_definition(system: Description, name: str) -> Given:
     found = system.definitions[name]
     if not isinstance(found, tuple):
         return found

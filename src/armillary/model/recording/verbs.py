@@ -380,7 +380,9 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
                 )
             except TypeError as error:
                 check_keywords(function, options, ModelError)
-                raise ModelError(f"{function.__name__}: {error}; it takes {_needed(signature)}") from None
+                raise ModelError(
+                    f"{function.__name__}: {error}; it takes {_needed_arguments(signature)}"
+                ) from None
             recorder.busy = True
             try:
                 with undo_on_error(system, owner):
@@ -406,7 +408,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _needed(signature: inspect.Signature) -> str:
+def _needed_arguments(signature: inspect.Signature) -> str:
     """The arguments that a verb needs, and whether it takes more."""
     found = list(signature.parameters.values())[1:]
     required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]

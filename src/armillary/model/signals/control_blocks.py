@@ -72,7 +72,7 @@ def dimension_of(units: str | None, otherwise: Dimension | None) -> Dimension | 
     return otherwise if units is None else parse_unit(units).dimension
 
 
-def quotient(a: Dimension | None, b: Dimension | None) -> Dimension | None:
+def dimension_quotient(a: Dimension | None, b: Dimension | None) -> Dimension | None:
     """The dimension of a / b; None where either is not known."""
     return None if a is None or b is None else a / b
 
@@ -98,7 +98,7 @@ def expressions_of(system: Description, values: object, where: str) -> list[Expr
     return [read_expression(system, value, where) for value in values]
 
 
-def positive(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
+def read_positive(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
     """A coefficient that must be positive, where it is a number."""
     node = coefficient(system, value, where, dimension)
     if node.kind == "number" and not node.data > 0:
@@ -149,8 +149,8 @@ def lag(
     where = f"lag '{name}'"
     u = read_expression(system, input, where)
     dimension = dimension_of(units, u.dimension)
-    tau = positive(system, time_constant, f"time constant of {where}", TIME)
-    K = coefficient(system, gain, f"gain of {where}", quotient(dimension, u.dimension))
+    tau = read_positive(system, time_constant, f"time constant of {where}", TIME)
+    K = coefficient(system, gain, f"gain of {where}", dimension_quotient(dimension, u.dimension))
     return block_state(
         system, name, lambda y: (K * u - y) / tau, initial, units or units_text(system, dimension), about
     )
@@ -175,9 +175,9 @@ def second_order_lag(
     where = f"second-order lag '{name}'"
     u = read_expression(system, input, where)
     dimension = dimension_of(units, u.dimension)
-    omega = positive(system, frequency, f"frequency of {where}", ONE / TIME)
+    omega = read_positive(system, frequency, f"frequency of {where}", ONE / TIME)
     zeta = coefficient(system, damping, f"damping of {where}", ONE)
-    K = coefficient(system, gain, f"gain of {where}", quotient(dimension, u.dimension))
+    K = coefficient(system, gain, f"gain of {where}", dimension_quotient(dimension, u.dimension))
     y = state(system, name, initial=initial, units=units or units_text(system, dimension), about=about)
     rate_units = f"{y.data.units}/s" if y.data.units else None
     v = block_state(
@@ -207,11 +207,11 @@ def rate_limit(
     where = f"rate limit '{name}'"
     u = read_expression(system, input, where, dimension_of(units, None))
     dimension = dimension_of(units, u.dimension)
-    tau = positive(system, time_constant, f"time constant of {where}", TIME)
-    up = positive(system, rising, f"rising rate of {where}", quotient(dimension, TIME))
+    tau = read_positive(system, time_constant, f"time constant of {where}", TIME)
+    up = read_positive(system, rising, f"rising rate of {where}", dimension_quotient(dimension, TIME))
     down = up
     if falling is not None:
-        down = positive(system, falling, f"falling rate of {where}", quotient(dimension, TIME))
+        down = read_positive(system, falling, f"falling rate of {where}", dimension_quotient(dimension, TIME))
     return block_state(
         system, name, lambda y: fn.maximum(-down, fn.minimum(up, (u - y) / tau)), initial,
         units or units_text(system, dimension), about,
@@ -249,7 +249,7 @@ def pid(
     where = f"PID controller '{name}'"
     e = read_expression(system, error, where)
     dimension = dimension_of(units, None)
-    per_error = quotient(dimension, e.dimension)
+    per_error = dimension_quotient(dimension, e.dimension)
     p = coefficient(system, kp, f"kp of {where}", per_error)
     dimension = dimension if dimension is not None else (p * e).dimension
     v = p * e
@@ -261,7 +261,7 @@ def pid(
     if ki is not None:
         words = f"integral of {name}" + (f": {about}" if about else "")
         integral = state(system, f"{name}_integral", initial=initial, units=units, about=words)
-        integral_gain = coefficient(system, ki, f"ki of {where}", quotient(per_error, TIME))
+        integral_gain = coefficient(system, ki, f"ki of {where}", dimension_quotient(per_error, TIME))
         v = v + integral
     v = fn.named(v, f"{name}_unlimited")
     u: Expr = v
@@ -276,7 +276,7 @@ def pid(
     if low is not None or high is not None:
         reset = p / integral_gain
         if tracking is not None:
-            reset = positive(system, tracking, f"tracking time of {where}", TIME)
+            reset = read_positive(system, tracking, f"tracking time of {where}", TIME)
         grown = grown + (u - v) / reset
     rate(system, integral, grown)
     return u
@@ -296,11 +296,11 @@ def _differential(
     gain = coefficient(system, kd, f"kd of {where}", None if per_error is None else per_error * TIME)
     if derivative is not None:
         return gain * read_expression(
-            system, derivative, f"derivative of {where}", quotient(e.dimension, TIME)
+            system, derivative, f"derivative of {where}", dimension_quotient(e.dimension, TIME)
         )
     lag = gain / (_FILTER * p)
     if filter is not None:
-        lag = positive(system, filter, f"filter of {where}", TIME)
+        lag = read_positive(system, filter, f"filter of {where}", TIME)
     x = block_state(
         system, f"{name}_filtered", lambda x: (e - x) / lag, 0.0, units_text(system, e.dimension),
         f"error of {name} behind the filter of its derivative",
@@ -348,7 +348,7 @@ def feedback(
         for j, s in enumerate(off):
             label = f"{name}_k{i * len(x) + j + 1}"
             if label not in system.parameters:  # a text model has read its value already
-                kind = quotient(dimension, s.dimension)
+                kind = dimension_quotient(dimension, s.dimension)
                 words = f"gain of {name} for {x[j]}" + (f": {about}" if about else "")
                 declare_parameter(system, label, kind, words, float(gains[i, j]), units_text(system, kind))
             u = u - system.parameters[label] * s

@@ -59,7 +59,7 @@ def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = 
         e0, *e = _quaternion(body, base)
         factor = fn.select(e0 >= 0, 1, -1) / (1 + fn.absolute(e0))
         return tuple(x * factor for x in e)
-    return _angles(direction_cosines(base.frame, body.frame), kind)
+    return _sequence_angles(direction_cosines(base.frame, body.frame), kind)
 
 
 @verb(EntryForm("outputs", key="attitude", argument="body"))
@@ -103,7 +103,7 @@ def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
     return tuple(x * flip for x in e)
 
 
-def _angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
+def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
     """Angles of three turns about body-fixed axes.
 
     The first is read off R; where both its sine and its cosine are lost it is whatever atan2 gives, and the

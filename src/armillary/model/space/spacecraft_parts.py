@@ -272,7 +272,7 @@ def panels(
         word: _each(value, n, word)
         for word, value in (
             ("length", length), ("mass", mass), ("inertia", inertia), ("com", com), ("stiffness", stiffness),
-            ("damping", damping), ("rest", rest), ("start", _angles(system, start, n)),
+            ("damping", damping), ("rest", rest), ("start", _start_angles(system, start, n)),
             ("latch", latch),
         )
     }  # fmt: skip
@@ -325,7 +325,7 @@ def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> N
     moment(system, f"{panel.name}_hinge", torque, panel.frame.vector(axis), on=panel, reaction=panel.parent)
 
 
-def _angles(system: Description, start: object, n: int) -> Given:
+def _start_angles(system: Description, start: object, n: int) -> Given:
     """Angles at the start, from the word for a folded array or as they are given."""
     if not isinstance(start, str):
         return start

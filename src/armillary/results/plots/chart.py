@@ -62,7 +62,7 @@ def chart_of(
         raise ArmillaryError("there is no run to plot")
     if labels is not None and len(labels) != len(runs):
         raise ArmillaryError(f"{len(runs)} runs need as many labels, not {len(labels)}")
-    wanted = _wanted(runs, names)
+    wanted = _select_names(runs, names)
     if not wanted:
         raise ArmillaryError(f"run of '{runs[0].system}' has no outputs to plot")
     x_units = "s" if x is None else _units(runs, x)
@@ -94,7 +94,7 @@ def _parameter(run: Run, name: str) -> str:
     return f"{name} = {run.parameters[name]:.6g} {label_units(run.parameter_units[name])}".rstrip()
 
 
-def _wanted(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
+def _select_names(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
     """Names in the order requested; a pattern must match in one run at least."""
     found: dict[str, None] = {}
     if not patterns:

@@ -61,7 +61,7 @@ class StudySetup(Simulation):
             "outputs": self.names if self.values.select else None,
             **{name: given[name] for name in ("design", *_DESIGN, *_OTHERS) if name in given},
             **settings.changed(),
-            **self.given(),
+            **self.given_values(),
         }
         wanted, there = self.design, read_definition(Folder(self.folder))
         if there is not None and there.runs < wanted.runs and wanted.open_ended:

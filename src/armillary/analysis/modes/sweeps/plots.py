@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.plots.figure import COLOURS, literal, open_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +22,7 @@ def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show:
     """Left the complex plane, with a circle at the first value; right real and imaginary parts over the
     values, with crossings of the imaginary axis marked.
     """
-    with drawn((10.0, 4.6), path, show=show) as figure:
+    with open_figure((10.0, 4.6), path, show=show) as figure:
         left, right = figure.subplots(1, 2)
         for i in range(len(locus)):
             branch, colour = locus[i], COLOURS[i % len(COLOURS)]
@@ -53,7 +53,7 @@ def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show:
 
 def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """Frequencies over the spin, dashed where the whirl is backward, lines of the orders, critical speeds."""
-    with drawn((7.5, 4.8), path, show=show) as figure:
+    with open_figure((7.5, 4.8), path, show=show) as figure:
         ax = figure.subplots()
         for i in range(diagram.frequencies.shape[1]):
             style = "--" if np.sum(diagram.whirl[:, i]) < 0 else "-"

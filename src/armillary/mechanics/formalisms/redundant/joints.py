@@ -44,7 +44,7 @@ from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBod
 from armillary.mechanics.formalisms.redundant.modes import NodeFrame
 from armillary.mechanics.tree.structure.rigid_groups import GROUND
 from armillary.model.joints import Drift
-from armillary.model.joints.base import across, axis_rotation
+from armillary.model.joints.base import axis_rotation, perpendicular_triple
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
         return []
     axis = axes[0]
     flat = [i for i in range(3) if is_zero(axis[i])]
-    first = unit(flat[0]) if flat else across(axis)
+    first = unit(flat[0]) if flat else perpendicular_triple(axis)
     return [first, cross_triples(axis, first)]
 
 

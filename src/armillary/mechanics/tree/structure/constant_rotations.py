@@ -9,7 +9,7 @@ from armillary.algebra.vectors.matrices import Matrix, transposed
 from armillary.algebra.vectors.scalars import Scalar, is_zero
 from armillary.algebra.vectors.triples import Triple, cross_triples, joined, unit
 from armillary.mechanics.tree.structure.rotation import AxisRotation, MatrixRotation, RotationChain
-from armillary.model.joints.base import across
+from armillary.model.joints.base import perpendicular_triple
 
 
 def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
@@ -27,7 +27,7 @@ def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
 def _adapted_axes(axis: Triple) -> Matrix:
     """Constant axes (columns), the given one first; a coordinate axis across it is kept if there is one."""
     zeros = [i for i in range(3) if is_zero(axis[i])]
-    second = unit(zeros[0]) if zeros else across(axis)
+    second = unit(zeros[0]) if zeros else perpendicular_triple(axis)
     third = cross_triples(axis, second)
     return transposed((axis, second, third))
 

@@ -27,7 +27,7 @@ from armillary.algebra.vectors.triples import Triple, add, combined, cross_tripl
 from armillary.mechanics.formalisms.jpl.formulations.modal import ModalColumns
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage
 from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia
-from armillary.model.flexible.deformation import weighted
+from armillary.model.flexible.deformation import weighted_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,8 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
     return AppendageDeformation(
         scaled(moved, -2),
         negative(combined(columns.momenta, states)),
-        weighted(bent, [times(2, x) for x in states], f"dJ_{name}"),
-        weighted([*gamma.slopes, *psi.slopes], [times(-2, x) for x in rates], f"Jd_{name}"),
+        weighted_sum(bent, [times(2, x) for x in states], f"dJ_{name}"),
+        weighted_sum([*gamma.slopes, *psi.slopes], [times(-2, x) for x in rates], f"Jd_{name}"),
         named(combined(columns.moments, states), f"h_{name}"),
     )
 
