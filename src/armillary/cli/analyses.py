@@ -92,7 +92,7 @@ def trim(
     """Find an operating point of a model: a state of rest or of steady motion, and inputs that hold it.
 
     Cyclic coordinates, which no rate depends on, are recognised; all other rates are zero unless given. The
-    table lists what was fixed and found, what is left of each condition, and the stability.
+    table lists fixed and found values, the residual of each condition, and the stability.
     """
     from armillary.errors import ArmillaryError
 
@@ -307,8 +307,8 @@ def sweep(
 ) -> int:
     """Positions of a mechanism along a path of driven coordinates or outputs, without its dynamics.
 
-    Values are FROM:TO:COUNT, or a list with commas, with units behind them where they are not those of the
-    coordinate: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
+    Values are FROM:TO:COUNT, or a list with commas, with units behind them if they differ from the
+    coordinate's: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
     """
     model, given = simulation.model, simulation.given_values()
     found = model.sweep(

@@ -1,4 +1,4 @@
-"""The group of commands: it imports the one that is called, and turns errors into sentences."""
+"""The group of commands: it imports the called command, and turns errors into sentences."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The commands `armillary derive` and `armillary export`.
 
-`armillary derive`: what a derivation made, and the equations themselves.
+`armillary derive`: the report of a derivation, and the equations themselves.
 
-`armillary export`: a model as a program of its own, or as an FMU.
+`armillary export`: a model as a program, or as an FMU.
 """
 
 from __future__ import annotations

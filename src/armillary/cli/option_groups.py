@@ -60,7 +60,7 @@ def values_of(name: str, text: str, own: str) -> np.ndarray:
 
 
 def driven_values(name: str, text: str) -> Given:
-    """The values of what is driven, as `Model.sweep` takes them, with their units where these are given."""
+    """Return the values of driven quantities, as `Model.sweep` takes them, with their units if given."""
     values, units = values_with_units(name, text)
     return (values, units) if units else values
 
@@ -123,7 +123,7 @@ point_option = click.option(
 
 
 def operating_point(simulation: Simulation, point: tuple[str, ...]) -> DataTable:
-    """The point of ``--at``; what it leaves out is as at the start of runs."""
+    """Return the point of ``--at``; values that it leaves out are as at the start of runs."""
     from armillary.run_files.run_file import parse_setting
 
     given = simulation.given_values()

@@ -2,7 +2,7 @@
 
 Options of a command in a run file: a table of the command's name, ``[linearize] inputs = ["STEER"]``.
 
-Options on the command line come before those of the file. A table in it stands for several NAME=VALUE, and
+Options on the command line override options of the file. A table in it stands for several NAME=VALUE, and
 files are relative to the run file.
 
 Parts that several commands share: common options, model arguments, and completion of names.
@@ -112,7 +112,7 @@ class Command(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A command that has commands of its own."""
+    """A command with subcommands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -129,7 +129,7 @@ class CommandGroup(click.Group):
 
 
 def format_examples(command: click.Command, formatter: click.HelpFormatter) -> None:
-    """Examples as they are written, one per line."""
+    """Write the examples unchanged, one per line."""
     if command.epilog:
         with formatter.section("Examples"):
             for line in command.epilog.strip().splitlines():
@@ -165,7 +165,7 @@ class ModelType(click.ParamType):
 
 
 class SettingType(click.ParamType):
-    """NAME=VALUE; the names are those of the model on the same command line."""
+    """NAME=VALUE; the names belong to the model on the same command line."""
 
     name = "name=value"
 
@@ -203,7 +203,7 @@ def _setting_names(source: str) -> dict[str, str]:
 
 
 def names_study(source: str) -> bool:
-    """Whether a path is that of a study file: only these have a table [vary]."""
+    """Return whether a path leads to a study file: only study files have a table [vary]."""
     from armillary.files.model.documents import read_document
 
     path = Path(source)
@@ -380,7 +380,7 @@ def emit_result(
 def simulation(
     source: str, loading: DataMapping, settings: DataMapping, assignments: tuple[str, ...] = ()
 ) -> Simulation:
-    """The run file or model at a path, with the values of the command line in place of its own."""
+    """The run file or model at a path, with the values of the command line instead of the file's values."""
     from armillary.run_files.execute import Simulation
 
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
@@ -413,7 +413,7 @@ def study_setup(
     settings: Mapping[str, object],
     assignments: tuple[str, ...] = (),
 ) -> StudySetup:
-    """The study file at a path, with the values of the command line in place of its own."""
+    """The study file at a path, with the values of the command line instead of the file's values."""
     from armillary.studies.study_files.setup import StudySetup
     from armillary.studies.study_files.study_file import StudyFile
 

@@ -50,7 +50,7 @@ def _numeric(cell: str) -> bool:
 
 
 def as_json(value: object) -> str:
-    """JSON that every reader takes: what is not a finite number becomes null."""
+    """Return JSON that every reader takes: numbers that are not finite become null."""
     return json.dumps(_replace_nonfinite(value), ensure_ascii=False, indent=2)
 
 

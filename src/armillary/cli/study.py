@@ -156,7 +156,7 @@ def run(
     quiet: bool,
     json_wanted: bool,
 ) -> int:
-    """Make the runs of a study file, or go on with those that are missing in a study's folder.
+    """Make the runs of a study file, or make the missing runs of a study's folder.
 
     Whatever ends it, finished blocks of runs stay, and the same command makes the others. The folder has the
     numbers of all runs in metrics.parquet and their histories in results.zarr.
@@ -274,11 +274,11 @@ def status(folder: str, json_wanted: bool) -> int:
 def show_(
     folder: str, metrics: tuple[str, ...], plot: str | None, sensitivity: bool, json_wanted: bool
 ) -> int:
-    """Sum up a study: metrics of all runs, and what they depend on.
+    """Sum up a study: metrics of all runs, and their sensitivities.
 
-    With --plot: histograms of metrics, fan charts of outputs over time, metrics over what varies, and bars
-    of sensitivities. From a saltelli design those are Sobol' indices, from a morris design Morris screening,
-    from any other the part of the variance that each quantity explains.
+    With --plot: histograms of metrics, fan charts of outputs over time, metrics over the varied quantities,
+    and bars of sensitivities. From a saltelli design these are Sobol' indices, from a morris design Morris
+    screening, from any other the part of the variance that each quantity explains.
     """
     from armillary.studies import open_study
 

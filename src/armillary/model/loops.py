@@ -110,8 +110,8 @@ def close_joint(
     """A whole joint closed at once between a point of one body and a point of another.
 
     ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
-    ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in
-    the axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod
+    ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in the
+    axes of each body; a universal joint takes the two axes of its cross. ``length`` is the length of a rod
     between the points ("distance"), whose force is positive where it pushes them apart.
     """
     one_of(kind, JOINTS, "close_joint: there is no joint ", ModelError)
@@ -292,7 +292,7 @@ def _perpendicular_axis(axis: Given) -> Triple:
 
 
 def _axis_text(axis: Vector) -> str:
-    """A direction in words: the name of an axis where it is one, else its components, rounded."""
+    """Return a direction in words: the name of an axis, or else its components, rounded."""
     parts = []
     for (frame, i), c in axis.terms.items():
         value = (

@@ -55,7 +55,7 @@ def composites(system: Description) -> dict[str, tuple[Expr, Triple]]:
 
 
 def first_with_mass(system: Description, verb: str) -> Body:
-    """The first body with mass; an error that names the verb where there is none."""
+    """Return the first body with mass; raise an error that names the verb if no body has mass."""
     for body in system.bodies.values():
         if not is_zero(whole_mass(body)):
             return body
@@ -63,7 +63,7 @@ def first_with_mass(system: Description, verb: str) -> Body:
 
 
 def whole_mass(body: Body) -> Expr:
-    """A body's mass with that of its flexible part."""
+    """Return the mass of a body and its flexible part."""
     return as_expr(body.mass if body.flex is None else plus(body.mass, number(body.flex.part.mass, MASS)))
 
 

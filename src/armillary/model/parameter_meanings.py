@@ -116,7 +116,7 @@ _UNNAMED = ("origin", "com")  # points that every body has, described as what th
 
 
 class _ParameterUse(NamedTuple):
-    """An expression of the description and what it is, in words."""
+    """An expression of the description, and its meaning in words."""
 
     expression: Expr
     phrase: str
@@ -271,7 +271,9 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
 
 
 def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
-    """A parameter added to something: the zero of what it is compared with, if that is a joint or a strut."""
+    """Describe a parameter that is added to a term: the zero of the coordinate or length that it is compared
+    with.
+    """
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
                and a.data == f"{place.load.name}_length"]  # fmt: skip

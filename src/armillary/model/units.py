@@ -112,7 +112,7 @@ def unit_system(name: str) -> UnitSystem:
 
 
 def default_value(node: Expr) -> float | None:
-    """The default of a parameter in the units of its system; None where it has none."""
+    """The default of a parameter in the units of its system; `None` if it has none."""
     parameter = node.data
     if parameter.default is None:
         return None
@@ -123,8 +123,8 @@ def default_value(node: Expr) -> float | None:
 
 
 def state_factor(node: Expr) -> float:
-    """The factor from the stated units of a coordinate or speed to those of its model: π/180 for an
-    angle in degrees, else 1.
+    """The factor from the stated units of a coordinate or speed to the units of its model: π/180 for an angle
+    in degrees, else 1.
     """
     units = node.data.units
     return node.data.owner.units.factor(parse_unit(units)) if units else 1.0
@@ -176,8 +176,8 @@ def text_number(
     dimension: Dimension | None = None,
     error: Error = ParameterError,
 ) -> float:
-    """A number in ``units`` from a text such as "50 cm", which may bring units of its own; an error begins
-    with ``what`` it is for.
+    """A number in ``units`` from a text such as "50 cm", which may have its own units; an error begins with
+    ``what`` it is for.
     """
     try:
         return read_number(value, units, system, dimension)
@@ -196,8 +196,8 @@ def read_seconds(value: object) -> float:
 
 
 def in_seconds(name: str, value: object) -> Given:
-    """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and all else as it
-    is; ``name``: the argument.
+    """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and other values
+    unchanged; ``name``: the argument.
     """
     try:
         if is_quantity(value):
@@ -223,7 +223,7 @@ def seconds(value: object, what: str, error: Error = ArmillaryError) -> float:
 
 
 def number_and_unit(text: str) -> tuple[str, str]:
-    """The number or arithmetic in a text, and the unit after it; "" where there is none."""
+    """The number or arithmetic in a text, and the unit after it; "" if there is none."""
     found = _NUMBER_AND_UNIT.match(text)
     if found is None or _ARITHMETIC.match(found[2]):
         found = _ARITHMETIC_AND_UNIT.match(text)

@@ -41,8 +41,8 @@ class Comparison:
     """Differences of the common outputs, the worst first; print it for a table and a verdict.
 
     `agree` is the verdict on the common outputs, `complete` means that there are no others: `only_here` and
-    `only_there` are outputs of one run. `parameters` are those of different value (name to both values),
-    `notes` list what was done to compare them.
+    `only_there` are outputs of one run. `parameters` are the parameters of different value (name to both
+    values), `notes` list how the runs were compared.
     """
 
     differences: tuple[Difference, ...]
@@ -154,9 +154,9 @@ class ComparedColumns(NamedTuple):
 def pair_columns(here: ComparedColumns, there: ComparedColumns, *, interpolate: bool) -> Pair | None:
     """Columns at common instants; None if there are none.
 
-    Where one run has every instant of the other, in the time that both cover, these are taken as they are.
-    Else, if `interpolate` allows, the run of more samples is taken on straight lines at the instants of the
-    other; a note has the error that this may have made, h²|y″|/8 from second differences.
+    Where one run has every instant of the other, in the time that both cover, these are taken directly. Else,
+    if `interpolate` allows, the run of more samples is taken on straight lines at the instants of the other;
+    a note has the error that this may have made, h²|y″|/8 from second differences.
     """
     if not here.time.size or not there.time.size:
         return None

@@ -73,7 +73,7 @@ def read_record(path: str | os.PathLike[str]) -> FileContent:
 
 
 def require_readable(path: str | os.PathLike[str]) -> None:
-    """An error where there is no file, or none that may be read."""
+    """Raise an error if there is no file, or none that may be read."""
     try:
         with opened(Path(path)):
             pass  # what is missing or forbidden gets the same error in every format

@@ -27,9 +27,9 @@ _LINE = re.compile(r'(\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
 class FileContent(NamedTuple):
     """The content of a run's file: `values[:, i]` are the samples of `names[i]` at `time`.
 
-    What is not sampled over time has another quantity in its place, called `over`.
-    `metadata` is a mapping of plain values (texts, numbers, and mappings or lists of them) that JSON writes
-    and reads back exactly, because it prints floats with `repr`.
+    Content that is not sampled over time has another quantity instead of time, called `over`. `metadata` is a
+    mapping of plain values (texts, numbers, and mappings or lists of them) that JSON writes and reads back
+    exactly, because it prints floats with `repr`.
     """
 
     names: tuple[str, ...]
@@ -106,7 +106,7 @@ UNKNOWN = "?"  # of tables that other programs wrote
 
 
 def label_units(units: str) -> str:
-    """Units as a label shows them: none where they say that there are none, or nothing."""
+    """Return units as a label shows them; empty for numbers without units."""
     return "" if units.strip() in ("1", "-", UNKNOWN) else units
 
 

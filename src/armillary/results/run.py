@@ -1,6 +1,6 @@
 """Runs: one simulation recorded, and its pickle.
 
-Results as pickles: what they hold, without what belongs to the process that made them.
+A pickle holds the data of a result, without the objects of the process that made it.
 
 One simulation, recorded: samples of every output, and all that is needed to make them again.
 """
@@ -152,10 +152,11 @@ class Run:
                 f"times of shape {self.time.shape} and {len(names)} names"
             )
 
-    def with_rows(
+    def filled(
         self, time: np.ndarray, values: np.ndarray, info: dict[str, Info], events: Sequence[tuple[float, str]]
     ) -> Run:
-        """A run with these rows and all else of this one: a model makes its runs from one without rows.
+        """Return a run with these rows and the other data of this one: a model makes its runs from one
+        without rows.
 
         ``info``, which is given away, has plain values; rows, which are too, fit the names and have no zeros
         with a sign, nor have times that cannot be written to: other runs may have these, too.
@@ -309,8 +310,8 @@ class Run:
         """Power spectral densities of outputs by Welch's method (Hann windows, half overlapped): one-sided,
         over frequencies in Hz.
 
-        Without a name those of the model are taken, or all where it has none. ``segment`` is the length of a
-        window in s, the whole run where it is left out; rows must have equal steps of time (``sample=``).
+        Without a name, outputs of the model are taken, or all if it has none. ``segment`` is the length of a
+        window in s, the whole run if left out; rows must have equal steps of time (``sample=``).
         """
         from armillary.results.spectra import run_spectrum
 
@@ -327,7 +328,7 @@ class Run:
     ) -> Figure | None:
         """A figure of outputs, by name or pattern (`A.*`); over time, or over output `x`.
 
-        Without a name those of the model are drawn, or all where it has none. Outputs of equal units share a
+        Without a name, outputs of the model are drawn, or all if it has none. Outputs of equal units share a
         panel; values that differ by rounding only are drawn as constant. With `path` it is saved as PNG, SVG,
         PDF, or as one HTML page to zoom in, of which no figure is returned.
         """
@@ -460,7 +461,7 @@ def _read_only(array: ArrayLike) -> np.ndarray:
 
 
 def _given_away(array: np.ndarray) -> np.ndarray:
-    """Reals that cannot be written to any more; zeros of those that could be lose their signs."""
+    """Return reals that cannot be written to any more; zeros lose their signs if they could be written to."""
     if array.flags.writeable:
         array += 0.0
     return _lock_array(array)

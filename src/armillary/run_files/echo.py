@@ -68,7 +68,7 @@ def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, fol
 def _split_initial_values(
     system: System, values: RunValues, run: Run
 ) -> tuple[dict[str, RunValue], dict[str, RunValue]]:
-    """Initial values to set again, and those that follow from them.
+    """Return initial values to set again, and values that follow from them.
 
     Where loops must close, or mass centres are placed, a value that is given is kept and the others are found
     from it. With all of them given, the start would be found again, equal only to rounding.
@@ -104,7 +104,7 @@ def _setting_lines(values: RunValues, run: Run) -> list[str]:
 def _table_lines(
     name: str, values: Mapping[str, RunValue], found: Mapping[str, RunValue] | None = None
 ) -> list[str]:
-    """A table of numbers; those that were ``found`` in the run are comments."""
+    """Return a table of numbers as lines; numbers that were ``found`` in the run are comments."""
     rows = []
     for key, value in values.items():
         if value.number is None:

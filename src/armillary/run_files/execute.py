@@ -57,11 +57,11 @@ def run(
 
         arm.run("step.toml", {"SPEED": "60 mile/hour", "initial.RB.q1": "2 deg", "run.step": 1e-3})
 
-    ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` are
-    those of ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
+    ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` go to
+    ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
 
     The user's functions are called where values are read, used and written: ``on_input`` gets the run file's
-    table [user] and returns settings, for what the file itself does not set; ``on_start`` is that of
+    table [user] and returns settings, for what the file itself does not set; ``on_start`` is as in
     ``simulate``; ``on_echo`` gets the run and returns text that the echo file shows as a comment.
     """
     file = RunFile.read(path)
@@ -135,7 +135,7 @@ class Simulation:
 
     @property
     def missing(self) -> list[str]:
-        """Those of them that have no value."""
+        """Names of them without a value."""
         return [n for n, v in self.values.parameters.items() if v.number is None and n in self.needed]
 
     def check_values(self) -> None:

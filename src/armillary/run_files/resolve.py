@@ -114,7 +114,7 @@ STARTED = "start of the model"
 
 
 class RunValue(NamedTuple):
-    """A number in its unit, what it means, and where it came from; None: no value, and none needed yet."""
+    """A number in its unit, its meaning and its source; `None` for no value, and none needed yet."""
 
     number: float | None
     units: str
@@ -157,7 +157,7 @@ def resolve(file: RunFile, system: System) -> RunValues:
 
 
 def matching_outputs(names: Iterable[str], select: tuple[tuple[str, str], ...]) -> list[str]:
-    """The outputs that patterns match, in the order of the patterns; all where there is no pattern."""
+    """The outputs that patterns match, in the order of the patterns; all if there is no pattern."""
     known = list(names)
     if not select:
         return known
@@ -330,7 +330,7 @@ def _is_input(memory: Memory) -> bool:
 
 
 def known_names(key: str) -> Iterable[str]:
-    """The names that a setting of [run] may have; none where it is not a name."""
+    """The names that a setting of [run] may have; empty if its value is not a name."""
     if key == "method":
         from armillary.runtime.integrators import METHODS
 

@@ -121,7 +121,7 @@ class RunFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunFile:
-        """The run file at a path; what is wrong with its keys is an error when it runs."""
+        """Read the run file at a path; faults of its keys raise errors when it runs."""
         return cls.of_document(read_document(path, "run file"))
 
     @classmethod
@@ -164,7 +164,7 @@ class RunFile:
         return cls(model=str(model), folder=Path(), stem=Path(model).stem)
 
     def setting(self, settings: Mapping[str, object], source: str = "override") -> RunFile:
-        """The same with other values: parameters by name, all else as "initial.A.q1", "run.step", …"""
+        """Return a copy with other values: parameters by name, others as "initial.A.q1", "run.step", …"""
         changed = {table: dict(getattr(self, _ATTRIBUTES[table])) for table in TABLES}
         problems = []
         for name, value in settings.items():

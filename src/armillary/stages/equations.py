@@ -33,8 +33,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         """The equations as compiled code in this process.
 
         Code of the tier "quick" is ready in a third to half of the time, and an evaluation takes two to three
-        times as long: for the first look at a large model. Its results differ by rounding from those of
-        "final".
+        times as long: for the first look at a large model. Its results differ from "final" by rounding.
         """
         return _compile_stage(self, backend, tier)
 
@@ -72,7 +71,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         return base_parameters(self)
 
     def export(self, language: str, path: str | os.PathLike[str], **options: object) -> Path:
-        """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""
+        """Write the equations as a program in another language ("c", "fortran", "python", "fmu", …)."""
         from armillary.export.languages import export
 
         return export(self, language, path, **options)

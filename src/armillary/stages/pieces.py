@@ -24,7 +24,7 @@ Parameters = DataMapping | None  # values by name, of one place or of each row
 
 
 class EquationPieces:
-    """Pieces of derived equations as expressions, with names of rows: those of the independent speeds."""
+    """Pieces of derived equations as expressions, with rows named after the independent speeds."""
 
     @cached_property
     def _pieces(self) -> Pieces:
@@ -74,7 +74,7 @@ class EquationPieces:
 
     def jacobian(self, of: Point | Body | str, axes: Body | str | None = None) -> ExpressionMatrix:
         """The Jacobian of a point's velocity by the independent speeds, along the axes of the ground or of
-        ``axes``; of a body that of its origin, then that of its angular velocity.
+        ``axes``; for a body, of its origin's velocity, then of its angular velocity.
         """
         return self._pieces.jacobian(of, axes)
 

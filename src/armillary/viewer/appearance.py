@@ -297,7 +297,7 @@ class Appearance:
         return [*parts, *self._describe_body(body)] if self._is_drawn(body) else parts
 
     def has_shape(self, body: Body) -> bool:
-        """Whether a body was given a shape of its own."""
+        """Return whether a body was given a shape."""
         shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
         return any(shape.kind not in SURROUNDINGS for shape in shapes)
 
@@ -431,7 +431,7 @@ class Appearance:
         return float(np.linalg.norm(self._gravity()))
 
     def up(self) -> list[float]:
-        """Away from gravity where there is any, else along z."""
+        """The direction against gravity, or along z without gravity."""
         length = self.pull()
         return [0.0, 0.0, 1.0] if not length > 0 else (-self._gravity() / length + 0.0).tolist()
 

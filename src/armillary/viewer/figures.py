@@ -52,7 +52,7 @@ class Arrows:
 
 
 def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Sequence[str] = ()) -> Arrows:
-    """The arrows of a run, those of the joints of some bodies among them."""
+    """Return the arrows of a run, with reactions in the joints of some bodies."""
     look = Appearance(equations, run.parameters)
     entries, wanted = _describe_arrows(equations, look)
     plain = equations.reduction.plain
@@ -166,7 +166,7 @@ ROWS = 20_000  # of a motion in a page: more are thinned
 def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> DataTable:
     """A figure without a motion: bodies, springs and bending parts with the values of parameters.
 
-    The page moves it by a motion of its own; seven numbers per body of ``bodies``, in this order, then the
+    The page moves it by its own motion: seven numbers per body of ``bodies``, in this order, then the
     amplitudes of all modes (``web/scripts/motion.js``).
     """
     return content_of(Appearance(equations, parameters))
@@ -215,8 +215,8 @@ class PageFigure:
     meshes: MeshStore
 
     def pack(self) -> DataTable:
-        """The figure as data of a page. Bodies that travel far are placed from those that carry them, so that
-        16 bits resolve where they are on each other: ``bases`` has the index of that body, or −1.
+        """The figure as data of a page. Bodies that travel far are placed relative to the bodies that carry
+        them, so that 16 bits resolve their relative places: ``bases`` has the index of that body, or −1.
         """
         bases = carriers(self.content, self.channels)
         return self.content | {

@@ -2,7 +2,7 @@
 
 Files of frames: PNG by zlib, GIF and WebP by Pillow, MP4 by the program ffmpeg.
 
-Pictures and films of runs: the times of the frames, what is where in each, and the file.
+Pictures and films of runs: the times of the frames, the places of bodies in each, and the file.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _interpolate_rows(time: np.ndarray, values: np.ndarray, wanted: np.ndarray) 
 
 
 def _path(figure: PageFigure, film: FilmFigure, path: dict[str, object]) -> np.ndarray:
-    """The whole path of a point in a run, not that of the frames alone."""
+    """Return the whole path of a point in a run, not only at the frames."""
     rows = np.unique(np.rint(np.linspace(0, len(figure.time) - 1, min(len(figure.time), 2000))).astype(int))
     whole = FilmFigure(figure.content, figure.channels[rows], figure.amplitudes[rows], shift=film.shift)
     found = whole.path(str(path["body"]), path["at"])

@@ -36,7 +36,7 @@ _WIDTHS = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
 
 
 class GltfDocument:
-    """A glTF document under construction; every method returns the index of what it adds."""
+    """A glTF document under construction; every method returns the index of the item that it adds."""
 
     def __init__(self) -> None:
         self.content: DataTable = {
@@ -155,7 +155,7 @@ class GltfDocument:
 
 
 def _unit_normals(normals: np.ndarray) -> np.ndarray:
-    """Normals of unit length; where there is none, along z."""
+    """Return normals of unit length; along z for normals of length zero."""
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     return np.where(lengths > 1e-9, normals / np.maximum(lengths, 1e-300), np.array([0.0, 0.0, 1.0]))
 
@@ -207,7 +207,7 @@ class _Scene:
             self.document.add("animations", animation)
 
     def _travel(self) -> np.ndarray | None:
-        """The way of a system that travels far, which a node of its own takes: single precision would not
+        """The path of a system that travels far, which a separate node takes: single precision would not
         resolve places on the bodies. Positions are from it then.
         """
         way = self.positions.mean(axis=1)
@@ -276,7 +276,7 @@ class _Scene:
         return self._node(f"{body['name']} mesh", mesh=self.document.mesh(primitives, key), **place)
 
     def _paint(self, part: DataTable, own: Paint, other: str, opacity: float) -> int:
-        """The material of a mesh: that of its part, else its own, else that of the body."""
+        """Return the material of a mesh: of its part, else its own, else of the body."""
         if own.image and not part.get("colour"):
             return self.document.material("#ffffff", opacity, own.image)
         return self.document.material(part.get("colour") or own.colour or other, opacity)
@@ -319,7 +319,7 @@ class _Scene:
         return node
 
     def _path(self, body: str, at: object) -> np.ndarray:
-        """Places of a point of a body in all rows; that of an unknown body is one of the ground."""
+        """Places of a point of a body in all rows; an unknown body counts as the ground."""
         place = np.asarray(at, dtype=float)
         if body not in self.index:
             fixed = np.tile(place, (len(self.rows), 1))

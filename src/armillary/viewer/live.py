@@ -184,7 +184,7 @@ _AXES = "xyz"
 
 
 def hand_names(place: int) -> list[str]:
-    """Inputs of the hand on a body, by its place among those that move: force, then moment, in its axes."""
+    """Inputs of the hand on a body, by its index among moving bodies: force, then moment, in its axes."""
     return [f"hand_{what}_{axis}_{place}" for what in ("force", "moment") for axis in _AXES]
 
 
@@ -271,7 +271,7 @@ _GRABBED = 40  # bodies up to which a page has a hand unasked
 
 
 def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Given) -> Path:
-    """The page of a model, written whole or not at all; ``options`` are those of ``live_page``."""
+    """The page of a model, written whole or not at all; ``options`` go to ``live_page``."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in (".html", ".htm"):
         raise ArmillaryError(f"a live model is written as one .html page, not as '{place.name}'")
@@ -402,7 +402,7 @@ def _choose_plots(plots: object, names: list[str], model: CompiledModel) -> list
 
 
 def _complete_page(page: str) -> str:
-    """The page with the class of models and the style of its own, and with leave to compile the module."""
+    """Return the page with the class of models, its own style, and leave to compile the module."""
     style = (_WEB / "live.css").read_text(encoding="utf-8")
     page = page.replace(_POLICY, f"{_POLICY} 'wasm-unsafe-eval'", 1).replace(
         "</style>", f"{style}</style>", 1

@@ -183,7 +183,7 @@ def _upright(surface: Surface, path: Path, up: str) -> Surface:
 
 
 def upward_axis(path: Path) -> int | None:
-    """0, 1, 2 for x, y, z; None where a file does not state it."""
+    """0, 1, 2 for x, y, z; `None` if a file does not state it."""
     if path.suffix.lower() == ".glb":
         return 1
     if path.suffix.lower() != ".dae":
@@ -219,8 +219,8 @@ def picture_mesh(surface: Surface) -> PictureMesh:
 
 
 def _merge_corners(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Corners in each of so many cells per side as one in their middle, faces of them without those that lost
-    their area, and which faces these were.
+    """Merge the corners in each of this number of cells per side; return the middles, the faces with area,
+    and their indices.
     """
     coarse = levels * cells // (LEVELS + 1)
     x, y, z = coarse.T
@@ -245,7 +245,7 @@ def _missing(texture: str, mesh: str) -> str:
 
 
 def _by_use(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Faces with corners numbered as they are first used, and the corners in that order."""
+    """Number corners in the order of their first use; return faces and corners."""
     used, index, inverse = np.unique(faces.ravel(), return_index=True, return_inverse=True)
     order = np.argsort(index)
     rank = np.empty(len(used), dtype=np.int64)

@@ -32,7 +32,7 @@ _SAME = (
 
 
 class JavaScriptPrinter(Printer):
-    """JavaScript's way of writing expressions, that of the C family except for the names of functions."""
+    """Expressions in JavaScript, as in the C family except for the names of functions."""
 
     functions = {  # noqa: RUF012
         **{name: f"Math.{name}" for name in _SAME},
@@ -122,7 +122,7 @@ def look_of(options: PictureOptions, figure: DataTable) -> DataTable:
 
 
 def page_text(content: DataTable, title: str, scripts: Sequence[str] = RECORDED, code: str = "") -> str:
-    """A page with some content, drawn by files of ``web/scripts`` after ``code`` of its own."""
+    """A page with some content, drawn by files of ``web/scripts`` after its own ``code``."""
     meshes: DataTable = {}
     for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
         meshes |= {} if store is None else store.pack(meshes)

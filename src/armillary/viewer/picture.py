@@ -216,7 +216,7 @@ class Painted(NamedTuple):
 class FilmFigure:
     """The figure of a run (``figures.bodies_of``) with its motion at the times of the frames.
 
-    ``channels`` has seven numbers per body in each frame, ``amplitudes`` those of all modes.
+    ``channels`` has seven numbers per body in each frame, ``amplitudes`` the amplitudes of all modes.
     """
 
     def __init__(
@@ -265,7 +265,7 @@ class FilmFigure:
         self._count, self._opacity = len(parts), opacity
 
     def place(self, frame: int, body: str, at: object) -> np.ndarray:
-        """A place of a body in the ground's axes; that of an unknown body is one of the ground."""
+        """A place of a body in the ground's axes; an unknown body counts as the ground."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[frame, b] + self.rotations[frame, b] @ np.asarray(at, dtype=float)
         return found

@@ -287,7 +287,7 @@ class Sketch:
         self._add("text", escape(words), x=f"{x:.1f}", y=f"{y:.1f}", **halo, **style)
 
     def _directions(self) -> None:
-        """The axes of the ground in the lower left corner, and gravity where there is any."""
+        """The axes of the ground in the lower left corner, and gravity, if any."""
         x, y, length = 34.0, self.height - 30.0, 22.0
         for letter, axis in zip("xyz", np.eye(3), strict=True):
             dx, dy = length * float(axis @ self.right), -length * float(axis @ self.upward)

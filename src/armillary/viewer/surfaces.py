@@ -70,7 +70,7 @@ def place_surface(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
 
 
 def scale_surface(made: DrawnSurface, factors: object) -> DrawnSurface:
-    """A surface stretched along its axes; one that is mirrored has its faces turned around."""
+    """Stretch a surface along its axes; turn the faces of a mirrored surface around."""
     s = np.asarray(factors, dtype=float)
     normals = made.normals / s
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -237,7 +237,7 @@ _LINE = 0.002  # width of a line as a part of what it belongs to
 def surfaces_of(
     part: DataMapping, meshes: Mapping[str, PictureMesh | None]
 ) -> list[tuple[DrawnSurface, str]]:
-    """Surfaces of a part in the axes of its body, each with a colour; "" is that of the body."""
+    """Surfaces of a part in the axes of its body, each with a colour; "" is the body's colour."""
     own = part.get("colour") or _COLOURS.get(part["kind"], "")
     if part["kind"] == "mesh":
         known = mesh_surfaces(meshes[part["mesh"]])
@@ -286,7 +286,7 @@ def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
 
 
 def _creased_normals(mesh: PictureMesh) -> np.ndarray:
-    """A unit normal for each corner of each face: the sum of those of the faces around that make no edge
+    """A unit normal for each corner of each face: the sum of the normals of adjacent faces that make no edge
     with its own, weighted by their areas.
     """
     A, B, C = mesh.corners[mesh.faces].transpose(1, 0, 2)
@@ -406,7 +406,7 @@ def bent_surface(part: DataMapping) -> tuple[DrawnSurface, list[np.ndarray]]:
 
 
 def deform_surface(part: DataMapping, amplitudes: np.ndarray) -> DrawnSurface:
-    """The surface with these amplitudes of the modes; that of a plate with its normals there."""
+    """Return the surface with these amplitudes of the modes; a plate has its normals there."""
     surface, targets = bent_surface(part)
     moved = surface.vertices + sum(a * target for a, target in zip(amplitudes, targets, strict=True))
     if "sheet" not in part:

@@ -258,7 +258,7 @@ def _colour_values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
 
 
 def _colours(values: np.ndarray) -> list[str]:
-    """Colours from low to high; grey where there is no number."""
+    """Colours from low to high; grey without a number."""
     finite = np.isfinite(values)
     low, high = (np.min(values[finite]), np.max(values[finite])) if finite.any() else (0.0, 0.0)
     s = np.where(finite, (values - low) / (high - low) if high > low else 0.5, 0.0)

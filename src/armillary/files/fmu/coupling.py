@@ -271,7 +271,7 @@ def join(
 def _assign_variables(
     found: Fmu, given: Mapping[str, object] | None, causality: str, where: str
 ) -> dict[FmuVariable, Given]:
-    """Variables and what they are given; lists are spread over the elements of arrays."""
+    """Return variables with their given values; spread lists over the elements of arrays."""
     result: dict[FmuVariable, Given] = {}
     for key, value in (given or {}).items():
         parts = found.elements(str(key), causality)
@@ -314,7 +314,7 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
 def read_parameters(
     found: Fmu, parameters: Mapping[str, object] | None, where: str
 ) -> dict[FmuVariable, float | str]:
-    """Parameters and what they are set to."""
+    """Return parameters with the values that they are set to."""
     result: dict[FmuVariable, float | str] = {}
     for v, given in _assign_variables(found, parameters, "parameter", where).items():
         if v.type == "String":

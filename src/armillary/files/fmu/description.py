@@ -4,7 +4,7 @@ An FMU as it describes itself: data, which reading.py takes from the file.
 
 FMU files as archives from outside: nothing in them is believed before it is checked.
 
-An FMU's description of itself: variables, units and what it can do, from modelDescription.xml alone.
+An FMU's description of itself: variables, units and capabilities, from modelDescription.xml alone.
 
 Sources: FMI specification 2.0.4, sections 2.2 and 4.3; 3.0.1, sections 2.4 and 4.4.
 """
@@ -48,7 +48,7 @@ class FmuUnit:
 class FmuVariable:
     """A scalar variable of an FMU, or an element of an array, named as in ``x[2,1]``.
 
-    ``type`` is that of FMI 3.0, also for FMI 2.0 (Float64, Int32, Boolean, Enumeration, String).
+    ``type`` is a type of FMI 3.0, also for FMI 2.0 (Float64, Int32, Boolean, Enumeration, String).
     """
 
     name: str
@@ -128,7 +128,7 @@ class Fmu:
         )
 
     def elements(self, name: str, causality: str) -> list[FmuVariable]:
-        """The elements of an array in order; none where there is no such array."""
+        """The elements of an array in order; empty if there is no such array."""
         found = [v for key, v in self._of(causality).items() if v.size > 1 and key.rpartition("[")[0] == name]
         return sorted(found, key=lambda v: v.place)
 
@@ -167,7 +167,7 @@ def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator
 
 
 def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
-    """A file of an archive; what is longer than it may be, or than its entry states, is refused."""
+    """Return a file of an archive; refuse one that is longer than allowed, or than its entry states."""
     try:
         entry = archive.getinfo(name)
     except KeyError:

@@ -99,7 +99,7 @@ def _step_code(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> InstanceModule:
-    """`outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, which is not called."""
+    """`outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, never called."""
     module = InstanceModule(library, InstanceRecord)
     module.entry("nothing", 1 + len(inputs)).fail()
     advance = _advance(module, period, inputs)
@@ -110,11 +110,11 @@ def _step_code(
 
 
 def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable]) -> InstanceCode:
-    """The step taken where the time is more than half a period on, then inputs set to those of now.
+    """Take the step if the time is more than half a period on; then set the present inputs.
 
     In a step continuous inputs have the mean of their values at both ends, which is right to second order;
-    one that jumps, or whose value before is not known, has that of the step's end. The FMU sees equal steps
-    of exactly one period, whatever rounding does to the times of the loop.
+    one that jumps, or whose value before is unknown, has its value at the step's end. The FMU sees equal
+    steps of exactly one period, whatever rounding does to the times of the loop.
     """
     put = transfer(module, "Set", "put", inputs)
     f = module.function("advance", WHOLE, (REAL,) * (1 + len(inputs)))
@@ -330,7 +330,7 @@ def _evaluate(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> InstanceCode:
-    """Time, states and inputs set and everything read, unless they are those of the last evaluation."""
+    """Set time, states and inputs and read everything, unless the last evaluation had the same."""
     put, get = transfer(module, "Set", "put", inputs), transfer(module, "Get", "get", outputs)
     n, third = len(exchange.states), module.library.fmu.version == "3.0"
     f = module.function("evaluate", TRUTH, (REAL,) * (1 + n + len(inputs)))

@@ -76,7 +76,7 @@ def _convert_value(kind: str, value: float | str) -> float | bytes:
 
 
 class Library:
-    """An FMU's library and what it needs while it is loaded."""
+    """An FMU's library, with everything that it needs while it is loaded."""
 
     def __init__(self, fmu: Fmu, exchange: bool) -> None:
         identifier = fmu.exchange.identifier if exchange and fmu.exchange else fmu.identifier
@@ -204,7 +204,7 @@ class Library:
         self._call("ExitInitializationMode", instance)
 
     def set(self, instance: int, values: Mapping[FmuVariable, float | str]) -> None:
-        """Values of variables; of an array, those of some elements, and start values of the others."""
+        """Values of variables; of an array, values of some elements, and start values of the others."""
         wholes: dict[tuple[str, int], list[LibraryObject]] = {}
         for v, value in values.items():
             whole = wholes.setdefault((v.type, v.reference), list(v.starts))
@@ -242,7 +242,7 @@ class Library:
         )
 
     def continuous_states(self, instance: int, count: int) -> list[float]:
-        """The continuous states as they are."""
+        """The present continuous states."""
         found = (c_double * max(1, count))()
         if count:
             self._call("GetContinuousStates", instance, found, c_size_t(count))
@@ -272,7 +272,7 @@ class Library:
 
 
 def load(fmu: Fmu, exchange: bool = False) -> Library:
-    """The library of an FMU; what is wrong with it is one error."""
+    """Load the library of an FMU; raise one error for any fault."""
     try:
         return Library(fmu, exchange)
     except OSError as error:

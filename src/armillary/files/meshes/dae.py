@@ -1,7 +1,7 @@
 """Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with paints of materials.
 
-Axes are the file's, whatever its <up_axis>, as in programs for robots (RViz, Gazebo); lengths are
-multiplied by <unit meter="…">. The XML is read as that of robot files: without entities or document types.
+Axes are the file's, for any <up_axis>, as in programs for robots (RViz, Gazebo); lengths are multiplied by
+<unit meter="…">. The XML is read as in robot files: without entities or document types.
 
 Source: Khronos Group (2008), COLLADA 1.5 Specification, chapter 5.
 """
@@ -117,7 +117,7 @@ class _ColladaScene:
             stack += [(child, T, depth + 1) for child in reversed([*_all(node, "node"), *others])]
 
     def _geometry_of(self, instance: Element) -> Element:
-        """The geometry of an instance; that of a controller without its deformation."""
+        """Return the geometry of an instance; of a controller, its geometry without deformation."""
         element = self.find_element(instance.attributes["url"])
         if _tag(element) == "controller":
             skin = _first(element, "skin")
@@ -131,7 +131,7 @@ class _ColladaScene:
         return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in found}
 
     def paint(self, symbol: str, bound: dict[str, str]) -> Paint:
-        """The diffuse colour of a material, or its texture; none where there is nothing."""
+        """Return the diffuse colour of a material, or its texture; `None` if it has neither."""
         target = bound.get(symbol, f"#{symbol}").removeprefix("#")
         effect = _first(self.known.get(target), "instance_effect")
         profile = _first(self.known.get((effect.attributes["url"])[1:]) if effect else None, "profile_COMMON")
@@ -144,7 +144,7 @@ class _ColladaScene:
         return Paint()
 
     def texture(self, name: str, profile: Element | None) -> Paint:
-        """An image that a sampler, through its surface, or a name of its own leads to."""
+        """Return the image that a sampler leads to, through its surface or by name."""
         for kind, inner in (("sampler2D", "source"), ("surface", "init_from")):
             params = _all(profile, "newparam") if profile is not None else []
             own = next((p for p in params if p.attributes.get("sid") == name), None)
@@ -193,7 +193,7 @@ class _ColladaScene:
     def _texture_coordinates(
         self, inputs: list[Element], order: np.ndarray, places: np.ndarray
     ) -> np.ndarray | None:
-        """Places in a picture, from its upper left corner; none where there are none."""
+        """Return places in a picture, from its upper left corner; `None` if there are none."""
         given = next((i for i in inputs if i.attributes.get("semantic") == "TEXCOORD"), None)
         if given is None:
             return None

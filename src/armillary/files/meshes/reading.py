@@ -56,7 +56,7 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
 
 
 def _image(path: Path) -> bytes:
-    """The bytes of a picture; none where it cannot be read."""
+    """The bytes of a picture; `None` if it cannot be read."""
     try:
         return read_limited(path, LARGEST)
     except ValueError:

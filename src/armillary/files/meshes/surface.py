@@ -45,7 +45,7 @@ class Patch(NamedTuple):
 
 class Surface(NamedTuple):
     """Corners (n, 3), faces (m, 3) as indices of corners; ``paints``: (first face, paint) in order; places in
-    their pictures as those of patches.
+    their pictures as in patches.
     """
 
     corners: np.ndarray
@@ -70,8 +70,8 @@ def transform_patch(patch: Patch, T: np.ndarray) -> Patch:
 
 
 def fans(counts: np.ndarray) -> np.ndarray:
-    """Triangles (m, 3) of polygons with so many corners each, as indices of all their corners in a row:
-    a fan about the first corner of each.
+    """Triangles (m, 3) of polygons with these numbers of corners, as indices of all their corners in a row: a
+    fan about the first corner of each.
     """
     counts = np.asarray(counts, dtype=np.int64)
     if counts.size and counts.min() < 0:

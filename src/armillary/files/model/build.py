@@ -38,7 +38,7 @@ LARGEST = 2**30  # bytes of all arrays of one file
 
 def array_of(document: Document, value: object) -> Given:
     """An array given as lists, or as { file = "boom.npz", key = "shapes" }, where a .csv file's keys are the
-    headings or numbers of its columns; any other value as it is.
+    headings or numbers of its columns; any other value unchanged.
     """
     if isinstance(value, list):
         return [array_of(document, item) for item in value] if _holds_files(value) else tuples(value)
@@ -187,7 +187,7 @@ _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isi
 
 @dataclass(frozen=True)
 class ModelPart:
-    """A document as a part of a model: its tables with names as they are in the whole."""
+    """A document as a part of a model: its tables with the names that they have in the whole."""
 
     document: Document
     data: DataMapping

@@ -38,7 +38,7 @@ _PLACE = re.compile(r" \(at line (\d+), column \d+\)")
 
 
 class FileError(ModelError):
-    """A fault in a file, with its place: ``path``, and ``line`` counted from 1 (0 where there is none)."""
+    """A fault in a file, with its place: ``path``, and ``line`` counted from 1 (0 if unknown)."""
 
     def __init__(self, message: str, path: str = "", line: int = 0) -> None:
         super().__init__(message, path, line)

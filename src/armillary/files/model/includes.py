@@ -1,4 +1,4 @@
-"""Models within models: an axle described once and used twice, each time under a prefix of its own.
+"""Models within models: an axle described once and used twice, each time under another prefix.
 
     [include.front]
     file = "axle.toml"
@@ -114,7 +114,7 @@ class _NewNames:
         return cls(new, prefix, makers, {**labels, **new}, called)
 
     def problem(self, parts: list[ModelPart], entry: DataMapping) -> str:
-        """The error in names that are shared or set, or in those of the part; "" where there is none."""
+        """Return the error in shared, set or part names; "" if there is none."""
         sections = {"share": _SHARED, "set": ("parameters",)}
         for key, allowed in sections.items():
             known = {name for p in parts for section in allowed for name in p.data.get(section, {})}
@@ -129,7 +129,7 @@ class _NewNames:
         return ""
 
     def renamer(self, local: Iterable[str] = ()) -> Callable[[str], str]:
-        """The change of texts; ``local`` names stay as they are."""
+        """Return the function that changes texts; it keeps ``local`` names."""
         kept = set(local)
 
         def one(found: re.Match[str]) -> str:

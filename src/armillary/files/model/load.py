@@ -1,6 +1,6 @@
 """Systems from files of any format, SSP packages among them.
 
-A package as a system of its own, which runs its FMUs.
+A package becomes a system that runs its FMUs.
 
 Systems from files, whatever the format; see ``stages.load``.
 """
@@ -34,7 +34,7 @@ def load_ssp(
     extrapolate: bool = False,
     trust: bool = False,
 ) -> SystemType:
-    """The FMUs of a package, stepped ``every`` so many seconds; its inputs are inputs of the system.
+    """Load the FMUs of a package, stepped every ``every`` seconds; its inputs become inputs of the system.
 
     A system needs a body: one of unit mass that stays at rest is added. With ``trust`` the FMUs are loaded,
     which are machine code.
@@ -71,7 +71,7 @@ FORMATS = (".toml", ".urdf", ".xml", ".ssp")
 
 
 def load_system(path: str | os.PathLike[str], make: type[SystemType], **options: Given) -> SystemType:
-    """The system in a file, as one of the class ``make``; ``options`` are those of the format's reader."""
+    """Load the system in a file, as an instance of ``make``; ``options`` go to the format's reader."""
     suffix = file_path(path, "the model", FileError).suffix.lower()
     if "trust" in options:
         flag(options["trust"], "trust=")

@@ -190,7 +190,7 @@ class Writing:
         return found
 
     def _entry(self, verb: Verb, form: EntryForm, record: Record) -> DataTable:
-        """The arguments that are not as they are by default, by their keys in the file."""
+        """Return the arguments that differ from their defaults, by their keys in the file."""
         parameters = verb.parameters()
         given = {k: v for k, v in record.arguments.items() if v is not None}
         if verb.name == "output" and not self.values.calls and isinstance(given["expression"], Expr):
@@ -311,7 +311,7 @@ class Writing:
         self._body(record.owner)["flexible"] = table
 
     def _array(self, body: str, key: str, value: Given) -> Given:
-        """A value as it is, or its place in a file where it has many numbers."""
+        """Return a value itself, or its place in a file if it has many numbers."""
         if hasattr(value, "toarray"):  # a sparse matrix, of one of SciPy's classes
             value = value.toarray()
         if isinstance(value, str | Path) and key in ("mass_matrix", "stiffness_matrix"):
@@ -346,7 +346,7 @@ def _entry_name(record: Record, form: EntryForm) -> str:
 
 
 def _creation_order(order: Mapping[str, int], name: str) -> tuple[int, int]:
-    """When the body of an entry was made, or the first of a gyro's, before what is added to that one."""
+    """Return when the body of an entry was made; for a gyro, before anything is added to its first body."""
     if name in order:
         return order[name], len(name)
     first = next((body for body in (f"{name}_gimbal", f"{name}_outer") if body in order), "")

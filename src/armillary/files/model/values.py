@@ -33,7 +33,7 @@ _INLINE = 12  # characters of a shared part that is repeated in any case
 
 
 class Values:
-    """Values of one system; ``definitions`` and ``tables`` are what they need besides.
+    """Values of one system; ``definitions`` and ``tables`` collect what their texts refer to.
 
     With ``calls`` an expression that a call made is written as that call, which is right as long as the call
     would make the same of the whole description. ``file`` gives the name of a file in the text.

@@ -6,13 +6,11 @@ Loads in the joints of an imported mechanism: springs, dampers, armatures, limit
 
 A mechanism of links and joints as a System, in public verbs only, so that it can be saved as text.
 
-Each joint of a link gets a body of its own, massless except for the last: loads then act on one coordinate
-alone however the axes lie, and frames without mass cost no operation. A body's origin is at the anchor of its
-last joint.
+Each joint of a link gets its own body, massless except for the last: loads then act on one coordinate alone
+however the axes lie, and frames without mass cost no operation. A body's origin is at the anchor of its last
+joint.
 
     R_parent,link(q) = R J₁(q₁) J₂(q₂) …        J = turn about, or slide along, an axis of the link
-
-
 """
 
 from __future__ import annotations
@@ -159,7 +157,7 @@ class Builder:
     # ------------------------------------------------------------ bodies
 
     def add(self, link: RobotLink) -> Body:
-        """The body of a link, and those of its joints but the last."""
+        """Add the body of a link, and the bodies of its joints but the last."""
         if link.name in self.links:
             link.element.fail(f"the name '{link.name}' is taken by another; names are given once")
         parent = self.system.ground if link.parent is None else self.links[link.parent]
@@ -207,7 +205,7 @@ class Builder:
         before: np.ndarray,
         link: RobotLink | None,
     ) -> Body:
-        """The body of one joint, which carries the mass of ``link`` where it is the last.
+        """The body of one joint, which carries the mass of ``link`` if it is the last joint.
 
         ``place`` and ``rotation`` lead from the parent to the link's axes, ``before`` is the anchor of the
         joint before.
@@ -283,7 +281,7 @@ class Builder:
 
 
 def add_gravity(builder: Builder, vector: np.ndarray) -> None:
-    """Uniform gravity, its strength a parameter ``g``; none where it is zero."""
+    """Uniform gravity, its strength a parameter ``g``; nothing if it is zero."""
     strength = float(np.linalg.norm(vector))
     if strength:
         g = builder.parameter("g", strength, "m/s^2", "gravity")
@@ -351,7 +349,7 @@ def load_joint(
 ) -> None:
     """A load in a joint for each of its speeds: a force along, or a moment about, the axis of that speed.
 
-    A free body's translations are along its parent's axes; all else is along its own, or for a ball along
+    A free body's translations are along its parent's axes; other motion is along its own, or for a ball along
     its parent's with ``in_parent``.
     """
     freedom, body = builder.freedoms[joint], builder.moved[joint]
@@ -410,7 +408,7 @@ def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
 
 
 def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
-    """The same inertia for each speed of the joint: kg for those that slide, kg m² for those that turn."""
+    """The same inertia for each speed of the joint: kg for sliding speeds, kg m² for turning speeds."""
     about = f"armature of joint {name}"
     made: dict[str, Expr] = {}
     for speed in builder.moved[name].speeds:

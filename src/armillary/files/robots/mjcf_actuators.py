@@ -65,9 +65,9 @@ class ActuatorDrive:
     servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults of kp and kv by kind
 
     def bounds(self, key: str, element: Element, settings: Settings) -> tuple[float, float] | None:
-        """A range where it holds: declared so, or given while limits are automatic.
+        """Return a range if it holds: declared so, or given while limits are automatic.
 
-        A range and whether it holds may stand at different places, each in a class of its own.
+        A range and whether it holds may stand at different places, each in another class.
         """
         low, high = self.ranges.get(key, (0.0, 0.0))
         word = self.limited.get(key, "auto")
@@ -91,7 +91,7 @@ def add_actuators(
     *,
     clamp: bool,
 ) -> None:
-    """A load and an input for each actuator; those that cannot be are noted."""
+    """Add a load and an input for each actuator; note the actuators that cannot be imported."""
     count = 0
     for element in (child for part in section for child in part.all(*ACTUATORS)):
         count += 1
@@ -163,7 +163,7 @@ def _apply(drive: ActuatorDrive, element: Element) -> None:
 
 
 def _keep_gains(drive: ActuatorDrive, level: list[Element]) -> None:
-    """Gains from which servos of inner classes start: those of their kind, or of a general actuator."""
+    """Gains from which servos of inner classes start: gains of their kind, or of a general actuator."""
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
         if kind in (servo, "general"):

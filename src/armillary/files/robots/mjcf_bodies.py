@@ -121,7 +121,7 @@ def _is_aligned(link: RobotLink, settings: Settings) -> bool:
 
 
 def _align(link: RobotLink, tree: MjcfTree) -> None:
-    """The link with its origin in its mass centre and principal axes; what is on it stays where it is."""
+    """Move the link's origin to its mass centre and principal axes; everything on it keeps its place."""
     part = link.inertial
     R = principal_axes(part.inertia) if part.axes is None else part.axes
     link.place, link.rotation = link.place + link.rotation @ part.com, link.rotation @ R
@@ -282,7 +282,7 @@ def _joint(
 
 
 def _first(element: Element, key: str, joint: str, record: Imported) -> float:
-    """A coefficient; those of higher powers, which newer files may have, are left out."""
+    """Return a coefficient; leave out higher powers, which newer files may have."""
     values = element.numbers(key, (1, 3), [0.0])
     if any(values[1:]):
         record.note(f"{key} of joint '{joint}' is taken as linear; its higher powers are left out")

@@ -110,7 +110,7 @@ class Meshes:
         return corners, triangles
 
     def file_of_mesh(self, element: Element) -> Path:
-        """The file of a mesh, relative to that of the model."""
+        """Return the file of a mesh, relative to the file of the model."""
         return self.asset_path(element.text("file"), self.settings.mesh_folder)
 
     def asset_path(self, name: str, folder: str) -> Path:
@@ -221,7 +221,7 @@ def solid(kind: str, size: list[float]) -> tuple[float, np.ndarray]:
 def geom_inertial(
     geom: Element, settings: Settings, meshes: Meshes, place: np.ndarray, turned: np.ndarray
 ) -> Inertial | None:
-    """Mass and inertia of a shape in its link's axes; None for those that have none here."""
+    """Mass and inertia of a shape in its link's axes; `None` for a shape without mass here."""
     kind = geom.choice("type", (*SOLIDS, *OTHERS), "sphere")
     if kind not in SOLIDS and kind != "mesh":
         return None
@@ -277,7 +277,9 @@ def _to_link_axes(
     place: np.ndarray,
     turned: np.ndarray,
 ) -> Inertial:
-    """A part given in a shape's axes, in those of its link; ``place`` and ``turned``: of frames between."""
+    """Transform a part from a shape's axes to its link's axes; ``place`` and ``turned`` belong to frames
+    between.
+    """
     whole = turned @ R
     inertia = whole @ part.inertia @ whole.T
     com = place + turned @ (where + R @ part.com)
@@ -337,7 +339,7 @@ class MjcfLooks:
         return [name for name, given in self.textures.items() if "file" in given and name not in self.shown]
 
     def rgba(self, geom: Element) -> list[float] | None:
-        """The colour of a geom, that of its material, or that of the material's texture."""
+        """Return the colour of a geom, of its material, or of the material's texture."""
         material = self.materials.get(geom.attributes.get("material", ""), {})
         texture = self.textures.get(material.get("texture", ""), {})
         text = geom.attributes.get("rgba") or material.get("rgba") or texture.get("rgb1")
@@ -350,9 +352,9 @@ class MjcfLooks:
 def geom_visual(
     geom: Element, settings: Settings, looks: MjcfLooks, place: np.ndarray, turned: np.ndarray
 ) -> Visual | None:
-    """A geom, with the defaults of its class, as a visual of its link; None for one that is not shown.
+    """A geom, with the defaults of its class, as a visual of its link; `None` if it is not shown.
 
-    ``place`` and ``turned`` are those of the frames between the link and the geom.
+    ``place`` and ``turned`` belong to the frames between the link and the geom.
     """
     if geom.number("group", 0.0) > _SHOWN:
         return None

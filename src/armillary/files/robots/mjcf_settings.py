@@ -20,10 +20,10 @@ ACTUATORS = (
 
 
 def with_includes(root: Element, path: Path) -> Element:
-    """The file with each <include> replaced by what is inside the file that it names.
+    """Return the file with each <include> replaced by the content of the file that it names.
 
     Names are relative to the main file's folder, and lead nowhere else: a model is data, and must not make
-    the reader open what is not part of it. As in MuJoCo a file is included once, so none includes itself.
+    the reader open other files. As in MuJoCo a file is included once, so none includes itself.
     """
     folder = path.resolve().parent
     seen = {path.resolve()}
@@ -129,7 +129,9 @@ class Settings:
 
 
 class Defaults:
-    """Attributes by class and kind of element; a class has those of the class around it, then its own."""
+    """Attributes by class and kind of element; a class has the attributes of the class around it, then its
+    own.
+    """
 
     def __init__(self, root: Element) -> None:
         self.classes: dict[str, dict[str, dict[str, str]]] = {"main": {}}
@@ -156,7 +158,7 @@ class Defaults:
             element.take_whole()
 
     def apply(self, element: Element, childclass: str) -> Element:
-        """The element with the attributes of its class where it has none of its own."""
+        """Return the element with attributes of its class added where it lacks them."""
         defaults: Mapping[str, str] = self.classes[self.of(element, childclass)].get(element.tag, {})
         if any(element.has(key) for key in ORIENTATIONS):
             defaults = {key: value for key, value in defaults.items() if key not in ORIENTATIONS}

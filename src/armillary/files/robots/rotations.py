@@ -40,7 +40,7 @@ def find_multiple(word: str) -> int | None:
 
 
 def read_angles(element: Element, key: str, count: int, default: list[float] | None = None) -> list[float]:
-    """Angles in radians of an attribute; those that spell a multiple of π/12 are that multiple, unless
+    """Angles in radians of an attribute; digits that spell a multiple of π/12 give that multiple, unless
     ``keep_written_angles``.
     """
     values = element.numbers(key, count, default)
@@ -162,7 +162,7 @@ def from_z(direction: Sequence[float]) -> Array:
 
 
 def from_xy(values: Sequence[float]) -> Array | None:
-    """From the x axis and a y axis that need not be quite across it; None where they are parallel."""
+    """From the x axis and a y axis that need not be quite across it; `None` if they are parallel."""
     x, y = np.array(values[:3]), np.array(values[3:])
     if np.linalg.norm(x) < 1e-14:
         return None

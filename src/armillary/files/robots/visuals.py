@@ -1,8 +1,8 @@
 """Visuals of robot files: figures at places of a link, with their colours, and where their meshes are.
 
 Meshes are named by paths relative to the robot's file, or by ``package://name/…``. Both lead to files inside
-a root: the stated one, else the folder of the package above the file or, for relative paths, the folder
-above that of the file. Nothing is opened here; a picture reads the meshes, and leaves out missing ones.
+a root: the stated one, else the folder of the package above the file or, for relative paths, the folder above
+the file's folder. Nothing is opened here; a picture reads the meshes, and leaves out missing ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Visual:
 def make_visual(
     figure: Figure, place: np.ndarray, rotation: np.ndarray, rgba: list[float] | None
 ) -> Visual | None:
-    """A visual with this colour; None where it cannot be seen."""
+    """Return a visual with this colour; `None` if it cannot be seen."""
     if rgba is None:
         return Visual(figure, place, rotation)
     if rgba[3] <= 0:

@@ -1,6 +1,6 @@
 """SSP packages: their data, their reading, and their FMUs as parts of a system.
 
-A package as data: its FMUs, what is connected, which connectors it shows, which parameters it sets.
+The data are FMUs, their connections, the connectors that the package shows and the parameters that it sets.
 
 A package's description of itself, from SystemStructure.ssd (SSP 1.0, section 4). Nothing is executed.
 
@@ -252,7 +252,7 @@ def _find_source(start: Connector, outputs: Mapping[str, Expr], where: str) -> E
 def _collect_parameters(
     package: Package, units: Mapping[str, Fmu], parameters: DataMapping | None, where: str
 ) -> dict[str, DataTable]:
-    """Parameters by FMU: those of the package, and in their place those of the user."""
+    """Return parameters by FMU: the user's, else the package's."""
     found: dict[str, DataTable] = {}
     for at, value in package.parameters.items():
         if at.variable in units[at.component].parameters:

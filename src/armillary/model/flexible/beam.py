@@ -229,7 +229,7 @@ _gauss = lru_cache(maxsize=64)(np.polynomial.legendre.leggauss)
 
 @dataclass(frozen=True)
 class _Mode:
-    """A wave with what it does: its direction of motion, and its angular frequency."""
+    """A wave with its direction of motion and its angular frequency."""
 
     motion: str
     wave: Wave
@@ -256,8 +256,8 @@ class Beam:
     local x, y, z) are a small body on a free tip. ``stations`` names further nodes by their distance from the
     root; "root" and "tip" are always there. Rotary inertia of bending is neglected, as in the theory.
 
-    Spin *softens* such a beam, and where it is fast the beam diverges, unless
-    ``flexible(…, stiffening=True)`` lets it shorten as it bends.
+    Spin *softens* such a beam, and fast spin makes it diverge, unless ``flexible(…, stiffening=True)`` lets
+    it shorten as it bends.
     """
 
     def __init__(

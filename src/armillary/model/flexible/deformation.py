@@ -21,9 +21,9 @@ that a rotation by any angle is exact to rounding. Source: corrected statement o
 
 A flexible part in its present shape: first moment, inertia and couplings as functions of its modes.
 
-The symbols are those of ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q that
-do and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes, and Σ
-ξ_p ξ_q B_qp is Ḣξ.
+Symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q that do
+and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes, and Σ ξ_p
+ξ_q B_qp is Ḣξ.
 
 Energy and momentum of flexible parts, in the symbols of ``part.py``.
 """
@@ -97,7 +97,9 @@ def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
 
 
 def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
-    """The motion of a body's axes in those of the node that holds it: the inverse of the node's motion."""
+    """Return the motion of a body's axes in the axes of the node that holds it: the inverse of the node's
+    motion.
+    """
     label = f"{body}_{node.name}"
     place, shapes, quick = _displace_node(node, eta, xi, label)
     turning = _Turning(_column_triples(node.rotation), eta, xi, label)
@@ -338,7 +340,7 @@ def _exact_zero(x: float) -> Scalar:
 
 
 def _odd_and_even(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """(odd, even) under exchange of the two modes; None where nothing is there."""
+    """(odd, even) under exchange of the two modes; `None` for a part that is zero."""
     if H1 is None:
         return None, None
     other = np.transpose(H1, (2, 1, 0))

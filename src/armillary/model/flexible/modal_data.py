@@ -27,7 +27,7 @@ Mn the mass matrix of the nodes, S the sum of translations over nodes and M the 
     K' = K + (TΩ)~ Mn (TΩ)~ + Mn ((SΩ)~(SΩ)~ − S [Ω][Ω] Sᵀ Mn / M) − (TΩ)~ (Mn TΩ)~
 
 where T sums rotations and ( )~ puts cross-product matrices on the diagonal. K holds the geometric stiffness
-of the preload by spin, where there is one. The last term of K' is the report's separate matrix A'; it is
+of the preload by spin, if there is any. The last term of K' is the report's separate matrix A'; it is
 symmetric where Ω is a principal direction of every node.
 
 Source: Fleischer and Likins (1975), eqs. 16 to 26.

@@ -15,7 +15,7 @@ by RIRᵀ. For a consistent mass matrix they are exact wherever its interpolatio
 u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order terms hold as well
 as the mesh does.
 
-Computed modes without rounding: what is zero, one or equal in exact arithmetic becomes so.
+Computed modes without rounding: numbers that are zero, one or equal in exact arithmetic become so.
 
 Integrals and shapes of computed modes carry rounding errors that differ between processors and libraries of
 linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an addition, and two moments that
@@ -33,7 +33,7 @@ a_p = √M_pp:
     M, K, C: √(A_pp A_qq)    displacements of nodes: a_p/√m    rotations of nodes: a_p/√J_s
 
 With foreshortening G, b_pq² = ∫G_pq·G_pq (at least b_pp b_qq) adds √J_s b_pq to J2 and H1, and g has √m b_pq.
-Numbers that the user gives (modal integrals, coupling, shapes) are left as they are.
+Numbers that the user gives (modal integrals, coupling, shapes) are not changed.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
 
 
 def _common(magnitudes: Array, size: Array) -> Array:
-    """Rising magnitudes: those that differ by rounding are made equal, those that are nearly 1 become 1."""
+    """Make rising magnitudes equal if they differ by rounding, and 1 if they are nearly 1."""
     below, above = size[:-1], size[1:]
     apart = np.diff(magnitudes) > EQUAL * np.minimum(above, below)
     group = np.concatenate([[0], np.cumsum(apart)])

@@ -8,7 +8,7 @@ free           elastic modes of the part as it floats; its rigid motions are the
 fixed          modes with some freedoms clamped to the body (a cantilever)
 craig-bampton  static modes of an interface, each with one of its freedoms moved by one unit and the others
                held, and normal modes with the whole interface held; then made orthogonal among themselves
-               (Craig and Bampton 1968). What is attached at the interface finds its exact static flexibility.
+               (Craig and Bampton 1968). Parts attached at the interface see the exact static flexibility.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _sparse_vectors(mass: MatrixLike, stiffness: object, shift: float, solve: ob
 
 
 def negative_row(matrix: MatrixLike, least: float) -> int | None:
-    """A row in which a symmetric matrix shows an eigenvalue below −``least``, None where it has none.
+    """Return a row in which a symmetric matrix shows an eigenvalue below −``least``; `None` if there is none.
 
     A full matrix: the largest component of the eigenvector. A sparse one: the lowest pivot of A + least 1,
     which is negative exactly then (Sylvester's law of inertia).
@@ -203,7 +203,7 @@ def solve_static(stiffness: object, loads: object) -> Array:
 
 
 def _factorize(matrix: MatrixLike) -> MatrixLike:
-    """x ↦ A⁻¹x of a symmetric positive matrix; `SingularMatrix` names the row where it is not."""
+    """x ↦ A⁻¹x of a symmetric positive matrix; raise `SingularMatrix` with the row if it is not positive."""
     diagonal = matrix.diagonal()
     if np.any(diagonal <= 0):
         raise SingularMatrix(int(np.argmin(diagonal)))
@@ -374,7 +374,7 @@ def _rigid(structure: Structure, basis: str) -> Array:
 
 
 def _strain(stiffness: MatrixLike, vectors: Array) -> tuple[Array, Array]:
-    """φᵀKφ of each column, and what it would be if nothing cancelled, |φ|ᵀ|K||φ|."""
+    """φᵀKφ of each column, and its value if nothing cancelled, |φ|ᵀ|K||φ|."""
     size = np.abs(vectors)
     scale = np.sum(size * (abs(stiffness) @ size), axis=0)
     return np.sum(vectors * (stiffness @ vectors), axis=0), np.maximum(scale, np.finfo(float).tiny)

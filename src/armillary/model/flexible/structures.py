@@ -64,12 +64,11 @@ def from_nodes(
 
     ``nodes``: positions by name, or in order (then named "1", "2", …). ``masses``: one per node, or one for
     all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
-    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node after node
-    (3n × N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or
-    between the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` is
-    their number.
-    ``total_mass``: frequencies and ratios are those of a free vehicle of that mass.
-    ``shortening``: n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
+    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node after node (3n ×
+    N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or between
+    the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` is their
+    number. ``total_mass``: frequencies and ratios belong to a free vehicle of that mass. ``shortening``: n ×
+    3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
     """
     names, positions = node_places(nodes, where)
     modes = None if modes is None else how_many(modes, where)
@@ -160,7 +159,7 @@ def _first(shapes: Array, modes: int, where: str) -> Array:
 
 
 def _full(stiffness: object, count: int, where: str) -> Array | None:
-    """A stiffness between the nodes as 6n × 6n, or None where it is not of that size."""
+    """Return a stiffness between the nodes as 6n × 6n, or `None` if it has another size."""
     found = read_array(stiffness, where, "stiffness")
     if found.shape == (6 * count, 6 * count):
         return found
@@ -206,7 +205,7 @@ def _compute_modes(
 
 
 def _modal(stiffness: object, shapes: Array, names: list[str], where: str) -> tuple[Array, Array | None]:
-    """The modal stiffness, and that between the nodes where it is what was given."""
+    """Return the modal stiffness, and the stiffness between the nodes if that was given."""
     modes, flat = shapes.shape[2], shapes.reshape(-1, shapes.shape[2])
     found = read_array(stiffness, where, "stiffness")
     whole = _full(found, len(names), where)

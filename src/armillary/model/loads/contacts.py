@@ -158,7 +158,7 @@ def _offset_point(centre: Point, label: str, by: Sequence[Expr]) -> Point:
 def _drop_alike_parts(
     parts: Iterator[tuple[Point, Expr | None]], base: Point, normal: Vector
 ) -> list[tuple[Point, Expr | None]]:
-    """The parts without those that move as an earlier one does along the normal and in the plane."""
+    """Drop each part that moves as an earlier one does along the normal and in the plane."""
     found: dict[object, tuple[Point, Expr | None]] = {}
     for point, radius in parts:
         velocity = motion.velocity(point, base.body)
@@ -295,9 +295,9 @@ def brake(
 ) -> Expr:
     """A brake, or dry friction in a joint, that holds at rest without creep.
 
-    ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static``
-    the one it bears at rest, the same where it is left out. At rest the joint is locked; with ``stiffness``
-    and ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
+    ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static`` the
+    one it bears at rest, equal to it if left out. At rest the joint is locked; with ``stiffness`` and
+    ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
     ``name_status`` (0 released, 1 sticks, ±2 slides), with an anchor ``name_anchor`` too; its event is
     ``name_grip``.
     """
@@ -340,7 +340,7 @@ def contact(
 ) -> Expr:
     """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
 
-    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 where it is left out) is
+    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 if left out) is
     Newton's, of velocities, Poisson's, of impulses, or the energetic one, of work, by ``law``; ``friction``
     and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
     ball or disc, which may roll. With a ``shape``, a ``Sphere``, ``Capsule`` or ``Box`` about the point in

@@ -88,7 +88,7 @@ _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")
 def line_variables(
     system: Description, name: str, text: str, ends: tuple[Point, Point], direction: Vector
 ) -> dict[str, Expr]:
-    """Those of x, x0 and v that a text uses and that are no names of the system's own."""
+    """Return the variables x, x0 and v that a text uses, except names of the system."""
     tables = (system.parameters, system.bodies, system.memories, system.states, system.loads)
     taken = {known for table in (*tables, system.definitions) for known in table}
     used = set(_WORD.findall(text)) - taken
@@ -143,9 +143,10 @@ def force(
     reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
     means at its origin. The length of the direction does not count; ``force_vector`` takes whole vectors.
 
-    A text may use ``x``, the distance of ``at`` along the direction from the reaction (a body's origin
-    where it is one, the ground's without one), ``x0``, its value with all coordinates zero, and ``v``,
-    the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model's own go first.
+    A text may use ``x``, the distance of ``at`` along the direction from the reaction (the origin of a
+    reaction that is a body; the ground's origin without reaction), ``x0``, its value with all coordinates
+    zero, and ``v``, the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model's own
+    go first.
     """
     check_new_name(system, name, "force")
     point = find_point(system, at, f"force '{name}'")
@@ -368,12 +369,12 @@ def axes_in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
 
 
 def dimension_of(node: Expr) -> Dimension:
-    """That of a coordinate or speed; amplitudes of modes are numbers."""
+    """Return the dimension of a coordinate or speed; amplitudes of modes are numbers."""
     return ONE if node.dimension is None else node.dimension
 
 
 def effort_of(coordinate: Expr) -> Dimension:
-    """That of the load on a coordinate."""
+    """Return the dimension of the load on a coordinate."""
     return FORCE if coordinate.dimension is LENGTH else MOMENT
 
 

@@ -88,7 +88,7 @@ def count_arguments(function: Callable[..., object]) -> Given:
 
 
 def stated_arguments(function: Callable[..., object], arity: object, name: str) -> Given:
-    """Number of arguments as a user states it, else as it is found."""
+    """Return the number of arguments that a user states, else the number that is found."""
     if arity is None:
         return count_arguments(function)
     if isinstance(arity, bool) or not isinstance(arity, int) or not 0 <= arity <= _MOST_ARGUMENTS:
@@ -185,9 +185,10 @@ def make_parameter(system: Description, name: str, dimension: Dimension, about: 
 def function(
     system: Description, name: str, function: Callable[..., object], arity: int | None = None
 ) -> AnyFunction:
-    """A function for use in text expressions: a Python function of expressions (traced, so that it
-    becomes part of the program), a lookup table or a foreign compiled function. Returned as it is, for
-    use in Python."""
+    """A function for use in text expressions: a Python function of expressions (traced, so that it becomes
+    part of the program), a lookup table or a foreign compiled function. Return it unchanged, for use in
+    Python.
+    """
     check_new_name(system, name, "function")
     if not callable(function):
         raise ModelError(f"function '{name}': {function!r} cannot be called")
@@ -355,9 +356,10 @@ def _find_quoted(system: Description, name: str) -> Given:
 def define(
     system: Description, name: str, value: object, *, label: str = "", units: str | None = None
 ) -> None:
-    """A name for an expression or vector in texts, read when a text first uses it. Text models need it;
-    in Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
-    ``units`` are those of an expression whose numbers hide them, "" where they are not known."""
+    """A name for an expression or vector in texts, read when a text first uses it. Text models need it; in
+    Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
+    ``units`` are the units of an expression whose numbers hide them, "" if unknown.
+    """
     check_new_name(system, name, "expression")
     if not isinstance(value, str | Expr | Vector | Dyadic | Body | Point):
         read_number(system, value, f"expression '{name}'", None)

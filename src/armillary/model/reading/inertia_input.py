@@ -19,7 +19,7 @@ Maker = Callable[[str, Given, str], Expr]
 
 
 def read_mass(value: object, body: str, read: Reader, make: Maker) -> Expr:
-    """The mass; a parameter named after the body where it is left out."""
+    """Return the mass; if it is left out, a parameter named after the body."""
     if value is None:
         return make(f"{body}.mass", MASS, f"mass of {body}")
     mass = read(value, MASS)
@@ -78,7 +78,7 @@ def _symmetric_matrix(six: list[Expr]) -> ExprMatrix:
 
 
 def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
-    """Elements are equal; numbers may differ by rounding, as those of a tensor that was turned do."""
+    """Check that elements are equal; numbers may differ by rounding, as in a tensor that was turned."""
     rounding = 1e-12 * max([abs(e.data) for row in matrix for e in row if e.kind == "number"], default=0)
     for i in range(3):
         for j in range(i):

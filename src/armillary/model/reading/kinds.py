@@ -101,7 +101,7 @@ class TableKind(Kind):
 
 
 class FileName(Kind):
-    """The name of a file or folder, which is not empty."""
+    """The name of a file or folder, not empty."""
 
     def __init__(self, words: str) -> None:
         self.words = words
@@ -142,8 +142,8 @@ class WholeNumber(Kind):
 class Written(Kind):
     """A text in the model's names, or a number where ``number`` allows one.
 
-    ``variables`` are names that only this text has, with their dimensions: those of a law. In Python a
-    function of them may stand in place of the text.
+    ``variables`` are the names that only this text has, such as the variables of a law, with their
+    dimensions. In Python a function of them may stand in place of the text.
     """
 
     def __init__(self, words: str, *, number: bool = True, **variables: Dimension) -> None:
@@ -270,7 +270,7 @@ class KeyedTable(Kind):
         return isinstance(value, Mapping) and not list(self.problems(value))
 
     def problems(self, value: DataMapping) -> Iterator[tuple[str, str]]:
-        """(key, what is wrong with it) of a table."""
+        """Yield (key, fault) for each fault of a table."""
         for key, item in value.items():
             kind = self.fields.get(key)
             if kind is None:

@@ -198,7 +198,7 @@ def ground_place(system: Description, value: Given, where: str, dimension: Dimen
 
 
 def orientation_matrix(orient: Given, where: str, read: Callable[[Given], Expr]) -> Matrix | None:
-    """R with v_parent = R v_child, or None where the axes agree."""
+    """R with v_parent = R v_child, or `None` if the axes agree."""
     if orient is None:
         return None
     items = list(orient) if item_count(orient) > 0 else []

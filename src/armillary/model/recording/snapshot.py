@@ -6,7 +6,7 @@ Expressions, vectors and frames never change and are shared. Everything that may
 and lists of the system, its bodies with their points, its flexible parts) is copied, and the records that
 name bodies and points name the copies.
 
-Whether two systems are described alike: every record of the one against that of the other.
+Whether two systems are described alike: record by record.
 
 Expressions are compared by their digests, which their structure alone decides; where these differ, by their
 values at a few places, since an expression may have been simplified in another order.
@@ -41,7 +41,7 @@ _COPIED = (Body, Point, Flexible)  # held by others and changed in place
 
 
 def snapshot(system: Description) -> Description:
-    """The description as it is now, which refuses changes; a snapshot itself where it is one already."""
+    """Return the present description, frozen against changes; a snapshot is returned itself."""
     return system if system.recorder.frozen else _copy(system, frozen=True)
 
 
@@ -70,7 +70,9 @@ class _Copier:
         self._made: dict[int, Given] = {id(system): taken}
 
     def fresh(self, value: object) -> Given:
-        """A table or list of its own, even where nothing in it had to be copied; else as ``copy``."""
+        """Return a separate table or list even if nothing in it had to be copied; other values as ``copy``
+        does.
+        """
         if isinstance(value, dict):
             items = {self.copy(key): self.copy(item) for key, item in value.items()}
             return NamedTable(value.kind, items) if isinstance(value, NamedTable) else items
@@ -79,7 +81,7 @@ class _Copier:
         return self.copy(value)
 
     def copy(self, value: Given) -> Given:
-        """The value with copies in place of what is copied; itself where it holds nothing of the kind."""
+        """Return the value with its mutable parts copied; the value itself if it has none."""
         kind: Given = type(value)
         if kind in _SHARED:
             return value
@@ -142,7 +144,7 @@ _ROUNDING = 1e-10  # of values at places where terms may cancel
 
 
 def find_differences(one: Description, other: Description) -> list[str]:
-    """Where two descriptions differ, in words; empty where there is no difference."""
+    """List in words where two descriptions differ; empty if they agree."""
     found = []
     if (one.name, one.units) != (other.name, other.units):
         found.append("its name or units")

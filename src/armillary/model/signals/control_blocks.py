@@ -73,12 +73,12 @@ def dimension_of(units: str | None, otherwise: Dimension | None) -> Dimension | 
 
 
 def dimension_quotient(a: Dimension | None, b: Dimension | None) -> Dimension | None:
-    """The dimension of a / b; None where either is not known."""
+    """Return the dimension of a / b; `None` if either is unknown."""
     return None if a is None or b is None else a / b
 
 
 def units_text(system: Description, dimension: Dimension | None) -> str | None:
-    """The model's own units of a dimension; None where that is not known."""
+    """Return the model's own units of a dimension; `None` if it is unknown."""
     if dimension is None:
         return None
     return system.units.unit_text(dimension) or "1"
@@ -99,7 +99,7 @@ def expressions_of(system: Description, values: object, where: str) -> list[Expr
 
 
 def read_positive(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
-    """A coefficient that must be positive, where it is a number."""
+    """Read a coefficient; raise an error if it is a number that is not positive."""
     node = coefficient(system, value, where, dimension)
     if node.kind == "number" and not node.data > 0:
         raise ModelError(f"{where}: {float(node.data):g} is not positive")
@@ -144,7 +144,7 @@ def lag(
 ) -> Expr:
     """A first-order lag, τ ẏ = K u − y: a state with the block's name, which starts at ``initial``.
 
-    ``units`` are those of y; left out, y has the dimension of u.
+    ``units`` are the units of y; left out, y has the dimension of u.
     """
     where = f"lag '{name}'"
     u = read_expression(system, input, where)
@@ -241,10 +241,10 @@ def pid(
 ) -> Expr:
     """The output of a PID controller of an error, limited to ``low`` … ``high``, in ``units``.
 
-    ``derivative`` is the rate of the error, where it is at hand (minus a speed, say); else the error's rate
-    is taken behind a lag of time constant ``filter``, kd/(10 kp) by default, that starts at zero.
-    ``tracking`` is the time constant of the anti-windup, kp/ki by default. The integral is the state
-    ``name_integral``, in the units of the output, which starts at ``initial``.
+    ``derivative`` is the rate of the error, if it is available (minus a speed, say); else the error's rate is
+    taken behind a lag of time constant ``filter``, kd/(10 kp) by default, that starts at zero. ``tracking``
+    is the time constant of the anti-windup, kp/ki by default. The integral is the state ``name_integral``, in
+    the units of the output, which starts at ``initial``.
     """
     where = f"PID controller '{name}'"
     e = read_expression(system, error, where)
@@ -323,7 +323,7 @@ def feedback(
     """Inputs u = u₀ − K (x − x₀) from states x, in order: ``name_u1``, … in texts, or the name alone where
     there is one. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open loop.
 
-    Its elements are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are those of the
+    Its elements are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are the units of the
     inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero where they are left out. ``about``
     is part of the description of each gain.
     """

@@ -67,10 +67,10 @@ def transfer_function(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """The output of a transfer function, from rest. Coefficients are those of powers of s, the highest first,
-    as SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``, ….
+    """The output of a transfer function, from rest. Coefficients belong to powers of s, the highest first, as
+    SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``, ….
 
-    ``units`` are those of the output; left out, it has the dimension of the input.
+    ``units`` are the units of the output; left out, it has the dimension of the input.
     """
     where = f"transfer function '{name}'"
     u = read_expression(system, input, where)
@@ -151,10 +151,10 @@ def linear_model(
     about: Words = "",
 ) -> tuple[Expr, ...]:
     """The outputs of a linear model, ẋ = A x + B u, y = C x + D u; ``name_y1``, … in texts, or the name alone
-    where there is one. The matrices are numbers in the model's own units (SI); ``A`` may be an object that
+    for a single output. The matrices are numbers in the model's own units (SI); ``A`` may be an object that
     has all four, such as a result of ``model.linearize`` or a state space of SciPy or python-control.
 
-    ``units`` are those of the outputs, in order; ``initial`` are the states ``name_x1``, … at the start.
+    ``units`` are the units of the outputs, in order; ``initial`` are the states ``name_x1``, … at the start.
     """
     where = f"linear model '{name}'"
     if B is None and hasattr(A, "A"):  # of any library

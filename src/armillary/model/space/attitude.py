@@ -34,11 +34,11 @@ KINDS = ("quaternion", "mrp")
 def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = None) -> tuple[Expr, ...]:
     """A body's attitude in the ground, or relative to another body, as expressions for outputs and loads.
 
-    ``kind``: "quaternion" (four Euler parameters, scalar first: those of the joint where it has them, else
-    with the scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as
-    "zyx" (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the
-    third letter are the same). In gimbal lock, where only a sum or difference of the first and the third
-    angle means anything, these two are chosen such that the three together give the attitude.
+    ``kind``: "quaternion" (four Euler parameters, scalar first: the joint's own if it has them, else with the
+    scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as "zyx"
+    (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the third
+    letter are the same). In gimbal lock, where only a sum or difference of the first and the third angle
+    means anything, these two are chosen such that the three together give the attitude.
     """
     if not isinstance(body, Body):
         raise ModelError(f"attitude needs a body, not {type(body).__name__} {body!r}")

@@ -67,7 +67,7 @@ GRAVITATION = LENGTH**3 / TIME**2
 class _Spot:
     """A mass centre in its body's axes: from the attractor's centre to the reference point, and from there.
 
-    A body's own, or that of its flexible part.
+    It is the mass centre of the body or of its flexible part.
     """
 
     body: Body
@@ -146,7 +146,7 @@ def attractor(
 
 
 def all_gravities(system: Description) -> list[Gravity]:
-    """Uniform fields: those of ``gravity``, and what attractors give to all bodies alike."""
+    """Return the uniform fields: from ``gravity``, and the common part of attractors."""
     found = list(system.gravities)
     for attractor in system.attractors.values():
         common = _common_acceleration(system, attractor)

@@ -70,8 +70,8 @@ def acceleration_change(source: GravitySource, base: Triple, step: Triple, squar
         Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
 
     Two accelerations of 10 m/s² subtracted would leave 10⁻¹⁵ m/s² of noise, a relative 10⁻⁹ of the gradient
-    over a metre. Oblateness is a thousandth of the field and its parts are subtracted as they are.
-    ``square`` is b² where it is known already.
+    over a metre. Oblateness is a thousandth of the field and its parts are subtracted directly. ``square`` is
+    b², if known already.
 
     Source: Battin (1999), An Introduction to the Mathematics and Methods of Astrodynamics, section 8.4.
     """
@@ -120,8 +120,8 @@ def extended_body(source: GravitySource, r: Triple, inertia: Matrix) -> Extended
         V = −½ μ (n³ T − 3 n⁵ C) − ½ k (6 n⁵ A − 60 z n⁷ B + (3 n⁵ − 15 z² n⁷) T + (105 z² n⁹ − 15 n⁷) C)
 
     and the moment's round part is 3 μ n⁵ r × I·r. The energy is the integral of the potential over the body
-    except for terms of third order in its size, of fourth where it is symmetric; forces and moments derive
-    from it exactly, so that the total energy is kept.
+    except for terms of third order in its size, of fourth if it is symmetric; forces and moments derive from
+    it exactly, so that the total energy is kept.
 
     Source: Hughes (1986), Spacecraft Attitude Dynamics, section 8.1, for the round part.
     """

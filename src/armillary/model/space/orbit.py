@@ -9,10 +9,10 @@ x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 
 Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
-Where motion starts, for a mass centre: an orbit is that of a spacecraft's mass centre, not of its hub.
+Where motion starts, for a mass centre: an orbit belongs to a spacecraft's mass centre, not to its hub.
 
-A description only records what is wanted. When a run starts and all other initial values are known, the joint
-of the body is set so that the mass centre of the body with all that hangs on it is where it should be.
+A description only records the request. When a run starts and all other initial values are known, the joint of
+the body is set so that the mass centre of the body with all that hangs on it is where it should be.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Orbit:
         )
 
     def after(self, time: float) -> Orbit:
-        """The same orbit so much later, by Kepler's equation."""
+        """Return this orbit after a time, by Kepler's equation."""
         e, n = self.e, self.mean_motion
         later = _read_number(time, "time")
         nu = _near_a_parabola(self.nu, e, later * math.sqrt(self.mu / self.p**3))
@@ -433,7 +433,7 @@ def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
 
 
 def _joint_frame(body: Body) -> Frame:
-    """The axes to which a joint leads, before those of a body that a node holds."""
+    """Return the axes to which a joint leads, before the axes of a body that a node holds."""
     if isinstance(body.assembly.steps[-1], Flexed):
         assert body.frame.parent is not None
         return body.frame.parent

@@ -79,11 +79,11 @@ def thruster(
 ) -> Expr:
     """A force of this magnitude along a direction at a point of a body, for example ``hub.x``.
 
-    ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression
-    that multiplies the thrust, such as a memory that events switch; always on where it is left out. With
-    a ``specific_impulse`` in seconds the output ``name propellant`` is what constant thrust has used
-    since its first pulse. Masses stay as they are described: a burn that uses much of a vehicle's mass
-    is not modelled. Returns the force.
+    ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression that
+    multiplies the thrust, such as a memory that events switch; always on if left out. With a
+    ``specific_impulse`` in seconds the output ``name propellant`` is what constant thrust has used since its
+    first pulse. Masses do not change: a burn that uses much of a vehicle's mass is not modelled. Returns the
+    force.
     """
     where = f"thruster '{name}'"
     check_new_name(system, name, "thruster")
@@ -171,8 +171,8 @@ def solar_pressure(
     two_sided: Flag = False,
     shadow: Annotated[str | None, NAME] = None,
 ) -> Expr:
-    """Force of sunlight on a plate with this normal, or on a sphere where there is none, at a point (of a
-    body: at its origin).
+    """Force of sunlight on a plate with this normal, or on a sphere without one, at a point (of a body: at
+    its origin).
 
     ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
     the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of

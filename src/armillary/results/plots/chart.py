@@ -54,9 +54,9 @@ def chart_of(
 ) -> Chart:
     """The chart of outputs, by name or pattern, over time or over output `x`.
 
-    Without a name those that the model or a selection requested are drawn, or all where there are none.
+    Without a name, the outputs that the model or a selection requested are drawn, or all if there are none.
     Of one run, outputs of equal units share a panel. Of several runs each output has a panel, and each run a
-    colour; outputs that a run lacks are left out there. Units are those of the first run that has the output.
+    colour; outputs that a run lacks are left out there. Units come from the first run that has the output.
     """
     if not runs:
         raise ArmillaryError("there is no run to plot")

@@ -43,7 +43,7 @@ def fan(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """The median of an output over time, with bands that hold so much of the runs, and some single runs.
+    """The median of an output over time, with bands that hold given shares of the runs, and some single runs.
 
     `values` is (runs, samples): an array, or anything that is sliced like one, such as Zarr's; it is read a
     few samples at a time. Runs without a finite value at a time do not count there.

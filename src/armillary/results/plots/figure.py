@@ -71,7 +71,8 @@ def use_style(style: DataTable, *, interactive: bool) -> Iterator[None]:
 
 def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Figure:
     """An empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a figure of
-    pyplot at the end of the cell, beside the one that a call returns; one that is ``shown`` at once needs it.
+    pyplot at the end of the cell, beside the one that a call returns; a figure that is ``shown`` at once
+    needs pyplot.
     """
     shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())

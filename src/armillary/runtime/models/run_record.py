@@ -125,7 +125,7 @@ def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: Run
     if doubts := doubtful_contacts(result, legs.instance):
         info["contacts"] = doubts
     info["created"] = _date(int(time.time()))
-    return blank.with_rows(result.time, result.samples, info, legs.events)
+    return blank.filled(result.time, result.samples, info, legs.events)
 
 
 def recorded_run(
