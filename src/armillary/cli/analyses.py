@@ -29,7 +29,7 @@ from armillary.cli.option_groups import (
 from armillary.untyped import AnyFunction, DataMapping, DataTable
 
 if TYPE_CHECKING:
-    from armillary.analysis.operating.branches.branch import Branch
+    from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.run_files.execute import Simulation
 
