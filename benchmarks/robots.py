@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.files.robots.rotations import multiple_spelled
+from armillary.files.robots.rotations import find_multiple
 from benchmarks.build import HERE, NATIVE, NotAvailable, cached, compile_cached, run
 from benchmarks.candidate import (
     OPTIMISED,
@@ -81,7 +81,7 @@ def _spelled(path: Path) -> Path:
 
     def exact(match: re.Match[str]) -> str:
         words = match[2].split()
-        multiples = [multiple_spelled(word) for word in words]
+        multiples = [find_multiple(word) for word in words]
         given = [w if k is None else repr(k * math.pi / 12) for w, k in zip(words, multiples, strict=True)]
         return f"{match[1]}{' '.join(given)}{match[3]}"
 

@@ -23,8 +23,8 @@ from armillary.files.model.sections import (
     entry_kind,
     verbs_of,
 )
-from armillary.files.model.sections import SECTIONS as CROSS_SECTIONS
 from armillary.model.bodies.shapes import FIGURES
+from armillary.model.flexible.beam import SECTIONS as CROSS_SECTIONS
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ObjectForm, TableOf

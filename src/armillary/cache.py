@@ -1,9 +1,9 @@
 """Results that took long to compute, mainly machine code, kept between processes by content.
 
 A file holds one object file under the digest of all that decides it (the program's text, how it is compiled,
-the processor, LLVM), or the choices of a search under that of its subject. So it is never wrong, only absent:
-a process that cannot read or write it compiles. A file appears whole or not at all, and begins with a digest
-of its content, so that neither two processes at once, nor a full disk, nor a damaged disk do harm.
+the processor, LLVM), or the choices of a search under the digest of its subject. So it is never wrong, only
+absent: a process that cannot read or write it compiles. A file appears whole or not at all, and begins with a
+digest of its content, so that neither two processes at once, nor a full disk, nor a damaged disk do harm.
 
 ``ARMILLARY_CACHE`` names another folder, or is "off". Machine code from a folder that others may write to
 would be theirs to choose; the folder is made for this user alone.
@@ -26,7 +26,7 @@ _OFF = ("off", "0", "no", "none", "false")
 
 
 def folder() -> Path | None:
-    """Where machine code is kept; None where it is not."""
+    """Return the folder of machine code; `None` if code is not kept."""
     named = os.environ.get("ARMILLARY_CACHE", "")
     try:
         place = Path(named) if named else _usual()
@@ -66,7 +66,7 @@ def digest(*parts: str) -> str:
 
 
 def fetch(name: str) -> bytes | None:
-    """The data kept under a name; None where there are none, or damaged ones."""
+    """The data kept under a name; `None` if there are none, or damaged ones."""
     place = folder()
     if place is None:
         return None
@@ -125,7 +125,7 @@ def clear() -> int:
 
 
 def _entries(place: Path | None) -> list[tuple[float, int, Path]]:
-    """(last use, bytes, path) of what is kept, the longest unused first."""
+    """Return (last use, bytes, path) of all files, the longest unused first."""
     found = []
     with suppress(OSError):
         for path in place.iterdir() if place is not None else ():

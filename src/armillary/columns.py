@@ -42,9 +42,9 @@ class Html(str):
 def html_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], sides: str = "", *, caption: str = ""
 ) -> Html:
-    """An HTML table, for notebooks and pages; empty where there are no rows.
+    """An HTML table, for notebooks and pages; empty without rows.
 
-    Every cell, heading and caption is escaped, unless it is `Html`; ``sides`` is that of `aligned`.
+    Every cell, heading and caption is escaped, unless it is `Html`; ``sides`` is as in `aligned`.
     """
     if not rows:
         return Html("")
@@ -61,7 +61,7 @@ def html_table(
 
 
 def html_text(text: str) -> Html:
-    """A text as HTML, with its special characters escaped; `Html` as it is."""
+    """A text as HTML, with its special characters escaped; `Html` unchanged."""
     from html import escape
 
     return text if isinstance(text, Html) else Html(escape(text))

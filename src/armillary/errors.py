@@ -1,4 +1,4 @@
-"""Errors that say what is wrong, where in the user's own names, and what would be right.
+"""Errors that name the fault, its place in the user's own names, and the remedy.
 
 Everything Armillary raises about its input is an `ArmillaryError`, itself a `ValueError`. A message states
 four things: what, where, the evidence, the remedy.

@@ -16,14 +16,14 @@ class UnreadableFileError(ArmillaryError):
 
 
 def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
-    """The bytes of a file, at most so many; ``remedy``: what to do about a larger one."""
+    """Return the bytes of a file up to a limit; ``remedy`` tells how to treat a larger one."""
     with opened(path) as file:
         return limited(file, most, remedy)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file that can be read; the error where there is none states why."""
+    """Open a file for reading; if that fails, the error states why."""
     try:
         if path.exists() and not path.is_file():  # a pipe or device may have no end
             kind = "a folder" if path.is_dir() else "no ordinary file"
@@ -37,7 +37,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def limited(file: IO[bytes], most: int, remedy: str = "") -> bytes:
-    """The bytes of an open file, at most so many."""
+    """Return the bytes of an open file up to a limit."""
     found = file.read(most + 1)
     if len(found) > most:
         raise UnreadableFileError(f"it has more than {most // 10**6} MB{remedy and f'; {remedy}'}")

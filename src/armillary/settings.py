@@ -31,7 +31,7 @@ from armillary.model.reading.kinds import (
     ListOf,
     WholeNumber,
 )
-from armillary.model.units import BadValueError, finite, in_seconds, read_seconds
+from armillary.model.units import BadValueError, check_finite, in_seconds, read_seconds
 from armillary.untyped import DataMapping, DataTable, Given
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
@@ -88,7 +88,7 @@ _TEXTS = ("t_end", "t0", "step", "sample", "max_step")  # settings that may be t
 def _tolerance(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadValueError(f"needs a number, not {shown(value)}")
-    number = finite(value)
+    number = check_finite(value)
     if number < 0.0:
         raise BadValueError(f"must not be negative, not {number}")
     return number
@@ -124,8 +124,8 @@ def _setting(*what: Given, **more: Given) -> dict[str, Setting]:
 @dataclass(frozen=True, eq=False)
 class RunSettings:
     """The settings of a run, as ``simulate`` takes them; the values of a run (parameters, initial values,
-    memory) are apart. Values are kept as they were given, times in text ("5 s", "10 ms") as seconds; what is
-    wrong with one is an error when the record is made.
+    memory) are apart. Values are kept unchanged, times in text ("5 s", "10 ms") as seconds; a wrong value is
+    an error when the record is made.
     """
 
     t_end: float = field(metadata=_setting(
@@ -204,7 +204,7 @@ class RunSettings:
         return cls(**own), {name: value for name, value in arguments.items() if name not in SETTINGS}
 
     def changed(self) -> DataTable:
-        """The settings that are not as they are by default, by name."""
+        """Return the settings that differ from their defaults, by name."""
         return {
             f.name: value for f in fields(self) if not _is_default(value := getattr(self, f.name), f.default)
         }

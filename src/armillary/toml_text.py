@@ -78,11 +78,11 @@ def toml_value(value: Given) -> str:
 
 
 def toml_string(text: str) -> str:
-    """A text between quotes; every character reads back as it is."""
+    """A text between quotes; every character reads back unchanged."""
     shown = json.dumps(text, ensure_ascii=False)
     return shown.replace("\x7f", "\\u007f")
 
 
 def toml_key(key: str) -> str:
-    """A key, between quotes where it is not plain."""
+    """A key, between quotes if it is not plain."""
     return key if _BARE.match(key) else toml_string(key)

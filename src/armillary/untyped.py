@@ -1,6 +1,6 @@
-"""Names for what has no narrower type, each with its reason.
+"""Names for values without a narrower type, each with its reason.
 
-`Any` stands elsewhere only where it has a comment or a name of its own; `tests/test_untyped.py` counts it.
+`Any` stands elsewhere only with a comment or under its own name; `tests/test_untyped.py` counts it.
 """
 
 from __future__ import annotations

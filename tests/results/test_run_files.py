@@ -173,7 +173,7 @@ def test_netcdf_labels_change_only_what_netcdf_forbids(name, label):
 
 
 def test_labels_are_told_apart_from_each_other_and_from_time():
-    assert files.distinct(["a", "a", "time", "a_2", "a"]) == ["a", "a_2", "time_2", "a_2_2", "a_3"]
+    assert files.distinct_labels(["a", "a", "time", "a_2", "a"]) == ["a", "a_2", "time_2", "a_2_2", "a_3"]
 
 
 # ------------------------------------------------------------------------------------ an older file is safe

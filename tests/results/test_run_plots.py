@@ -80,9 +80,9 @@ class Finder:
             matplotlib.rcParams["interactive"] = True
 sys.meta_path.insert(0, Finder())
 matplotlib.use("agg")
-from armillary.results.plots.figure import styled
+from armillary.results.plots.figure import use_style
 assert not matplotlib.rcParams["interactive"]
-with styled({"font.size": 9.0}, interactive=True):
+with use_style({"font.size": 9.0}, interactive=True):
     assert matplotlib.rcParams["font.size"] == 9.0
 assert matplotlib.rcParams["interactive"]
 """

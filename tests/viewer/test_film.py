@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 import armillary as arm
-from armillary.viewer.picture import fitted, fragments, nearest
-from armillary.viewer.surfaces import between, surfaces_of, turned_to
+from armillary.viewer.picture import fit_camera, fragments, nearest
+from armillary.viewer.surfaces import cylinder_between, surfaces_of, turned_to
 
 # Volumes of the solids with a circle of 28 corners, of area 14 sin(2π/28) r² instead of π r²; balls are
 # inscribed, with 2.5 % less.
@@ -48,7 +48,7 @@ def test_surfaces_are_closed_and_enclose_the_volume_of_their_solid(part, volume:
 
 
 def test_rods_go_from_end_to_end() -> None:
-    rod = between((1, 0, 0), (1, 3, 4), 0.1)
+    rod = cylinder_between((1, 0, 0), (1, 3, 4), 0.1)
     along = (rod.vertices - [1, 0, 0]) @ [0, 0.6, 0.8]
     assert (along.min(), along.max()) == (pytest.approx(0.0), pytest.approx(5.0))
     for axis in ((0, 0, 1), (0, 0, -1), (3, -2, 0.5)):
@@ -74,7 +74,7 @@ def test_triangles_fill_their_area_and_the_nearest_is_seen() -> None:
 @pytest.mark.parametrize("view", ["oblique", "front", "top", "x", "z"])
 def test_the_camera_has_all_points_in_its_picture_and_one_near_an_edge(view: str) -> None:
     points = np.random.default_rng(3).normal(size=(200, 3)) * [3, 1, 0.5] + [10, 0, 0]
-    screen, near = fitted(points, view, np.array([0.0, 0.0, 1.0]), 300, 200).projected(points)
+    screen, near = fit_camera(points, view, np.array([0.0, 0.0, 1.0]), 300, 200).project(points)
     assert np.all(near > 0)
     part = np.abs(screen - [150, 100]) / [150, 100]
     assert 0.85 < part.max() < 0.92

@@ -224,7 +224,7 @@ def test_places_on_bodies_that_travel_far_are_resolved_in_files(orbiting) -> Non
     way = scene.values(scene.named["carrier"], "translation")
     assert np.max(np.abs(way + hub - poses.positions[:, 0])) < 0.5
     figure = figure_of(orbiting, orbiting.picture)
-    data = figure.packed()
+    data = figure.pack()
     assert data["bases"] == [-1, 0]
     step = np.array(data["poses"]["step"]).reshape(2, 7)[:, :2]  # z is constant
     assert step[0].max() > 50 and step[1].max() < 1e-4

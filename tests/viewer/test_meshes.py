@@ -49,7 +49,7 @@ def _unpacked(packed: dict) -> tuple[np.ndarray, np.ndarray]:
 def test_packed_meshes_have_the_corners_of_their_file() -> None:
     surface = read_surface(BRACKET)
     made = picture_mesh(surface)
-    corners, faces = _unpacked(made.packed())
+    corners, faces = _unpacked(made.pack())
     assert np.allclose(corners[faces], surface.corners[surface.faces], atol=0.51 * made.step)
     assert made.step == pytest.approx(np.ptp(surface.corners, axis=0).max() / 65535)
     assert len(corners) == len(np.unique(np.round(surface.corners, 6), axis=0))  # each corner once
@@ -205,7 +205,7 @@ def test_textures_without_room_are_shown_as_colours(quad: Path, monkeypatch) -> 
         arm.PictureWarning, match=r"textures of mesh 'quad\.obj' are shown as their mean colours"
     ):
         key = store.key("board", str(quad), "")
-    packed = store.packed()[key]
+    packed = store.pack()[key]
     assert "images" not in packed and packed["colours"] == [[0, read_surface(quad).colours[0][1]]]
 
 

@@ -115,7 +115,7 @@ def test_films_fit_the_mechanism_not_its_surroundings() -> None:
     figure = figure_of(run, run.picture)
     film = FilmFigure(figure.content, figure.channels, figure.amplitudes, meshes=figure.meshes)
     assert np.max(np.abs(film.points(0))) == 0.5
-    assert np.max(np.abs(film.painted(0).surface.vertices)) == 250
+    assert np.max(np.abs(film.paint_frame(0).surface.vertices)) == 250
 
 
 def test_shapes_do_not_change_the_motion() -> None:

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING
 import click
 
 from armillary.cli import options, show
-from armillary.cli.option_groups import assigned, driven_values, inputs_option, name_and_text, pair
+from armillary.cli.option_groups import (
+    driven_values,
+    inputs_option,
+    name_and_text,
+    read_assignments,
+    read_bounds,
+)
 from armillary.untyped import AnyFunction, DataMapping, DataTable
 
 if TYPE_CHECKING:
@@ -34,7 +40,7 @@ _OPTIONS = {  # by the argument of Model.trim
 }  # fmt: skip
 
 
-def _values(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunction]:
+def _value_options(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunction]:
     return click.option(f"--{name}", multiple=True, metavar="NAME=VALUE", help=f"{help_text}; repeatable.")
 
 
@@ -49,15 +55,15 @@ def _values(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunction]:
 @options.model_argument
 @options.settings_option
 @click.option("--rest", is_flag=True, help="All rates are zero, those of cyclic coordinates too.")
-@_values("fixed", "Coordinate, speed or state that is given")
+@_value_options("fixed", "Coordinate, speed or state that is given")
 @click.option(
     "--free", multiple=True, metavar="NAME", help="State to find; left out: all that are not fixed."
 )
-@_values("rate", "Rate of a state, per second, other than zero; 'any' for any rate")
+@_value_options("rate", "Rate of a state, per second, other than zero; 'any' for any rate")
 @inputs_option("Parameters or inputs to find")
-@_values("target", "Output that must have a value")
+@_value_options("target", "Output that must have a value")
 @click.option("--bound", multiple=True, metavar="NAME=LOW:HIGH", help="Bounds of an unknown; repeatable.")
-@_values("start", "Value from which to start")
+@_value_options("start", "Value from which to start")
 @click.option("--starts", type=int, help="So many scattered starts, to find several solutions.")
 @click.option("--settle", is_flag=True, help="Start where a heavily damped motion comes to rest: stable.")
 @click.option(
@@ -86,7 +92,7 @@ def trim(
     """Find an operating point of a model: a state of rest or of steady motion, and inputs that hold it.
 
     Cyclic coordinates, which no rate depends on, are recognised; all other rates are zero unless given. The
-    table lists what was fixed and found, what is left of each condition, and the stability.
+    table lists fixed and found values, the residual of each condition, and the stability.
     """
     from armillary.errors import ArmillaryError
 
@@ -95,21 +101,24 @@ def trim(
     if output is not None:
         _check_format(output, trace is not None)
     simulation = options.simulation(source, loading, {}, assignments)
-    given = simulation.given()
-    start = given.get("initial", {}) | assigned(values["start"], "start")
+    given = simulation.given_values()
+    start = given.get("initial", {}) | read_assignments(values["start"], "start")
     asked: DataTable = {
-        "fixed": assigned(values["fixed"], "fixed"),
+        "fixed": read_assignments(values["fixed"], "fixed"),
         "free": list(free) or None,
         "inputs": inputs,
-        "outputs": assigned(values["target"], "target"),
+        "outputs": read_assignments(values["target"], "target"),
         "parameters": given.get("parameters"),
         "memory": given.get("memory"),
-        "bounds": {name: pair(ends, "bound") for name, ends in assigned(bound, "bound").items()},
+        "bounds": {
+            name: read_bounds(ends, "bound") for name, ends in read_assignments(bound, "bound").items()
+        },
         "starts": start if starts is None else starts,
         "settle": settle,
     }
     rates = {
-        name: None if value == "any" else value for name, value in assigned(values["rate"], "rate").items()
+        name: None if value == "any" else value
+        for name, value in read_assignments(values["rate"], "rate").items()
     }
     if rest and rates:
         raise ArmillaryError("at rest all rates are zero; leave out --rest or --rate")
@@ -120,12 +129,12 @@ def trim(
         raise ArmillaryError(_as_options(str(error))) from error
     branch = None
     if trace is not None:
-        (name, ends), *_ = assigned((trace,), "trace").items()
-        branch = model.trace(op, name, *pair(ends, "trace"))
-    written = _written(simulation, op, branch, output, plot)
+        (name, ends), *_ = read_assignments((trace,), "trace").items()
+        branch = model.trace(op, name, *read_bounds(ends, "trace"))
+    written = _write_requested_files(simulation, op, branch, output, plot)
     shown = str(op) if branch is None else f"{op}\n\n{branch}"
     text = "\n".join([shown, *(f"wrote {path}" for path in written)])
-    show.emit(json_wanted, _data(op, branch, written), text)
+    show.emit(json_wanted, _json_of_point(op, branch, written), text)
     return 0
 
 
@@ -149,7 +158,7 @@ def _check_format(output: str, branch: bool) -> None:
         raise ArmillaryError(f"{what} cannot be saved as '{name.name}': use {use}")
 
 
-def _written(
+def _write_requested_files(
     simulation: Simulation, op: OperatingPoint, branch: Branch | None, output: str | None, plot: str | None
 ) -> list[str]:
     """The files that were requested."""
@@ -169,10 +178,10 @@ def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> No
     from armillary.toml_text import toml_text
 
     tables: dict[str, DataMapping] = {
-        "parameters": {**simulation.given().get("parameters", {}), **op.parameters},
+        "parameters": {**simulation.given_values().get("parameters", {}), **op.parameters},
         "initial": dict(op),
-        "inputs": _given(simulation.values.inputs) | dict(op.memory),
-        "memory": _given(simulation.values.memory),
+        "inputs": _only_given(simulation.values.inputs) | dict(op.memory),
+        "memory": _only_given(simulation.values.memory),
     }
     data: DataTable = {"model": simulation.file.model, "title": f"operating point of {op.system}"}
     data |= {name: values for name, values in tables.items() if values}
@@ -180,11 +189,11 @@ def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> No
         temporary.write_text(toml_text(data, dict.fromkeys(tables, 1)), encoding="utf-8")
 
 
-def _given(values: DataMapping) -> DataTable:
+def _only_given(values: DataMapping) -> DataTable:
     return {name: value.number for name, value in values.items() if value.given}
 
 
-def _data(op: OperatingPoint, branch: Branch | None, written: list[str]) -> DataTable:
+def _json_of_point(op: OperatingPoint, branch: Branch | None, written: list[str]) -> DataTable:
     data: DataTable = {
         "command": "trim",
         "system": op.system,
@@ -244,11 +253,11 @@ def solve(
     A value for each gives all solutions that are found, the one nearest to the start first. FROM:TO:COUNT, or
     a list with commas, is a path, with a solution for each row. Units may follow a value: travel="20 mm".
     """
-    model, given = simulation.model, simulation.given()
+    model, given = simulation.model, simulation.given_values()
     more = {} if starts is None else {"starts": starts}
     found = model.solve(
         {name: driven_values(name, text) for name, text in map(name_and_text, wanted)},
-        limits={name: pair(text, "limit") for name, text in assigned(limits, "limit").items()},
+        limits={name: read_bounds(text, "limit") for name, text in read_assignments(limits, "limit").items()},
         held=held or None, start=given.get("initial"), parameters=given.get("parameters"), time=time,
         shown=outputs or None, **more,
     )  # fmt: skip
@@ -298,14 +307,16 @@ def sweep(
 ) -> int:
     """Positions of a mechanism along a path of driven coordinates or outputs, without its dynamics.
 
-    Values are FROM:TO:COUNT, or a list with commas, with units behind them where they are not those of the
-    coordinate: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
+    Values are FROM:TO:COUNT, or a list with commas, with units behind them if they differ from the
+    coordinate's: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
     """
-    model, given = simulation.model, simulation.given()
+    model, given = simulation.model, simulation.given_values()
     found = model.sweep(
         {name: driven_values(name, text) for name, text in map(name_and_text, driven)},
         outputs or None,
-        speeds=_numbers(speeds), accelerations=_numbers(accelerations), derivatives=derivatives,
+        speeds=_read_assignments(speeds),
+        accelerations=_read_assignments(accelerations),
+        derivatives=derivatives,
         static=static, grid=grid, held=held or None, start=given.get("initial"),
         parameters=given.get("parameters"),
     )  # fmt: skip
@@ -322,7 +333,7 @@ def sweep(
     return options.emit_result(found, output, plot, json_wanted, data, repr(found))
 
 
-def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:
+def _read_assignments(assignments: tuple[str, ...]) -> dict[str, float] | None:
     found = {}
     for name, value in map(name_and_text, assignments):
         try:
@@ -368,7 +379,8 @@ def inverse(
     from armillary.results import load_run
 
     found = simulation.model.inverse(
-        load_run(motion), udot="spline" if slopes else None, parameters=simulation.given().get("parameters"),
+        load_run(motion), udot="spline" if slopes else None,
+        parameters=simulation.given_values().get("parameters"),
         actuators=actuators or None, reactions=reactions,
     )  # fmt: skip
     data = {

@@ -1,4 +1,4 @@
-"""The group of commands: it imports the one that is called, and turns errors into sentences."""
+"""The group of commands: it imports the called command, and turns errors into sentences."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def report_error(error: BaseException, *, debug: bool, json: bool) -> int:
         traceback.print_exception(error)
     messages, code = _messages(error)
     if json:
-        print(as_json({"ok": False, "exit_code": code, "errors": [_located(m) for m in messages]}))
+        print(as_json({"ok": False, "exit_code": code, "errors": [_split_location(m) for m in messages]}))
     for message in messages:
         click.echo(f"{click.style('armillary: error:', fg='red', bold=True)} {message}", err=True)
     return code
@@ -141,7 +141,7 @@ def _messages(error: BaseException) -> tuple[list[str], int]:
     return [f"a fault of Armillary itself: {kind}: {error}; --debug shows where, please report it"], FAILED
 
 
-def _located(message: str) -> DataTable:
+def _split_location(message: str) -> DataTable:
     """A message with its file and line apart, where it begins with them."""
     found = re.match(r"([^\s:][^:\n]*\.\w+):(\d+): ", message)
     if not found:

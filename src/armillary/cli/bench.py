@@ -99,10 +99,10 @@ def bench(source: str, loading: DataTable, formalism: str | None, also: str | No
     the formalism count.
     """
     simulation = options.simulation(source, loading, {"run.formalism": formalism})
-    model, equations, given = simulation.model, simulation.equations, simulation.given()
+    model, equations, given = simulation.model, simulation.equations, simulation.given_values()
     found: dict[str, float] = dict(simulation.seconds)
     outputs = len(model.output_names)
-    start = _start(model, given)
+    start = _initial_values(model, given)
     found["evaluation"] = beside = _per_call(model.address("derivatives"), *start, outputs)
     found["outputs"] = _per_call(model.address("outputs"), *start, outputs)
     found["step"] = _per_step(model, given)
@@ -112,7 +112,7 @@ def bench(source: str, loading: DataTable, formalism: str | None, also: str | No
 
         written = exported_equations(equations)
         if written is not equations:
-            start = _start(same := compile_equations(written), given)
+            start = _initial_values(same := compile_equations(written), given)
             beside = _per_call(same.address("derivatives"), *start, outputs)
             found["evaluation, speeds as named"] = beside
         with exported_function(written, "derivatives") as address:
@@ -128,11 +128,11 @@ def bench(source: str, loading: DataTable, formalism: str | None, also: str | No
     rows = [[name, show.seconds(value)] for name, value in found.items()]
     if also is not None:
         rows.append(["C / in process", f"{found['evaluation in C'] / beside:.2f}"])
-    show.emit(json_wanted, data, f"{title}\n{show.columns(rows, header=False)}")
+    show.emit(json_wanted, data, f"{title}\n{show.align_columns(rows, header=False)}")
     return 0
 
 
-def _start(model: CompiledModel, given: DataMapping) -> tuple[Given, Given, Given]:
+def _initial_values(model: CompiledModel, given: DataMapping) -> tuple[Given, Given, Given]:
     """State, constants and memory at the start of a run with the given values."""
     import numpy as np
 
@@ -212,7 +212,7 @@ def verify(cases: tuple[str, ...], only_list: bool, json_wanted: bool) -> int:
 
     if only_list:
         names = {name: case.title for name, case in verification.CASES.items()}
-        listed = show.columns([[name, title] for name, title in names.items()], header=False)
+        listed = show.align_columns([[name, title] for name, title in names.items()], header=False)
         show.emit(json_wanted, {"command": "verify", "cases": names}, listed)
         return 0
 

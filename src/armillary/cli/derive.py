@@ -1,8 +1,8 @@
 """The commands `armillary derive` and `armillary export`.
 
-`armillary derive`: what a derivation made, and the equations themselves.
+`armillary derive`: the report of a derivation, and the equations themselves.
 
-`armillary export`: a model as a program of its own, or as an FMU.
+`armillary export`: a model as a program, or as an FMU.
 """
 
 from __future__ import annotations
@@ -82,7 +82,11 @@ def derive(
     equations = simulation.equations
     if configurations:
         table = configurations_of(equations)
-        show.emit(json_wanted, _data(equations) | {"configurations": _listed(table)}, str(table))
+        show.emit(
+            json_wanted,
+            _json_of_equations(equations) | {"configurations": _rows_of_configurations(table)},
+            str(table),
+        )
         return 0
     if pieces:
         form = form or "text"
@@ -92,11 +96,13 @@ def derive(
     elif arrangement or speeds:
         raise click.UsageError("--form and --speeds are for --pieces; add it")
     else:
-        text = _text(equations, form, section)
+        text = _equations_text(equations, form, section)
     if output is not None:
         with replacing(output) as temporary:
             temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-    data = _data(equations) | ({"file": output} if output else {"equations": text} if form else {})
+    data = _json_of_equations(equations) | (
+        {"file": output} if output else {"equations": text} if form else {}
+    )
     shown = f"wrote {output}" if output is not None else text
     show.emit(json_wanted, data, shown)
     return 0
@@ -112,7 +118,7 @@ def _pieces_text(equations: DerivedEquations, markup: str, form: str, speeds: st
     return handout_text(equations, pieces, markup, form, speeds)
 
 
-def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]) -> str:
+def _equations_text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]) -> str:
     if form is None and not wanted:
         return str(equations.report())
     names = wanted or ("derivatives",)
@@ -126,7 +132,7 @@ def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]
     return sections_document(equations, chosen, form)
 
 
-def _data(equations: DerivedEquations) -> DataTable:
+def _json_of_equations(equations: DerivedEquations) -> DataTable:
     return {
         "command": "derive",
         "system": equations.system.name,
@@ -142,7 +148,7 @@ def _data(equations: DerivedEquations) -> DataTable:
     }
 
 
-def _listed(table: ConfigurationTable) -> list[DataTable]:
+def _rows_of_configurations(table: ConfigurationTable) -> list[DataTable]:
     return [
         {
             "number": entry.number,
@@ -216,7 +222,7 @@ def export(
     simulation = options.simulation(source, loading, {"run.formalism": formalism, "run.effort": effort})
     stem = Path(simulation.file.model).stem
     path = output or (f"{stem}.fmu" if language == "fmu" else f"{stem}_{language}")
-    settings = _settings(simulation, language) | dict(parse_setting(text) for text in extra)
+    settings = _export_settings(simulation, language) | dict(parse_setting(text) for text in extra)
     settings |= {"profile": profile} if profile else {}
     settings |= {"lanes": lanes} if lanes is not None else {}
     made = write(simulation.equations, language, path, force=force, **settings)
@@ -233,11 +239,11 @@ def export(
     return 0
 
 
-def _settings(simulation: Simulation, language: str) -> DataTable:
+def _export_settings(simulation: Simulation, language: str) -> DataTable:
     """The values of a run file that the writer takes; values that would be lost are an error."""
     from armillary.errors import ArmillaryError
 
-    given, taken = simulation.given(), (*_TAKEN.get(language, ()), "inputs")
+    given, taken = simulation.given_values(), (*_TAKEN.get(language, ()), "inputs")
     lost = [_WORDS[name] for name in given if name not in taken]
     if lost:
         raise ArmillaryError(

@@ -166,9 +166,9 @@ def modes(
     """
     if sum((sweep is not None, spin is not None, undamped or energies)) > 1:
         raise click.UsageError("give one of --sweep, --spin, and --undamped or --energies")
-    excited = _numbers(orders)
+    excited = _read_numbers(orders)
     model, at = simulation.model, operating_point(simulation, point)
-    parameters = simulation.given().get("parameters")
+    parameters = simulation.given_values().get("parameters")
     found: Modes | RootLocus | Campbell
     if sweep is not None or spin is not None:
         found = _swept(model, sweep, spin, excited, at, parameters)
@@ -178,7 +178,7 @@ def modes(
         found = model.linearize(at, parameters=parameters).modes()
     # mypy: only modes of one operating point come with energies.
     text = f"{found}\n\n{found.bodies}" if energies else str(found)  # type: ignore[union-attr]
-    return options.emit_result(found, output, plot, json_wanted, _data(found), text)
+    return options.emit_result(found, output, plot, json_wanted, _json_of_modes(found), text)
 
 
 def _swept(
@@ -196,14 +196,14 @@ def _swept(
     return campbell(model, name, values, orders=orders, at=asked.at, parameters=parameters)
 
 
-def _numbers(text: str) -> list[float]:
+def _read_numbers(text: str) -> list[float]:
     try:
         return [float(x) for x in text.split(",")]
     except ValueError:
         raise click.UsageError(f"--orders: '{text}' is not a list of numbers with commas") from None
 
 
-def _data(found: Given) -> DataTable:
+def _json_of_modes(found: Given) -> DataTable:
     """The result as data for scripts."""
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus

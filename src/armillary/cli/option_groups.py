@@ -60,12 +60,12 @@ def values_of(name: str, text: str, own: str) -> np.ndarray:
 
 
 def driven_values(name: str, text: str) -> Given:
-    """The values of what is driven, as `Model.sweep` takes them, with their units where these are given."""
+    """Return the values of driven quantities, as `Model.sweep` takes them, with their units if given."""
     values, units = values_with_units(name, text)
     return (values, units) if units else values
 
 
-def assigned(texts: tuple[str, ...], option: str) -> DataTable:
+def read_assignments(texts: tuple[str, ...], option: str) -> DataTable:
     """Values by name from NAME=VALUE."""
     from armillary.errors import ArmillaryError, shown
     from armillary.run_files.run_file import parse_setting
@@ -76,7 +76,7 @@ def assigned(texts: tuple[str, ...], option: str) -> DataTable:
     return dict(parse_setting(text) for text in texts)
 
 
-def pair(text: object, option: str) -> tuple[Given, Given]:
+def read_bounds(text: object, option: str) -> tuple[Given, Given]:
     """LOW:HIGH; a bound may be left out."""
     from armillary.errors import ArmillaryError
     from armillary.run_files.run_file import parse_setting
@@ -104,7 +104,7 @@ def linear_model_options(function: Callable[..., object]) -> AnyFunction:
         outputs: list[str],
         **others: object,
     ) -> object:
-        at, parameters = operating_point(simulation, point), simulation.given().get("parameters")
+        at, parameters = operating_point(simulation, point), simulation.given_values().get("parameters")
         lin: LinearModel = simulation.model.linearize(at, inputs, outputs, parameters)
         return function(*args, lin=lin, **others)
 
@@ -123,8 +123,8 @@ point_option = click.option(
 
 
 def operating_point(simulation: Simulation, point: tuple[str, ...]) -> DataTable:
-    """The point of ``--at``; what it leaves out is as at the start of runs."""
+    """Return the point of ``--at``; values that it leaves out are as at the start of runs."""
     from armillary.run_files.run_file import parse_setting
 
-    given = simulation.given()
+    given = simulation.given_values()
     return {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}

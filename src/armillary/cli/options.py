@@ -2,7 +2,7 @@
 
 Options of a command in a run file: a table of the command's name, ``[linearize] inputs = ["STEER"]``.
 
-Options on the command line come before those of the file. A table in it stands for several NAME=VALUE, and
+Options on the command line override options of the file. A table in it stands for several NAME=VALUE, and
 files are relative to the run file.
 
 Parts that several commands share: common options, model arguments, and completion of names.
@@ -54,7 +54,7 @@ def options_in_file(command: click.Command, name: str, source: str) -> DataTable
     if wrong:
         raise RunFileError(wrong)
     folder = Path(source).parent
-    return {str(known[key].name): _value(known[key], value, folder) for key, value in table.items()}
+    return {str(known[key].name): _option_value(known[key], value, folder) for key, value in table.items()}
 
 
 def _keys(option: click.Parameter) -> list[str]:
@@ -62,18 +62,18 @@ def _keys(option: click.Parameter) -> list[str]:
     return [text.lstrip("-") for text in option.opts if text.startswith("--") or text[:1] != "-"]
 
 
-def _value(option: click.Parameter, value: object, folder: Path) -> Given:
+def _option_value(option: click.Parameter, value: object, folder: Path) -> Given:
     if isinstance(option.type, click.Path):
         return str(folder / str(value))
     if not option.multiple and option.nargs == 1:
-        return value if isinstance(value, bool) else _text(value)
+        return value if isinstance(value, bool) else _option_text(value)
     if isinstance(value, dict):
-        return [f"{key}={_text(item)}" for key, item in value.items()]
-    return [_text(item) for item in (value if isinstance(value, list) else [value])]
+        return [f"{key}={_option_text(item)}" for key, item in value.items()]
+    return [_option_text(item) for item in (value if isinstance(value, list) else [value])]
 
 
-def _text(value: object) -> str:
-    return ",".join(map(_text, value)) if isinstance(value, list) else str(value)
+def _option_text(value: object) -> str:
+    return ",".join(map(_option_text, value)) if isinstance(value, list) else str(value)
 
 
 class NameType(click.ParamType):
@@ -111,7 +111,7 @@ class Command(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A command that has commands of its own."""
+    """A command with subcommands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -128,7 +128,7 @@ class CommandGroup(click.Group):
 
 
 def format_examples(command: click.Command, formatter: click.HelpFormatter) -> None:
-    """Examples as they are written, one per line."""
+    """Write the examples unchanged, one per line."""
     if command.epilog:
         with formatter.section("Examples"):
             for line in command.epilog.strip().splitlines():
@@ -164,7 +164,7 @@ class ModelType(click.ParamType):
 
 
 class SettingType(click.ParamType):
-    """NAME=VALUE; the names are those of the model on the same command line."""
+    """NAME=VALUE; the names belong to the model on the same command line."""
 
     name = "name=value"
 
@@ -202,7 +202,7 @@ def _setting_names(source: str) -> dict[str, str]:
 
 
 def names_study(source: str) -> bool:
-    """Whether a path is that of a study file: only these have a table [vary]."""
+    """Return whether a path leads to a study file: only study files have a table [vary]."""
     from armillary.files.model.documents import read_document
 
     path = Path(source)
@@ -379,7 +379,7 @@ def emit_result(
 def simulation(
     source: str, loading: DataMapping, settings: DataMapping, assignments: tuple[str, ...] = ()
 ) -> Simulation:
-    """The run file or model at a path, with the values of the command line in place of its own."""
+    """The run file or model at a path, with the values of the command line instead of the file's values."""
     from armillary.run_files.execute import Simulation
 
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
@@ -412,7 +412,7 @@ def study_setup(
     settings: Mapping[str, object],
     assignments: tuple[str, ...] = (),
 ) -> StudySetup:
-    """The study file at a path, with the values of the command line in place of its own."""
+    """The study file at a path, with the values of the command line instead of the file's values."""
     from armillary.studies.study_file import StudyFile, StudySetup
 
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)

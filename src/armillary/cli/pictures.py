@@ -136,7 +136,7 @@ def view(
         run = simulation.run()
     else:
         short = RunSettings(_SECONDS, sample=1 / _RATE)
-        run = simulation.model.run_with(short, **simulation.given(), progress=True, on_start=None)
+        run = simulation.model.run_with(short, **simulation.given_values(), progress=True, on_start=None)
     seen: DataTable = {"view": side, "follow": follow, "paths": paths, "theme": theme, "title": title}
     seen |= {"arrows": arrows, "reactions": reactions, "speed": speed}
     film: DataTable = {"size": size, "time": time}
@@ -198,7 +198,7 @@ def live(
 
     changed = {"run.formalism": formalism, "run.step": step, "run.method": method}
     simulation = options.simulation(source, loading, changed, assignments)
-    given = simulation.given()
+    given = simulation.given_values()
     if given.pop("inputs", None) is not None:
         raise ArmillaryError(
             f"{simulation.file.source} has data over time for inputs, which a live page moves by hand; "

@@ -74,19 +74,19 @@ def run(
     if plot is not None:
         from armillary.results import plot as draw
 
-        draw([simulation.selected(made)], path=plot)
+        draw([simulation.select_outputs(made)], path=plot)
         written.append(Path(plot))
     if failure is not None:
         raise failure_with_data(failure, written[0] if save else None)
     interrupted = made.info.get("status") == "interrupted"
     if json_wanted:
-        click.echo(show.as_json({"ok": not interrupted, **_data(simulation, made, written)}))
+        click.echo(show.as_json({"ok": not interrupted, **_json_of_run(simulation, made, written)}))
     elif not quiet:
-        click.echo(_summary(simulation, made, written))
+        click.echo(_summarize_run(simulation, made, written))
     return 130 if interrupted else 0
 
 
-def _data(simulation: Simulation, made: Run, written: list[Path]) -> DataTable:
+def _json_of_run(simulation: Simulation, made: Run, written: list[Path]) -> DataTable:
     return {
         "command": "run",
         "system": made.system,
@@ -103,7 +103,7 @@ def _data(simulation: Simulation, made: Run, written: list[Path]) -> DataTable:
     }
 
 
-def _summary(simulation: Simulation, made: Run, written: list[Path]) -> str:
+def _summarize_run(simulation: Simulation, made: Run, written: list[Path]) -> str:
     info = made.info
     title = simulation.file.title or made.system
     span = f"{made.time[0]:g} to {made.time[-1]:g} s" if len(made) else "no samples"
@@ -111,10 +111,10 @@ def _summary(simulation: Simulation, made: Run, written: list[Path]) -> str:
         f"{click.style(title, bold=True)}: {span}, {info['method']}, {info['steps']} steps, {info['status']}"
     ]
     final = made.final if len(made) else {}
-    outputs = simulation.selected(made).outputs or made.names
+    outputs = simulation.select_outputs(made).outputs or made.names
     rows = [[name, f"{final[name]:.6g}", made.units[name], made.descriptions[name]] for name in outputs[:12]]
     if rows:
-        lines += [show.columns([["at the end", "", "", ""], *rows])]
+        lines += [show.align_columns([["at the end", "", "", ""], *rows])]
     if made.events:
         last = made.events[-1]
         count = "1 event" if len(made.events) == 1 else f"{len(made.events)} events, the last"

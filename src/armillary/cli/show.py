@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from armillary.results import Run
 
 
-def columns(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
+def align_columns(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
     """Rows of cells in columns; numbers end at the same place, the first row is bold on a terminal."""
     if not rows:
         return ""
@@ -50,15 +50,15 @@ def _numeric(cell: str) -> bool:
 
 
 def as_json(value: object) -> str:
-    """JSON that every reader takes: what is not a finite number becomes null."""
-    return json.dumps(_finite(value), ensure_ascii=False, indent=2)
+    """Return JSON that every reader takes: numbers that are not finite become null."""
+    return json.dumps(_replace_nonfinite(value), ensure_ascii=False, indent=2)
 
 
-def _finite(value: object) -> Given:
+def _replace_nonfinite(value: object) -> Given:
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {str(key): _replace_nonfinite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_replace_nonfinite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)

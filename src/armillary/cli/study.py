@@ -52,10 +52,10 @@ def metrics_table(study: Study, names: Sequence[str] | None = None) -> str:
     heads = ["", *_LEVELS, "", "without"]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
-    return show.columns([heads, *rows]) if rows else ""
+    return show.align_columns([heads, *rows]) if rows else ""
 
 
-def row(study: Study, run: int) -> dict[str, float]:
+def metrics_of_run(study: Study, run: int) -> dict[str, float]:
     """The metrics of one run as the study has them."""
     table = study.table()
     return {name: float(table[name].iloc[run]) for name in study.metrics if name in table}
@@ -76,7 +76,9 @@ def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensiti
     return found, unknown
 
 
-def draw(study: Study, folder: Path, names: Sequence[str], found: Mapping[str, Sensitivity]) -> list[Path]:
+def draw_charts(
+    study: Study, folder: Path, names: Sequence[str], found: Mapping[str, Sensitivity]
+) -> list[Path]:
     """Charts of a study in a folder."""
     known = study.table().columns
     shown = [name for name in names if name in known]
@@ -154,7 +156,7 @@ def run(
     quiet: bool,
     json_wanted: bool,
 ) -> int:
-    """Make the runs of a study file, or go on with those that are missing in a study's folder.
+    """Make the runs of a study file, or make the missing runs of a study's folder.
 
     Whatever ends it, finished blocks of runs stay, and the same command makes the others. The folder has the
     numbers of all runs in metrics.parquet and their histories in results.zarr.
@@ -167,12 +169,12 @@ def run(
     try:
         made.run(scheduler, progress=not (quiet or json_wanted), threads=threads, device=device)
     except KeyboardInterrupt:
-        return _interrupted(made, json_wanted)
+        return _report_interruption(made, json_wanted)
     status = made.status()
     nothing = status.failed == status.runs
     if json_wanted:
         seconds = time.perf_counter() - began
-        click.echo(show.as_json({"ok": not nothing, **_data("study run", made), "seconds": seconds}))
+        click.echo(show.as_json({"ok": not nothing, **_json_of_study("study run", made), "seconds": seconds}))
     elif not quiet:
         click.echo("\n".join([*title, repr(made), metrics_table(made)]).rstrip())
         click.echo(show.faint(f"  {show.seconds(time.perf_counter() - began)}"))
@@ -206,10 +208,10 @@ def _open(
     return study if runs in (None, study.runs) else study.extend(runs), []
 
 
-def _interrupted(made: Study, json_wanted: bool) -> int:
+def _report_interruption(made: Study, json_wanted: bool) -> int:
     status = made.status()
     if json_wanted:
-        click.echo(show.as_json({"ok": False, **_data("study run", made), "status": "interrupted"}))
+        click.echo(show.as_json({"ok": False, **_json_of_study("study run", made), "status": "interrupted"}))
     click.echo(
         f"{click.style('armillary:', fg='yellow')} interrupted; {status.made} of {status.runs} runs are kept "
         f"in '{made.path}'. Give the same command again to go on.",
@@ -218,7 +220,7 @@ def _interrupted(made: Study, json_wanted: bool) -> int:
     return 130
 
 
-def _data(command: str, made: Study) -> DataTable:
+def _json_of_study(command: str, made: Study) -> DataTable:
 
     status = made.status()
     return {
@@ -250,7 +252,7 @@ def status(folder: str, json_wanted: bool) -> int:
         lines.append(f"  being run by {by}")
     elif not made.status().complete:
         lines.append(f"  to go on: armillary study run {shlex.quote(folder)}")
-    data = {**_data("study status", made), "run_by": by or None}
+    data = {**_json_of_study("study status", made), "run_by": by or None}
     show.emit(json_wanted, data, "\n".join(lines))
     return 0
 
@@ -272,25 +274,29 @@ def status(folder: str, json_wanted: bool) -> int:
 def show_(
     folder: str, metrics: tuple[str, ...], plot: str | None, sensitivity: bool, json_wanted: bool
 ) -> int:
-    """Sum up a study: metrics of all runs, and what they depend on.
+    """Sum up a study: metrics of all runs, and their sensitivities.
 
-    With --plot: histograms of metrics, fan charts of outputs over time, metrics over what varies, and bars
-    of sensitivities. From a saltelli design those are Sobol' indices, from a morris design Morris screening,
-    from any other the part of the variance that each quantity explains.
+    With --plot: histograms of metrics, fan charts of outputs over time, metrics over the varied quantities,
+    and bars of sensitivities. From a saltelli design these are Sobol' indices, from a morris design Morris
+    screening, from any other the part of the variance that each quantity explains.
     """
     from armillary.studies import open_study
 
     made = open_study(folder)
-    names = _known(made, metrics)
+    names = _select_metrics(made, metrics)
     found, unknown = sensitivities(made, names) if sensitivity else ({}, {})
-    written = draw(made, Path(plot), names, found) if plot is not None else []
+    written = draw_charts(made, Path(plot), names, found) if plot is not None else []
     if json_wanted:
         data_of = {
             name: {"method": s.method, "names": list(s.names), "runs": s.runs, "correlated": s.correlated}
             | {column: values.tolist() for column, values in s.values.items()}
             for name, s in found.items()
         }
-        data = {**_data("study show", made), "sensitivity": data_of, "files": list(map(str, written))}
+        data = {
+            **_json_of_study("study show", made),
+            "sensitivity": data_of,
+            "files": list(map(str, written)),
+        }
         click.echo(show.as_json({"ok": True, **data}))
         return 0
     click.echo(f"{made!r}\n{metrics_table(made, names)}".rstrip())
@@ -303,7 +309,7 @@ def show_(
     return 0
 
 
-def _known(made: Study, metrics: tuple[str, ...]) -> list[str]:
+def _select_metrics(made: Study, metrics: tuple[str, ...]) -> list[str]:
     from armillary.errors import ArmillaryError, nearest
 
     for name in metrics:
@@ -355,7 +361,7 @@ def rerun(
         written.append(Path(plot))
     if failure is not None:
         raise failure_with_data(failure, target)
-    metrics = row(made, number)
+    metrics = metrics_of_run(made, number)
     data = {
         "command": "study rerun",
         "run": number,
@@ -365,6 +371,6 @@ def rerun(
         "files": list(map(str, written)),
     }
     rows = [[name, f"{value:.6g}", made.units[name]] for name, value in {**values, **metrics}.items()]
-    lines = [f"run {number} of the study in '{made.path}'", show.columns(rows, header=False)]
+    lines = [f"run {number} of the study in '{made.path}'", show.align_columns(rows, header=False)]
     show.emit(json_wanted, data, "\n".join([*lines, *(f"wrote {path}" for path in written)]))
     return 0

@@ -78,12 +78,12 @@ def check(
         click.echo(f"{show.bad('error:')} {line}", err=True)
     for line in warnings:
         click.echo(f"{show.doubtful('warning:')} {line}")
-    verdict = f"{_count(len(errors), 'error')}, {_count(len(warnings), 'warning')}"
+    verdict = f"{_pluralize(len(errors), 'error')}, {_pluralize(len(warnings), 'warning')}"
     click.echo(f"{name}: {(show.bad if errors else show.good)(verdict)}")
     return code
 
 
-def _count(number: int, noun: str) -> str:
+def _pluralize(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
@@ -229,7 +229,7 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
         place = example_folder()
         titles = {key: _title(example_files(key)[0]) for key in example_names()}
         data = {"command": "examples", "folder": str(place), "examples": titles}
-        show.emit(json_wanted, data, show.columns([[*item] for item in titles.items()], header=False))
+        show.emit(json_wanted, data, show.align_columns([[*item] for item in titles.items()], header=False))
         return 0
     if name is None:
         raise click.UsageError("no example is named; 'armillary examples' lists them")
@@ -239,7 +239,7 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
         shown = "\n".join(f"{show.faint(f'# ---- {key}')}\n{text}" for key, text in texts.items())
         show.emit(json_wanted, {"command": "examples", "files": texts}, shown)
         return 0
-    written = _copied(files, Path(folder), force)
+    written = _copy_files(files, Path(folder), force)
     lines = [f"wrote {path}" for path in written]
     show.emit(json_wanted, {"command": "examples", "files": list(map(str, written))}, "\n".join(lines))
     return 0
@@ -255,7 +255,7 @@ def _title(path: Path) -> str:
     return found[1] if found else ""
 
 
-def _copied(files: list[Path], folder: Path, force: bool) -> list[Path]:
+def _copy_files(files: list[Path], folder: Path, force: bool) -> list[Path]:
     from armillary.atomic import replacing
     from armillary.errors import ArmillaryError
 
@@ -311,7 +311,7 @@ def info(clear_cache: bool, json_wanted: bool) -> int:
     }
     if removed is not None:
         data["removed"] = removed
-    show.emit(json_wanted, data, _text(data))
+    show.emit(json_wanted, data, _info_text(data))
     return 0
 
 
@@ -335,7 +335,7 @@ def _clear() -> int:
     return cache.clear()
 
 
-def _text(data: DataTable) -> str:
+def _info_text(data: DataTable) -> str:
     versions, cache = data["versions"], data["cache"]
     absent = show.faint("not installed")
     lines = [
@@ -347,9 +347,11 @@ def _text(data: DataTable) -> str:
     rows = [
         [name, versions[name] or absent, _EXTRAS.get(name, "")] for name in versions if name != "armillary"
     ]
-    lines += [show.columns(rows, header=False), ""]
+    lines += [show.align_columns(rows, header=False), ""]
     lines.append(
-        show.columns([[n, p or show.faint("not found")] for n, p in data["compilers"].items()], header=False)
+        show.align_columns(
+            [[n, p or show.faint("not found")] for n, p in data["compilers"].items()], header=False
+        )
     )
     size = f"{cache['folder']}, {cache['files']} files, {cache['bytes'] / 1e6:.1f} MB"
     lines += ["", f"  cache of compiled models: {size if cache['folder'] else 'off'}"]

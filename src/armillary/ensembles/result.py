@@ -19,7 +19,7 @@ from armillary.ensembles.metrics import Histogram, Metric, read_metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, MissingExtraError, nearest, require
 from armillary.results.files import BATCH, netcdf_label, require_netcdf, require_readable
-from armillary.results.record import as_json, distinct
+from armillary.results.record import as_json, distinct_labels
 from armillary.results.run import PickledValue
 from armillary.untyped import DataMapping, DataTable, Given
 from armillary.version import VERSION
@@ -46,7 +46,7 @@ def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
     for word, names in groups.items():
         before = {*_OWN, *wished}
         wished += [f"{word} {name}" if name in before else name for name in names]
-    labels = iter(distinct(wished, taken=_OWN))
+    labels = iter(distinct_labels(wished, taken=_OWN))
     return {word: {name: next(labels) for name in names} for word, names in groups.items()}
 
 
@@ -63,7 +63,7 @@ def write_batch(batch: Batch, path: Path) -> None:
     if batch.time.size:
         data = data.assign_coords(time=("time", batch.time, {"units": "s"}))
     names = [str(name) for name in data.variables]
-    labels = dict(zip(names, distinct(map(netcdf_label, names), taken=()), strict=True))
+    labels = dict(zip(names, distinct_labels(map(netcdf_label, names), taken=()), strict=True))
     data = data.rename({name: label for name, label in labels.items() if name != label})
     about = {
         "version": _VERSION,

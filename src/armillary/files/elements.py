@@ -30,16 +30,15 @@ def fmu(
     outputs: Annotated[Iterable[str] | None, ListOf(WORDS)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:
-    """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds; without
+    """Outputs of an FMU, by name, which is stepped along with this system every ``every`` seconds; without
     ``every`` it is integrated with the system (model exchange), and its states are states of the system.
 
     ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
     numbers in the FMU's units, or texts. Elements of arrays are called ``x[2]``; an array as a whole takes a
     list. All its outputs are taken, or those named; texts call them ``name_output``, in co-simulation also
-    those of its inputs. Outputs of co-simulation are held between communication points, or with
-    ``extrapolate`` go on along the line through the last two, which is more accurate where they are
-    smooth. The FMU's library is machine code from outside, which is loaded here: import only FMUs that
-    you trust.
+    its inputs. Outputs of co-simulation are held between communication points, or with ``extrapolate`` go on
+    along the line through the last two, which is more accurate where they are smooth. The FMU's library is
+    machine code from outside, which is loaded here: import only FMUs that you trust.
     """
     from armillary.files.fmu.coupling import add_fmu
 
@@ -57,13 +56,13 @@ def ssp(
     parameters: Annotated[Mapping[str, object] | None, TableOf(NUMBER, keys=False)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:
-    """Outputs of an SSP package, whose FMUs are stepped along with this system ``every`` so many seconds.
+    """Outputs of an SSP package, whose FMUs are stepped along with this system every ``every`` seconds.
 
     ``inputs`` drive connectors of the package, or inputs of its FMUs that nothing else drives
-    (``component.input``); ``parameters`` are those of FMUs (``component.parameter``), in their units, in
-    place of the package's. The result has the outputs of all FMUs as ``component.output`` and those that the
-    package shows by their names; texts call them ``name_component_output`` and ``name_output``. FMUs are
-    machine code from outside, which is loaded here: import only packages that you trust.
+    (``component.input``); ``parameters`` are parameters of FMUs (``component.parameter``), in their units, in
+    place of the package's. The result has the outputs of all FMUs as ``component.output`` and the outputs
+    that the package shows by their names; texts call them ``name_component_output`` and ``name_output``. FMUs
+    are machine code from outside, which is loaded here: import only packages that you trust.
     """
     from armillary.files.ssp.package import add_package
 

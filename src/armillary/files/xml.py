@@ -1,8 +1,8 @@
-"""XML files as elements with their line and a record of what has been read of them.
+"""XML files as elements with their line and a record of the attributes and children that were read.
 
-Every reader below marks what it took. The rest is what the import left out, so that it can be listed without
-a second list of everything that is supported. Nothing is executed, fetched or expanded: entities and
-document types are refused, which also ends "billion laughs" before they begin.
+Every reader below marks the parts that it took. The import left out the rest, which is listed without a
+second list of everything that is supported. Nothing is executed, fetched or expanded: entities and document
+types are refused, which also ends "billion laughs" before they begin.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class Element:
     def where(self) -> str:
         """Place and element for messages, e.g. ``arm.urdf:12: <joint name="elbow">``."""
         name = self.attributes.get("name")
-        return f"{self.file}:{self.line}: <{self.tag}{f' name={_short(name)}' if name else ''}>"
+        return f"{self.file}:{self.line}: <{self.tag}{f' name={_shorten(name)}' if name else ''}>"
 
     def fail(self, message: str) -> NoReturn:
         """An error about this element."""
         raise ModelError(f"{self.where}: {message}")
 
     @contextmanager
-    def located(self) -> Iterator[None]:
+    def locate_errors(self) -> Iterator[None]:
         """Errors of the system inside the block get the place in the file."""
         try:
             yield
@@ -87,12 +87,12 @@ class Element:
         return found
 
     def inside(self, tag: str) -> list[Element]:
-        """The children of a list, none where there is no such list."""
+        """Return the children of a list; empty if there is no such list."""
         group = self.only(tag)
         return group.children if group else []
 
     def only(self, tag: str) -> Element | None:
-        """The child of this kind, None where there is none; of two the first, as other programs do it."""
+        """Return the child of this kind, `None` if there is none; of two the first, as other programs do."""
         found = [child for child in self.children if child.tag == tag]
         for extra in found[1:]:
             extra.second = True
@@ -121,7 +121,7 @@ class Element:
         return key in self.attributes
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text; an error where it is missing and there is no default."""
+        """A text; an error if it is missing and there is no default."""
         self.read.add(key)
         value = self.attributes.get(key, default)
         return value if value is not None else self.fail(f"its attribute '{key}' is missing")
@@ -131,7 +131,7 @@ class Element:
         value = self.text(key, default)
         if value not in options:
             self.fail(
-                f"{key}={_short(value)} is not one of {', '.join(options)}{nearest(value[:80], options)}"
+                f"{key}={_shorten(value)} is not one of {', '.join(options)}{nearest(value[:80], options)}"
             )
         return value
 
@@ -147,7 +147,7 @@ class Element:
         *,
         least: float = -math.inf,
     ) -> list[float]:
-        """So many finite numbers, or between two counts of them, apart by spaces."""
+        """Return this number of finite numbers, or between two counts of them, separated by spaces."""
         self.read.add(key)
         if key not in self.attributes:
             return list(default) if default is not None else self.fail(f"its attribute '{key}' is missing")
@@ -156,7 +156,7 @@ class Element:
         if not low <= len(words) <= high:
             wanted = str(low) if low == high else f"{low} to {high}"
             self.fail(
-                f"{key}={_short(self.attributes[key])} has {len(words)} values; "
+                f"{key}={_shorten(self.attributes[key])} has {len(words)} values; "
                 f"give {wanted} number{'s' if high > 1 else ''}"
             )
         return [self._finite(key, word, least) for word in words]
@@ -165,11 +165,11 @@ class Element:
         try:
             value = float(word)
         except ValueError:
-            self.fail(f"{key}: {_short(word)} is not a number")
+            self.fail(f"{key}: {_shorten(word)} is not a number")
         if not math.isfinite(value) or abs(value) > HUGE:
-            self.fail(f"{key}: {_short(word)} is not a quantity of a machine; give a finite number")
+            self.fail(f"{key}: {_shorten(word)} is not a quantity of a machine; give a finite number")
         if value < least:
-            self.fail(f"{key}={_short(word)} is less than {least:g}")
+            self.fail(f"{key}={_shorten(word)} is less than {least:g}")
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
@@ -248,7 +248,7 @@ def left_out(root: Element) -> Iterator[tuple[str, str | None, Element]]:
                 yield child.tag, None, child
 
 
-def _short(text: str) -> str:
-    """A text of the file in quotes, on one line and cut where it is long."""
+def _shorten(text: str) -> str:
+    """Return a text of the file in quotes, on one line and cut if it is long."""
     clean = " ".join(text.split())
     return f"'{clean if len(clean) <= 60 else clean[:57] + '…'}'"

@@ -2,8 +2,8 @@
 
 Constraints of a description: equations between coordinates or speeds.
 
-A constraint is kept as it will be used: its position form where there is one, its speed form, which is linear
-in the speeds, and its acceleration form.
+A constraint is kept as it will be used: its position form if it has one, its speed form, which is linear in
+the speeds, and its acceleration form.
 
 Motion that is given: initial values, prescribed coordinates and speeds, locked joints.
 """

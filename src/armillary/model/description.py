@@ -1,6 +1,6 @@
 """The record of a description, and the symbols of its motion.
 
-The record of a description: bodies, joints, points, parameters, and the records of all else.
+It has bodies, joints, points, parameters, and the other records.
 
 Functions that add to it stand above this file, each in the file of its idea; see ``core.py``.
 
@@ -122,7 +122,7 @@ SystemType = TypeVar("SystemType", bound=Description)  # the class that a reader
 
 
 def variables(system: Description) -> list[Expr]:
-    """Symbols that stand for quantities of the motion; those of all joints' reactions too."""
+    """Return the symbols of quantities of the motion, reactions of all joints included."""
     forces = [c.force for c in system.constraints.values()]
     joints = [s for body in system.bodies.values() for s in reaction_symbols(system, body)]
     efforts = [effort_symbol(system, u) for u in system.speeds]
@@ -142,7 +142,7 @@ def reaction_symbols(system: Description, body: Body) -> tuple[Expr, ...]:
 
 
 def effort_symbol(system: Description, speed: Expr) -> Expr:
-    """The force or moment along a speed that keeps it as it is given."""
+    """Return the symbol of the force or moment along a speed that maintains its given value."""
     if speed not in system.efforts:
         dimension = MOMENT if speed.dimension is RATE else FORCE
         system.efforts[speed] = symbol(

@@ -1,4 +1,4 @@
-"""Engineering judgement: what is small or large according to the user.
+"""Engineering judgement: quantities that the user declares small or large.
 
 A declaration only records; the derivation neglects what follows from it, or ignores it on request, so that
 one description gives both the small and the full model.

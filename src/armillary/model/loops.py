@@ -20,7 +20,7 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point, PointLike
 from armillary.model.constraints import add_constraint, constraint_name
 from armillary.model.description import Description
-from armillary.model.joints.base import UNIT_AXES, across
+from armillary.model.joints.base import UNIT_AXES, perpendicular_triple
 from armillary.model.reading.kinds import (
     AXIS,
     NAME,
@@ -87,7 +87,7 @@ def close_loop(
         _hold(system, f"{label} along {_axis_text(axis)}", first, second, axis, together, speed)
         for axis, speed in zip(axes, kept, strict=True)
     ]
-    if not any(_moving(c.speed) for c in made):
+    if not any(_is_moving(c.speed) for c in made):
         raise ModelError(
             f"{where}: {_point_text(first)} and {_point_text(second)} stay together along "
             f"{', '.join(_axis_text(a) for a in axes)} already, whatever moves; there is nothing to close"
@@ -109,8 +109,8 @@ def close_joint(
     """A whole joint closed at once between a point of one body and a point of another.
 
     ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
-    ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in
-    the axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod
+    ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in the
+    axes of each body; a universal joint takes the two axes of its cross. ``length`` is the length of a rod
     between the points ("distance"), whose force is positive where it pushes them apart.
     """
     one_of(kind, JOINTS, "close_joint: there is no joint ", ModelError)
@@ -130,7 +130,7 @@ def close_joint(
     else:
         a, b = _axis_pair(system, axis, kind, where)
     made: list[Constraint] = []
-    across_b = _across(b)
+    across_b = _perpendicular_axis(b)
     ahead, aside = (
         second.body.frame.vector(across_b),
         second.body.frame.vector(cross_triples(b, across_b)),
@@ -151,7 +151,7 @@ def close_joint(
     for n, direction in enumerate((ahead, aside), start=1):
         made.append(_keep_across(system, f"{label} axis {n}", own, direction, first.body, second.body))
     if kind in ("prismatic", "fixed"):
-        side = first.body.frame.vector(_across(a))
+        side = first.body.frame.vector(_perpendicular_axis(a))
         made.append(_keep_across(system, f"{label} twist", side, aside, first.body, second.body))
     return tuple(made)
 
@@ -256,7 +256,7 @@ def _velocity(p: Point) -> Vector:
     return motion.velocity_along_chain(p) if deep else motion.velocity(p)
 
 
-def _moving(speed: Expr) -> bool:
+def _is_moving(speed: Expr) -> bool:
     return any(s.data.role == "speed" for s in symbols(speed))
 
 
@@ -282,16 +282,16 @@ def _unit_force(name: str, axis: Vector, p: Point, q: Point | None) -> Load:
     return Load(name, "force", UNIT, axis, p.body, p, None if q is None else q.body, q, collinear=False)
 
 
-def _across(axis: Given) -> Triple:
+def _perpendicular_axis(axis: Given) -> Triple:
     """A unit triple across a unit axis: a coordinate axis where the axis is one."""
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
             return UNIT_AXES["yzx"[i]]
-    return across(axis)
+    return perpendicular_triple(axis)
 
 
 def _axis_text(axis: Vector) -> str:
-    """A direction in words: the name of an axis where it is one, else its components, rounded."""
+    """Return a direction in words: the name of an axis, or else its components, rounded."""
     parts = []
     for (frame, i), c in axis.terms.items():
         value = (

@@ -53,7 +53,7 @@ def composites(system: Description) -> dict[str, tuple[Expr, Triple]]:
 
 
 def first_with_mass(system: Description, verb: str) -> Body:
-    """The first body with mass; an error that names the verb where there is none."""
+    """Return the first body with mass; raise an error that names the verb if no body has mass."""
     for body in system.bodies.values():
         if not is_zero(whole_mass(body)):
             return body
@@ -61,7 +61,7 @@ def first_with_mass(system: Description, verb: str) -> Body:
 
 
 def whole_mass(body: Body) -> Expr:
-    """A body's mass with that of its flexible part."""
+    """Return the mass of a body and its flexible part."""
     return as_expr(body.mass if body.flex is None else plus(body.mass, number(body.flex.part.mass, MASS)))
 
 
@@ -85,7 +85,7 @@ def joint_frames(body: Body) -> list[Frame]:
     return frames[::-1]
 
 
-def carried(body: Body, vector: Triple, name: str) -> Triple:
+def carry_to_child(body: Body, vector: Triple, name: str) -> Triple:
     """A vector in a body's own axes from its components in the parent's, turn by turn."""
     for frame in joint_frames(body):
         vector = named_triple(matrix_vector(transposed(frame.rotation), vector), f"{name}_{frame.name}")

@@ -116,7 +116,7 @@ _UNNAMED = ("origin", "com")  # points that every body has, described as what th
 
 
 class _ParameterUse(NamedTuple):
-    """An expression of the description and what it is, in words."""
+    """An expression of the description, and its meaning in words."""
 
     expression: Expr
     phrase: str
@@ -130,13 +130,13 @@ def parameter_descriptions(system: Description) -> dict[str, str]:
     if not open_ones:
         return found
     dimensions = parameter_dimensions(system)
-    uses = [(place, symbols(place.expression)) for place in _places(system)]
+    uses = [(place, symbols(place.expression)) for place in _parameter_uses(system)]
     # A place that holds nothing but the parameter means most: gravity, rather than the divisor in a mass.
     for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
         for parameter in held:
             if parameter in open_ones:
                 dimension = parameter.dimension or dimensions.get(parameter)
-                found[parameter.data.name] = _described(parameter, place, dimension)
+                found[parameter.data.name] = _describe_use(parameter, place, dimension)
                 open_ones.discard(parameter)
     return found
 
@@ -151,7 +151,7 @@ def _alone(expression: Expr) -> bool:
 # ------------------------------------------------------------------------------------------------- places
 
 
-def _places(system: Description) -> Iterator[_ParameterUse]:
+def _parameter_uses(system: Description) -> Iterator[_ParameterUse]:
     """Everything that a parameter may stand in, the most informative first."""
     for body in system.bodies.values():
         yield from _body_places(body)
@@ -163,13 +163,13 @@ def _places(system: Description) -> Iterator[_ParameterUse]:
         yield _ParameterUse(load.magnitude, f"{kind} {load.name}", load)
     for attractor in system.attractors.values():
         yield _ParameterUse(attractor.mu, f"gravitational parameter of {attractor.name}")
-        yield from _triple(attractor.place, "{} coordinate of " + attractor.name)
+        yield from _uses_in_triple(attractor.place, "{} coordinate of " + attractor.name)
         if attractor.radius is not None:
             yield _ParameterUse(attractor.radius, f"radius of {attractor.name}")
         yield _ParameterUse(as_expr(attractor.J2), f"oblateness of {attractor.name}")
     for name, (place, rate) in system.centres.items():
-        yield from _triple(place, "initial {} coordinate of the mass centre of body " + name)
-        yield from _triple(rate, "initial {} velocity of the mass centre of body " + name)
+        yield from _uses_in_triple(place, "initial {} coordinate of the mass centre of body " + name)
+        yield from _uses_in_triple(rate, "initial {} velocity of the mass centre of body " + name)
     for given in system.prescriptions.values():
         if given.position is not None and given.coordinate is not None:
             yield _ParameterUse(given.position, f"prescribed coordinate {given.coordinate.data.name}")
@@ -201,11 +201,13 @@ def _body_places(body: Body) -> Iterator[_ParameterUse]:
             about = f"about its {_AXES[i]} axis" if i == j else f"for its {_AXES[i]} and {_AXES[j]} axes"
             kind = "moment" if i == j else "product"
             yield _ParameterUse(element, f"{kind} of inertia of body {body.name} {about}")
-    yield from _triple(body.com_coordinates, "{} coordinate of the mass centre of body " + body.name)
-    yield from _triple(body.at, "{} coordinate of the joint of body " + f"{body.name} in {parent}")
+    yield from _uses_in_triple(body.com_coordinates, "{} coordinate of the mass centre of body " + body.name)
+    yield from _uses_in_triple(body.at, "{} coordinate of the joint of body " + f"{body.name} in {parent}")
     for point in body.points.values():
         if point.name not in _UNNAMED:
-            yield from _triple(point.coordinates, "{} coordinate of point " + f"{body.name}.{point.name}")
+            yield from _uses_in_triple(
+                point.coordinates, "{} coordinate of point " + f"{body.name}.{point.name}"
+            )
 
 
 def _direction_places(body: Body) -> Iterator[_ParameterUse]:
@@ -218,7 +220,7 @@ def _direction_places(body: Body) -> Iterator[_ParameterUse]:
             yield _ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
 
-def _triple(values: Iterable[Scalar], phrase: str) -> Iterator[_ParameterUse]:
+def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[_ParameterUse]:
     for axis, value in zip(_AXES, values, strict=True):
         yield _ParameterUse(as_expr(value), phrase.format(axis))
 
@@ -226,7 +228,7 @@ def _triple(values: Iterable[Scalar], phrase: str) -> Iterator[_ParameterUse]:
 # ---------------------------------------------------------------------------------------- how it stands there
 
 
-def _described(parameter: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
+def _describe_use(parameter: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
     """The words for a parameter in an expression: found on the way from the whole down to it."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
@@ -269,7 +271,9 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
 
 
 def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
-    """A parameter added to something: the zero of what it is compared with, if that is a joint or a strut."""
+    """Describe a parameter that is added to a term: the zero of the coordinate or length that it is compared
+    with.
+    """
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
                and a.data == f"{place.load.name}_length"]  # fmt: skip

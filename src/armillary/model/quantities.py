@@ -47,7 +47,7 @@ from armillary.model.flexible.deformation import (
     flexible_strain_energy,
 )
 from armillary.model.mass_properties import (
-    carried,
+    carry_to_child,
     first_with_mass,
     joint_frames,
     mass_moment,
@@ -57,7 +57,7 @@ from armillary.model.mass_properties import (
 from armillary.model.reading.references import find_body, find_speed
 from armillary.model.recording.verbs import quantity, records_calls
 from armillary.model.space.attraction import attraction_energy
-from armillary.model.space.fields import total
+from armillary.model.space.fields import sum_of_terms
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def kinetic_energy(system: Description, about: str | None = None) -> Expr:
 def potential_energy(system: Description) -> Expr:
     """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
     parts = (attraction_energy(system, attractor) for attractor in system.attractors.values())
-    return as_expr(total(_uniform_gravity_energy(system), *parts))
+    return as_expr(sum_of_terms(_uniform_gravity_energy(system), *parts))
 
 
 def _uniform_gravity_energy(system: Description) -> Expr:
@@ -110,7 +110,7 @@ def _uniform_gravity_energy(system: Description) -> Expr:
             step = sum_of_products(zip(place, fall[body.parent.frame], strict=True))
             reached = as_expr(plus(depth[body.parent.name], step))
             depth[body.name] = fn.named(reached, f"{body.name}_depth")
-            fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
+            fall[body.frame] = carry_to_child(body, fall[body.parent.frame], "fall")
             centre = sum_of_products(zip(body.com_coordinates, fall[body.frame], strict=True))
             height = plus(depth[body.name], centre)
             result = plus(result, -gravity.magnitude * body.mass * height)
@@ -165,7 +165,8 @@ def angular_momentum(system: Description, about: Point | Body | str | None = Non
 
 def _central_momentum(system: Description) -> Vector:
     """About the mass centre, from places and velocities relative to a body: on an orbit the products of
-    absolute ones are 10¹¹ times what they leave."""
+    absolute ones are 10¹¹ times their difference.
+    """
     still = first_with_mass(system, "angular_momentum")
     total, moving = _moment_of_momentum(system, still)
     places = (mass_moment(b, still.origin) for b in system.bodies.values())
@@ -218,7 +219,7 @@ def _at_centre(body: Body, w: Triple, v: Triple) -> Triple:
 
 
 def _carried_rotation(body: Body, w: Triple) -> Triple:
-    """ω of a body in its own axes from that of its parent, frame by frame through the turns of its joint."""
+    """ω of a body in its own axes from the ω of its parent, frame by frame through the turns of its joint."""
     for frame in joint_frames(body):
         own = frame.rate.components(frame)
         turned = matrix_vector(transposed(frame.rotation), w)
@@ -242,7 +243,9 @@ def reaction_moment(system: Description, body: object) -> Vector:
 
 @quantity(arguments=1)
 def effort(system: Description, variable: object) -> Expr:
-    """Force or moment that keeps a prescribed or locked coordinate or speed as it is given."""
+    """Return the force or moment that maintains the given value of a prescribed or locked coordinate or
+    speed.
+    """
     return effort_symbol(system, find_speed(system, variable, "effort"))
 
 
@@ -263,9 +266,9 @@ _LONG = 12
 def jacobian(of: Point | Body, axes: Body | None = None) -> ExpressionMatrix:
     """The Jacobian of a point's velocity by all speeds of its system, J with v = J u + v₀.
 
-    Rows are the components vx, vy, vz along the axes of the ground, or of the body ``axes``; of a body they
-    are those of its origin, and wx, wy, wz of its angular velocity. v₀ is what given motions add. Columns are
-    the speeds of the description; ``Equations.jacobian`` has those that are independent.
+    Rows are the components vx, vy, vz along the axes of the ground, or of the body ``axes``; for a body, the
+    components of its origin's velocity, and wx, wy, wz of its angular velocity. v₀ comes from given motions.
+    Columns are the speeds of the description; ``Equations.jacobian`` has the independent ones.
     """
     if not isinstance(of, Point | Body):
         raise ModelError(f"jacobian: {shown(of)} is not a point or a body, such as body.com or body")
@@ -274,7 +277,9 @@ def jacobian(of: Point | Body, axes: Body | None = None) -> ExpressionMatrix:
 
 
 def velocity_rows(of: Point | Body, axes: Body | None = None) -> list[Expr]:
-    """Components of a point's velocity; of a body those of its origin and of its angular velocity."""
+    """Return the components of a point's velocity; for a body, of its origin's velocity and its angular
+    velocity.
+    """
     body = of.body if isinstance(of, Point) else of
     if axes is not None and not isinstance(axes, Body):
         raise ModelError(f"jacobian: axes={shown(axes)} is not a body")

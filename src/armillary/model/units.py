@@ -73,11 +73,11 @@ class UnitSystem:
         electric = [("A", current), ("K", temperature)]
         by_force = not self.masses or (self.force and abs(mass) == 1 and mass * time < 0)
         if not by_force:
-            return _quotient([(self.masses, mass), (self.lengths, length), ("s", time), *electric])
+            return _unit_quotient([(self.masses, mass), (self.lengths, length), ("s", time), *electric])
         # One unit of mass is one of force over one of acceleration.
         forces = [(self.lengths, length - mass), (self.force, mass)]
         ordered = forces if not self.masses else forces[::-1]  # in*lb, but mN*mm
-        return _quotient([*ordered, ("s", time + 2 * mass), *electric])
+        return _unit_quotient([*ordered, ("s", time + 2 * mass), *electric])
 
     def joint_text(self, dimension: Dimension) -> str:
         """The unit of a joint's coordinate or speed; one without a dimension is an angle."""
@@ -90,7 +90,7 @@ class UnitSystem:
         return self.mass == self.length == self.time == 1.0
 
 
-def _quotient(powers: list[tuple[str, float]]) -> str:
+def _unit_quotient(powers: list[tuple[str, float]]) -> str:
     """A product of powers of units as engineers write it: in*lb*s^2, lb/in."""
     parts = [(unit, n) for unit, n in powers if n]
     above = "*".join(f"{u}^{n:g}" if n != 1 else u for u, n in parts if n > 0)
@@ -121,7 +121,7 @@ def unit_system(name: str) -> UnitSystem:
 
 
 def default_value(node: Expr) -> float | None:
-    """The default of a parameter in the units of its system; None where it has none."""
+    """The default of a parameter in the units of its system; `None` if it has none."""
     parameter = node.data
     if parameter.default is None:
         return None
@@ -132,8 +132,8 @@ def default_value(node: Expr) -> float | None:
 
 
 def state_factor(node: Expr) -> float:
-    """The factor from the stated units of a coordinate or speed to those of its model: π/180 for an
-    angle in degrees, else 1.
+    """The factor from the stated units of a coordinate or speed to the units of its model: π/180 for an angle
+    in degrees, else 1.
     """
     units = node.data.units
     return node.data.owner.units.factor(parse_unit(units)) if units else 1.0
@@ -160,7 +160,7 @@ def read_number(value: object, units: str, system: UnitSystem, dimension: Dimens
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
     if not isinstance(value, str):
-        return finite(value)
+        return check_finite(value)
     if len(value) > _LONGEST:
         raise BadValueError(f"needs a number with a unit, not {shown(value)}")
     number_text, unit_text = number_and_unit(value)
@@ -174,7 +174,7 @@ def read_number(value: object, units: str, system: UnitSystem, dimension: Dimens
             f"has units of [{wanted}]{f' ({units})' if units else ''}, but '{value}' has [{unit.dimension}]"
         )
     scale = parse_unit(units).scale if units else system.scale(unit.dimension)
-    return finite(number if unit.text == units else number * unit.scale / scale)
+    return check_finite(number if unit.text == units else number * unit.scale / scale)
 
 
 def text_number(
@@ -185,8 +185,8 @@ def text_number(
     dimension: Dimension | None = None,
     error: Error = ParameterError,
 ) -> float:
-    """A number in ``units`` from a text such as "50 cm", which may bring units of its own; an error begins
-    with ``what`` it is for.
+    """A number in ``units`` from a text such as "50 cm", which may have its own units; an error begins with
+    ``what`` it is for.
     """
     try:
         return read_number(value, units, system, dimension)
@@ -205,8 +205,8 @@ def read_seconds(value: object) -> float:
 
 
 def in_seconds(name: str, value: object) -> Given:
-    """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and all else as it
-    is; ``name``: the argument.
+    """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and other values
+    unchanged; ``name``: the argument.
     """
     try:
         if is_quantity(value):
@@ -232,14 +232,14 @@ def seconds(value: object, what: str, error: Error = ArmillaryError) -> float:
 
 
 def number_and_unit(text: str) -> tuple[str, str]:
-    """The number or arithmetic in a text, and the unit after it; "" where there is none."""
+    """The number or arithmetic in a text, and the unit after it; "" if there is none."""
     found = _NUMBER_AND_UNIT.match(text)
     if found is None or _ARITHMETIC.match(found[2]):
         found = _ARITHMETIC_AND_UNIT.match(text)
     return (found[1], found[2].strip()) if found is not None else (text, "")
 
 
-def finite(value: float) -> float:
+def check_finite(value: float) -> float:
     """The value, if it is a finite number."""
     try:
         number = float(value)
@@ -253,7 +253,7 @@ def finite(value: float) -> float:
 def arithmetic(text: str, units: str = "") -> float:
     """The finite number that a text such as "pi/2" means; names other than pi mean nothing here."""
     if _NUMBER.fullmatch(text.strip()):
-        return finite(float(text.replace("_", "")))
+        return check_finite(float(text.replace("_", "")))
     wrong = BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(text)}")
 
     def name(word: str) -> Expr:
@@ -265,7 +265,7 @@ def arithmetic(text: str, units: str = "") -> float:
         value = float(parse(text, name))
     except ArmillaryError:
         raise wrong from None
-    return finite(value)
+    return check_finite(value)
 
 
 def _example(units: str) -> str:

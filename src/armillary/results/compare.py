@@ -41,8 +41,8 @@ class Comparison:
     """Differences of the common outputs, the worst first; print it for a table and a verdict.
 
     `agree` is the verdict on the common outputs, `complete` means that there are no others: `only_here` and
-    `only_there` are outputs of one run. `parameters` are those of different value (name to both values),
-    `notes` list what was done to compare them.
+    `only_there` are outputs of one run. `parameters` are the parameters of different value (name to both
+    values), `notes` list how the runs were compared.
     """
 
     differences: tuple[Difference, ...]
@@ -115,11 +115,14 @@ class Comparison:
             "verdict": self.verdict,
             "instants": self.instants,
             "differences": [
-                {key: _finite(value) for key, value in difference._asdict().items()} for difference in self
+                {key: _replace_nonfinite(value) for key, value in difference._asdict().items()}
+                for difference in self
             ],
             "only_here": list(self.only_here),
             "only_there": list(self.only_there),
-            "parameters": {name: list(map(_finite, values)) for name, values in self.parameters.items()},
+            "parameters": {
+                name: list(map(_replace_nonfinite, values)) for name, values in self.parameters.items()
+            },
             "notes": list(self.notes),
         }
 
@@ -148,12 +151,12 @@ class ComparedColumns(NamedTuple):
         return {name: column[rows] for name, column in self.values.items()}
 
 
-def paired(here: ComparedColumns, there: ComparedColumns, *, interpolate: bool) -> Pair | None:
+def pair_columns(here: ComparedColumns, there: ComparedColumns, *, interpolate: bool) -> Pair | None:
     """Columns at common instants; None if there are none.
 
-    Where one run has every instant of the other, in the time that both cover, these are taken as they are.
-    Else, if `interpolate` allows, the run of more samples is taken on straight lines at the instants of the
-    other; a note has the error that this may have made, h²|y″|/8 from second differences.
+    Where one run has every instant of the other, in the time that both cover, these are taken directly. Else,
+    if `interpolate` allows, the run of more samples is taken on straight lines at the instants of the other;
+    a note has the error that this may have made, h²|y″|/8 from second differences.
     """
     if not here.time.size or not there.time.size:
         return None
@@ -265,5 +268,5 @@ def _mark(difference: Difference) -> str:
     return "" if difference.agrees else "differs"
 
 
-def _finite(value: object) -> Given:
+def _replace_nonfinite(value: object) -> Given:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -34,7 +34,13 @@ import numpy as np
 
 from armillary.algebra.units import parse_unit
 from armillary.errors import UnitsError
-from armillary.results.record import FileContent, distinct, empty_metadata, metadata_lines, read_metadata
+from armillary.results.record import (
+    FileContent,
+    distinct_labels,
+    empty_metadata,
+    metadata_lines,
+    read_metadata,
+)
 from armillary.untyped import DataTable
 
 _MAGIC = "ERDFILEV"
@@ -60,7 +66,9 @@ def write_erd(path: Path, record: FileContent) -> None:
     metadata = record.metadata
     units, about = metadata.get("units", {}), metadata.get("descriptions", {})
     columns = {
-        "SHORTNAM": distinct(["Time", *(_ascii(name) or "_" for name in record.names)], taken=(), width=8),
+        "SHORTNAM": distinct_labels(
+            ["Time", *(_ascii(name) or "_" for name in record.names)], taken=(), width=8
+        ),
         "LONGNAME": ["Time", *(about.get(name, name) for name in record.names)],
         "UNITSNAM": ["sec", *(units.get(name, "") for name in record.names)],
         "GENNAME": ["Time", *(_generic(units.get(name, "")) for name in record.names)],
@@ -150,7 +158,7 @@ def _read_header(file: TextIO) -> _Header:
     raise ValueError("its header has no END")
 
 
-def _entries(header: _Header, keyword: str) -> list[str]:
+def _read_entries(header: _Header, keyword: str) -> list[str]:
     text, width = header.lists.get(keyword, ""), _WIDTHS[keyword]
     return [text[i * width : (i + 1) * width].strip() for i in range(header.channels)]
 
@@ -160,10 +168,10 @@ def _foreign(header: _Header, values: np.ndarray) -> FileContent:
 
     Time is the sample's number times the step; without a step the first channel is the horizontal axis.
     """
-    long = _entries(header, "LONGNAME")
-    short = _entries(header, "SHORTNAM")
-    names = distinct(short[i] or long[i] or f"channel {i + 1}" for i in range(header.channels))
-    units = _entries(header, "UNITSNAM")
+    long = _read_entries(header, "LONGNAME")
+    short = _read_entries(header, "SHORTNAM")
+    names = distinct_labels(short[i] or long[i] or f"channel {i + 1}" for i in range(header.channels))
+    units = _read_entries(header, "UNITSNAM")
     info = {
         key.lower(): text for key, text in header.texts.items() if key not in ("TITLE", "FORMAT") and text
     }

@@ -33,7 +33,7 @@ from armillary.results.record import (
     UNKNOWN,
     FileContent,
     as_json,
-    distinct,
+    distinct_labels,
     empty_metadata,
     metadata_lines,
     read_metadata,
@@ -73,7 +73,7 @@ def read_record(path: str | os.PathLike[str]) -> FileContent:
 
 
 def require_readable(path: str | os.PathLike[str]) -> None:
-    """An error where there is no file, or none that may be read."""
+    """Raise an error if there is no file, or none that may be read."""
     try:
         with opened(Path(path)):
             pass  # what is missing or forbidden gets the same error in every format
@@ -88,7 +88,7 @@ def to_xarray(record: FileContent) -> xarray.Dataset:
     """
     xr = require("xarray", extra="data", purpose="Labelled datasets")
     index = netcdf_label(record.over)
-    labels = distinct(map(netcdf_label, record.names), taken=(index,))
+    labels = distinct_labels(map(netcdf_label, record.names), taken=(index,))
     units, descriptions = record.metadata["units"], record.metadata["descriptions"]
     variables = {}
     for column, (label, name) in enumerate(zip(labels, record.names, strict=True)):
@@ -181,7 +181,7 @@ def _write_parquet(path: Path, record: FileContent) -> None:
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
     columns = [pa.array(column) for column in (record.time, *record.values.T)]
     metadata = {"armillary": as_json(record.metadata | {"names": record.names})}
-    labels = [record.over, *distinct(record.names, taken=(record.over,))]
+    labels = [record.over, *distinct_labels(record.names, taken=(record.over,))]
     table = pa.Table.from_arrays(columns, names=labels, metadata=metadata)
     # A dictionary of distinct values is of no use for samples of a motion.
     parquet.write_table(table, path, compression="zstd", use_dictionary=False)

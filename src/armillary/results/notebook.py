@@ -24,14 +24,14 @@ def run_html(run: Run) -> str:
     facts += [str(run.info[key]) for key in ("method", "status") if key in run.info]
     facts += [counted(len(run.events), "event")] if run.events else []
     names = [*run.outputs, *(name for name in run.names if name not in set(run.outputs))]
-    rows = [_row(run, name) for name in names[:_SHOWN]] if len(run) else []
+    rows = [_html_row(run, name) for name in names[:_SHOWN]] if len(run) else []
     hidden = len(names) - _SHOWN
     more = f"<p>and {counted(hidden, 'more output')}</p>" if hidden > 0 else ""
     head = f"<p><b>{html_text(run.system)}</b>: {html_text(', '.join(facts))}</p>"
     return head + html_table(["output", "", "minimum", "maximum", "last", "units"], rows, "<<>>><") + more
 
 
-def _row(run: Run, name: str) -> list[str]:
+def _html_row(run: Run, name: str) -> list[str]:
     y = run[name]
     known = y[np.isfinite(y)]
     extremes = (known.min(), known.max()) if known.size else (np.nan, np.nan)

@@ -27,9 +27,9 @@ _LINE = re.compile(r'(\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
 class FileContent(NamedTuple):
     """The content of a run's file: `values[:, i]` are the samples of `names[i]` at `time`.
 
-    What is not sampled over time has another quantity in its place, called `over`.
-    `metadata` is a mapping of plain values (texts, numbers, and mappings or lists of them) that JSON writes
-    and reads back exactly, because it prints floats with `repr`.
+    Content that is not sampled over time has another quantity instead of time, called `over`. `metadata` is a
+    mapping of plain values (texts, numbers, and mappings or lists of them) that JSON writes and reads back
+    exactly, because it prints floats with `repr`.
     """
 
     names: tuple[str, ...]
@@ -76,18 +76,20 @@ def read_metadata(metadata: DataTable, line: str) -> bool:
     return True
 
 
-def distinct(labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None) -> list[str]:
+def distinct_labels(
+    labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None
+) -> list[str]:
     """The labels, numbered where one is already taken (time's is); none is longer than `width`."""
     used, result = set(taken), []
     for label in labels:
-        numbered = (_numbered(label, str(number), width) for number in itertools.count(2))
+        numbered = (_number_label(label, str(number), width) for number in itertools.count(2))
         trials = itertools.chain([label[:width]], numbered)
         result.append(next(trial for trial in trials if trial not in used))
         used.add(result[-1])
     return result
 
 
-def _numbered(label: str, number: str, width: int | None) -> str:
+def _number_label(label: str, number: str, width: int | None) -> str:
     return f"{label}_{number}" if width is None else label[: width - len(number)] + number
 
 
@@ -104,7 +106,7 @@ UNKNOWN = "?"  # of tables that other programs wrote
 
 
 def label_units(units: str) -> str:
-    """Units as a label shows them: none where they say that there are none, or nothing."""
+    """Return units as a label shows them; empty for numbers without units."""
     return "" if units.strip() in ("1", "-", UNKNOWN) else units
 
 

@@ -1,6 +1,6 @@
 """Runs: one simulation recorded, and its pickle.
 
-Results as pickles: what they hold, without what belongs to the process that made them.
+A pickle holds the data of a result, without the objects of the process that made it.
 
 One simulation, recorded: samples of every output, and all that is needed to make them again.
 """
@@ -26,7 +26,7 @@ from armillary.results.compare import (
     Tolerance,
     Tolerances,
     largest_differences,
-    paired,
+    pair_columns,
 )
 from armillary.results.files import to_pandas, to_xarray, write_record
 from armillary.results.plots.run_plot import plot
@@ -130,13 +130,15 @@ class Run:
             "time": _read_only(arguments.unsigned_zeros(self.time)),
             "values": _read_only(arguments.unsigned_zeros(self.values)),
             "names": names,
-            "units": _named("output", {name: self.units.get(name, "") for name in names}),
-            "descriptions": _named("output", {name: self.descriptions.get(name, "") for name in names}),
-            "parameters": _named("parameter", parameters),
-            "parameter_units": _named("parameter", {n: self.parameter_units.get(n, "") for n in parameters}),
-            "info": _frozen({key: _plain(key, value) for key, value in self.info.items()}),
+            "units": _named_table("output", {name: self.units.get(name, "") for name in names}),
+            "descriptions": _named_table("output", {name: self.descriptions.get(name, "") for name in names}),
+            "parameters": _named_table("parameter", parameters),
+            "parameter_units": _named_table(
+                "parameter", {n: self.parameter_units.get(n, "") for n in parameters}
+            ),
+            "info": _freeze_mapping({key: _plain_value(key, value) for key, value in self.info.items()}),
             "events": tuple(Event(float(time), name) for time, name in self.events),
-            "_column": _frozen({name: column for column, name in enumerate(names)}),
+            "_column": _freeze_mapping({name: column for column, name in enumerate(names)}),
         }
         made["outputs"] = tuple(name for name in self.outputs if name in made["_column"])
         for attribute, value in made.items():
@@ -153,7 +155,8 @@ class Run:
     def filled(
         self, time: np.ndarray, values: np.ndarray, info: dict[str, Info], events: Sequence[tuple[float, str]]
     ) -> Run:
-        """A run with these rows and all else of this one: a model makes its runs from one without rows.
+        """Return a run with these rows and the other data of this one: a model makes its runs from one
+        without rows.
 
         ``info``, which is given away, has plain values; rows, which are too, fit the names and have no zeros
         with a sign, nor have times that cannot be written to: other runs may have these, too.
@@ -162,8 +165,8 @@ class Run:
         made.__dict__.update(
             self.__dict__,
             time=_given_away(time),
-            values=_locked(values),
-            info=_frozen(info),
+            values=_lock_array(values),
+            info=_freeze_mapping(info),
             events=tuple([Event(*event) for event in events]) if events else (),
         )
         return made
@@ -200,7 +203,7 @@ class Run:
         return run_from_record, (self._record(),)
 
     def __repr__(self) -> str:
-        return _summary(self)
+        return _summarize_run(self)
 
     def _repr_html_(self) -> str:
         """A table of outputs with small curves, minima and maxima, for notebooks."""
@@ -280,7 +283,7 @@ class Run:
                 notes.append(f"'{name}' is converted from {theirs} to {ours}")
         if any((self.units[name] == UNKNOWN) != (other.units[name] == UNKNOWN) for name in common):
             notes.append("one run has no units: they are taken to be those of the other")
-        pair = paired(self._ascending(common), other._ascending(common, factors), interpolate=allowed)
+        pair = pair_columns(self._ascending(common), other._ascending(common, factors), interpolate=allowed)
         if pair is None:
             raise ArmillaryError(
                 f"the runs of '{self.system}' and '{other.system}' have no instant in common"
@@ -290,7 +293,7 @@ class Run:
             pair.time.size,
             tuple(name for name in self.select(*names) if name not in other),
             () if names else tuple(name for name in other.names if name not in self),
-            _frozen({
+            _freeze_mapping({
                 name: (self.parameters.get(name), other.parameters.get(name))
                 for name in {**self.parameters, **other.parameters}
                 if self.parameters.get(name) != other.parameters.get(name)
@@ -307,8 +310,8 @@ class Run:
         """Power spectral densities of outputs by Welch's method (Hann windows, half overlapped): one-sided,
         over frequencies in Hz.
 
-        Without a name those of the model are taken, or all where it has none. ``segment`` is the length of a
-        window in s, the whole run where it is left out; rows must have equal steps of time (``sample=``).
+        Without a name, outputs of the model are taken, or all if it has none. ``segment`` is the length of a
+        window in s, the whole run if left out; rows must have equal steps of time (``sample=``).
         """
         from armillary.results.spectra import run_spectrum
 
@@ -325,7 +328,7 @@ class Run:
     ) -> Figure | None:
         """A figure of outputs, by name or pattern (`A.*`); over time, or over output `x`.
 
-        Without a name those of the model are drawn, or all where it has none. Outputs of equal units share a
+        Without a name, outputs of the model are drawn, or all if it has none. Outputs of equal units share a
         panel; values that differ by rounding only are drawn as constant. With `path` it is saved as PNG, SVG,
         PDF, or as one HTML page to zoom in, of which no figure is returned.
         """
@@ -434,7 +437,7 @@ def run_from_record(record: FileContent) -> Run:
     return Run(time=record.time, values=record.values, names=record.names, **rest)
 
 
-def _summary(run: Run) -> str:
+def _summarize_run(run: Run) -> str:
     span = f"t = {run.time[0]:g} to {run.time[-1]:g} s" if len(run) else "empty"
     facts = [f"{len(run)} samples of {len(run.names)} outputs", span]
     facts += [str(run.info[key]) for key in ("method", "status") if key in run.info]
@@ -458,22 +461,22 @@ def _read_only(array: ArrayLike) -> np.ndarray:
 
 
 def _given_away(array: np.ndarray) -> np.ndarray:
-    """Reals that cannot be written to any more; zeros of those that could be lose their signs."""
+    """Return reals that cannot be written to any more; zeros lose their signs if they could be written to."""
     if array.flags.writeable:
         array += 0.0
-    return _locked(array)
+    return _lock_array(array)
 
 
-def _locked(array: np.ndarray) -> np.ndarray:
+def _lock_array(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
 
 
-def _frozen(mapping: DataTable) -> DataMapping:
+def _freeze_mapping(mapping: DataTable) -> DataMapping:
     return MappingProxyType(mapping)
 
 
-def _named(kind: str, things: DataTable) -> DataMapping:
+def _named_table(kind: str, things: DataTable) -> DataMapping:
     return MappingProxyType(arguments.NamedTable(kind, things))
 
 
@@ -481,7 +484,7 @@ def _nonempty(texts: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in texts.items() if text}
 
 
-def _plain(key: str, value: object) -> Info:
+def _plain_value(key: str, value: object) -> Info:
     """A value that every file format keeps."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, str | int | float):

@@ -79,8 +79,8 @@ class PowerSpectrum:
         return self.values[:, place(name, self.names, f"the spectra of '{self.system}' have no")]
 
     def rms(self, name: str, low: float = 0.0, high: float = np.inf, weighting: str | None = None) -> float:
-        """Root mean square between two frequencies in Hz, √∫ S df; with ``weighting`` that of ISO 2631-1,
-        √∫ |H|² S df.
+        """Root mean square between two frequencies in Hz, √∫ S df; with ``weighting`` the weighted value of
+        ISO 2631-1, √∫ |H|² S df.
         """
         f, density = self.frequency, self[name]
         if weighting is not None:

@@ -33,28 +33,28 @@ def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, fol
     what = f"run of {Path(file.source).name}" if file.source else f"run of {Path(file.model).name}"
     made = run.info.get("created", "")
     lines = [
-        f"# Echo of the {_plain(what)}, {made}, by Armillary {run.info.get('armillary', '')}.",
+        f"# Echo of the {_comment_text(what)}, {made}, by Armillary {run.info.get('armillary', '')}.",
         "# Every value with its units, meaning and source. This is a run file: it gives the same run again.",
         "",
         f"model = {toml_value(_model_path(file, folder))}",
     ]
     lines += [f"title = {toml_value(file.title)}"] if file.title else []
-    lines += _table("parameters", values.parameters)
-    lines += _table("initial", *_initial(system, values, run))
-    lines += _table("inputs", values.inputs) if values.inputs else []
+    lines += _table_lines("parameters", values.parameters)
+    lines += _table_lines("initial", *_split_initial_values(system, values, run))
+    lines += _table_lines("inputs", values.inputs) if values.inputs else []
     for name, found in values.signals.items():
-        about = _plain(f"{found.signal}; {Path(found.source).name}")
+        about = _comment_text(f"{found.signal}; {Path(found.source).name}")
         lines += ["", f"[inputs.{toml_key(name)}]  # {about}"]
         lines += [f"{key} = {toml_value(value)}" for key, value in found.table_for(folder).items()]
     computed = {name for name, m in system.memories.items() if m.start is not None}
     shown = {name: v for name, v in values.memory.items() if v.given or name not in computed}
-    lines += _table("memory", shown) if shown else []
+    lines += _table_lines("memory", shown) if shown else []
     if file.user:
         rows = [
             (f"{toml_key(key)} = {toml_value(e.value)}", Path(e.source).name) for key, e in file.user.items()
         ]
-        lines += ["", "[user]", *_aligned(rows)]
-    lines += _settings(values, run)
+        lines += ["", "[user]", *_align_rows(rows)]
+    lines += _setting_lines(values, run)
     lines += ["", "[output]"]
     if values.select:
         lines.append(f"select = {toml_value([name for name, _ in values.select])}")
@@ -65,8 +65,10 @@ def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, fol
     return "\n".join(lines) + "\n"
 
 
-def _initial(system: System, values: RunValues, run: Run) -> tuple[dict[str, RunValue], dict[str, RunValue]]:
-    """Initial values to set again, and those that follow from them.
+def _split_initial_values(
+    system: System, values: RunValues, run: Run
+) -> tuple[dict[str, RunValue], dict[str, RunValue]]:
+    """Return initial values to set again, and values that follow from them.
 
     Where loops must close, or mass centres are placed, a value that is given is kept and the others are found
     from it. With all of them given, the start would be found again, equal only to rounding.
@@ -83,7 +85,7 @@ def _initial(system: System, values: RunValues, run: Run) -> tuple[dict[str, Run
     return given, found
 
 
-def _settings(values: RunValues, run: Run) -> list[str]:
+def _setting_lines(values: RunValues, run: Run) -> list[str]:
     lines = ["", "[run]"]
     chosen = {key: run.info[key] for key in ("method", "formalism", "rtol", "atol") if key in run.info}
     rows = []
@@ -96,35 +98,35 @@ def _settings(values: RunValues, run: Run) -> list[str]:
         elif name in chosen:
             shown = chosen[name] if name == "atol" else toml_value(chosen[name])
             rows.append((f"# {name} = {shown}", "as the program chooses"))
-    return lines + _aligned(rows)
+    return lines + _align_rows(rows)
 
 
-def _table(
+def _table_lines(
     name: str, values: Mapping[str, RunValue], found: Mapping[str, RunValue] | None = None
 ) -> list[str]:
-    """A table of numbers; those that were ``found`` in the run are comments."""
+    """Return a table of numbers as lines; numbers that were ``found`` in the run are comments."""
     rows = []
     for key, value in values.items():
         if value.number is None:
             assignment = f"# {toml_key(key)} has no value, and nothing needs one"
         else:
             assignment = f"{toml_key(key)} = {toml_value(value.number)}"
-        rows.append((assignment, _about(value)))
+        rows.append((assignment, _comment_of(value)))
     rows += [
-        (f"# {toml_key(key)} = {toml_value(value.number)}", _about(value))
+        (f"# {toml_key(key)} = {toml_value(value.number)}", _comment_of(value))
         for key, value in (found or {}).items()
     ]
-    return ["", f"[{name}]", *_aligned(rows)]
+    return ["", f"[{name}]", *_align_rows(rows)]
 
 
-def _about(value: RunValue) -> str:
+def _comment_of(value: RunValue) -> str:
     return "; ".join(part for part in (value.units or "-", value.about, Path(value.source).name) if part)
 
 
-def _aligned(rows: Iterable[tuple[str, str]]) -> list[str]:
+def _align_rows(rows: Iterable[tuple[str, str]]) -> list[str]:
     rows = list(rows)
     width = min(max((len(left) for left, _ in rows), default=0), _WIDEST)
-    return [f"{left:<{width}}  # {_plain(right)}" for left, right in rows]
+    return [f"{left:<{width}}  # {_comment_text(right)}" for left, right in rows]
 
 
 def _model_path(file: RunFile, folder: Path) -> str:
@@ -138,6 +140,6 @@ def _model_path(file: RunFile, folder: Path) -> str:
         return path.resolve().as_posix()
 
 
-def _plain(text: str) -> str:
+def _comment_text(text: str) -> str:
     """Text for a comment: one line, no control characters."""
     return re.sub(r"[\x00-\x1f\x7f\s]+", " ", str(text)).strip()

@@ -57,11 +57,11 @@ def run(
 
         arm.run("step.toml", {"SPEED": "60 mile/hour", "initial.RB.q1": "2 deg", "run.step": 1e-3})
 
-    ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` are
-    those of ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
+    ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` go to
+    ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
 
     The user's functions are called where values are read, used and written: ``on_input`` gets the run file's
-    table [user] and returns settings, for what the file itself does not set; ``on_start`` is that of
+    table [user] and returns settings, for what the file itself does not set; ``on_start`` is as in
     ``simulate``; ``on_echo`` gets the run and returns text that the echo file shows as a comment.
     """
     file = RunFile.read(path)
@@ -96,11 +96,11 @@ class Simulation:
         self.seconds: dict[str, float] = {}  # of each stage
         with self._stage("load"):
             self.system = _open(file, options)
-            self.values = self._resolved()
+            self.values = self._resolve_values()
         self.results = self._results_path()
         self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
 
-    def _resolved(self) -> RunValues:
+    def _resolve_values(self) -> RunValues:
         return resolve(self.file, self.system)
 
     @cached_property
@@ -125,7 +125,7 @@ class Simulation:
         model = self.model
         recorded = None if on_start is None else recording(on_start, self.changes)
         with self._stage("simulate"):
-            made = model.run_with(settings, **self.given(), progress=progress, on_start=recorded)
+            made = model.run_with(settings, **self.given_values(), progress=progress, on_start=recorded)
         return replace(made, info={**made.info, "title": self.file.title}) if self.file.title else made
 
     @cached_property
@@ -135,7 +135,7 @@ class Simulation:
 
     @property
     def missing(self) -> list[str]:
-        """Those of them that have no value."""
+        """Names of them without a value."""
         return [n for n, v in self.values.parameters.items() if v.number is None and n in self.needed]
 
     def check_values(self) -> None:
@@ -154,7 +154,7 @@ class Simulation:
             raise RunFileError([f"{place}how long is the run? give [run] duration, or --duration"])
         return RunSettings.from_file(given)
 
-    def given(self) -> dict[str, DataTable]:
+    def given_values(self) -> dict[str, DataTable]:
         """The values that are not the model's own: parameters, initial values, memories with constant inputs,
         and inputs over time.
         """
@@ -171,12 +171,12 @@ class Simulation:
     def save(self, made: Run, *, echo: bool = True) -> list[Path]:
         """The chosen outputs in the results' file, and the echo file; both paths."""
         with self._stage("save"):
-            self.selected(made).save(self.results)
+            self.select_outputs(made).save(self.results)
             if echo:
                 write_echo(self.echo, self.echo_text(made))
         return [self.results, self.echo] if echo else [self.results]
 
-    def selected(self, made: Run) -> Run:
+    def select_outputs(self, made: Run) -> Run:
         """The run with the outputs that the run file selects."""
         if not self.values.select:
             return made

@@ -4,8 +4,8 @@ Models by path or by the name of an example.
 
 Functions of the user's where a run file is read and where its echo is written.
 
-Source: Sayers (1990), Appendix A, add-subroutine with where = input and echo: routines that read keywords of
-their own from the input, and that print what they hold into the echo file.
+Source: Sayers (1990), Appendix A, add-subroutine with where = input and echo: routines that read their own
+keywords from the input, and print their values into the echo file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def open_model(
     """The system in a model file, whose path is relative to ``folder``, or the example of that name.
 
     A Python file is never executed: a path may come from a run file, which is data. With ``trust`` a text
-    model may load the FMUs that it names; ``options`` are those of ``arm.load`` for other formats.
+    model may load the FMUs that it names; ``options`` go to ``arm.load`` for other formats.
     """
     path = Path(folder) / model
     if path.suffix.lower() == ".py":
@@ -59,7 +59,7 @@ def open_model(
             raise NoSuchModelError(
                 f"'{model}' is not a model: its name must end in {', '.join(FORMATS)}{run}"
             )
-        return _loaded(path, trust, options)
+        return _load_model_file(path, trust, options)
     if str(model) in example_names():
         return example_system(str(model), trust=trust, **options)
     near = nearest_file(path.name, [*_models_in(path.parent), *example_names()])
@@ -140,7 +140,7 @@ def example_module(name: str) -> ModuleType:
 
 
 def example_system(name: str, *, trust: bool = False, **options: object) -> System:
-    """The model of an example, as it is by default."""
+    """Return the model of an example, with its defaults."""
     first = example_files(name)[0]
     if (example_folder() / f"{name}.py").is_file():
         if options:
@@ -150,10 +150,10 @@ def example_system(name: str, *, trust: bool = False, **options: object) -> Syst
         made = example_module(name).system()
         assert isinstance(made, System)
         return made
-    return _loaded(first, trust, options)
+    return _load_model_file(first, trust, options)
 
 
-def _loaded(path: Path, trust: bool, options: DataTable) -> System:
+def _load_model_file(path: Path, trust: bool, options: DataTable) -> System:
     """A model file; only a text model can name machine code, so that there is something to trust."""
     granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
     return load(path, **granted, **options)
@@ -189,7 +189,7 @@ def user_input(file: RunFile, function: OnInput | None) -> RunFile:
 
 
 def recording(on_start: Given, changes: DataTable) -> Given:
-    """The same function, with what it returns recorded in ``changes``."""
+    """Return the function with its result recorded in ``changes``."""
 
     def recorded(values: dict[str, float]) -> Given:
         found = on_start(values)
@@ -201,8 +201,8 @@ def recording(on_start: Given, changes: DataTable) -> Given:
 
 
 def with_changes(values: RunValues, changes: DataMapping, run: Run) -> RunValues:
-    """The values of a run with those that on_start gave, for the echo file: it gives the same run without
-    the function.
+    """Return the values of a run, updated by on_start, for the echo file: it gives the same run without the
+    function.
     """
     first = run.initial if len(run) else {}
     tables: DataTable = {}

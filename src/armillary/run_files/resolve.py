@@ -65,7 +65,7 @@ class FileSignal(NamedTuple):
         return {**self.table, "file": near.as_posix()}
 
 
-def gathered(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
+def group_by_input(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
     """Entries by the names of inputs: ``road.units`` of the command line belongs to the table ``road``."""
     found: dict[str, SourcedValue] = {}
     for name, entry in given.items():
@@ -114,7 +114,7 @@ STARTED = "start of the model"
 
 
 class RunValue(NamedTuple):
-    """A number in its unit, what it means, and where it came from; None: no value, and none needed yet."""
+    """A number in its unit, its meaning and its source; `None` for no value, and none needed yet."""
 
     number: float | None
     units: str
@@ -144,7 +144,7 @@ def resolve(file: RunFile, system: System) -> RunValues:
     resolver = _Resolver(system)
     parameters = resolver.parameters(file.parameters)
     initial = resolver.initial(file.initial)
-    given = gathered(file.inputs)
+    given = group_by_input(file.inputs)
     signals = resolver.signals({n: e for n, e in given.items() if is_signal(e.value)}, file.folder)
     inputs = resolver.memories({n: e for n, e in given.items() if not is_signal(e.value)}, "input")
     inputs = {name: value for name, value in inputs.items() if name not in signals}
@@ -157,7 +157,7 @@ def resolve(file: RunFile, system: System) -> RunValues:
 
 
 def matching_outputs(names: Iterable[str], select: tuple[tuple[str, str], ...]) -> list[str]:
-    """The outputs that patterns match, in the order of the patterns; all where there is no pattern."""
+    """The outputs that patterns match, in the order of the patterns; all if there is no pattern."""
     known = list(names)
     if not select:
         return known
@@ -226,7 +226,7 @@ class _Resolver:
             if name in fixed:
                 self.problems.append(f"{entry.source}: '{name}' is {fixed[name]}, so it has no initial value")
             elif name not in values:
-                hint = self._imported(name) or nearest(name, values)
+                hint = self._joint_of_import(name) or nearest(name, values)
                 self.problems.append(f"{entry.source}: there is no coordinate, speed or state '{name}'{hint}")
             else:
                 known = values[name]
@@ -234,7 +234,7 @@ class _Resolver:
                 values[name] = known._replace(number=number, source=entry.source)
         return values
 
-    def _imported(self, name: str) -> str:
+    def _joint_of_import(self, name: str) -> str:
         """The name of a joint of an imported file: by the body that it moves."""
         joints = self.system.imported.joints if self.system.imported is not None else {}
         own = joints.get(name.partition(".")[0])
@@ -330,7 +330,7 @@ def _is_input(memory: Memory) -> bool:
 
 
 def known_names(key: str) -> Iterable[str]:
-    """The names that a setting of [run] may have; none where it is not a name."""
+    """The names that a setting of [run] may have; empty if its value is not a name."""
     if key == "method":
         from armillary.runtime.integrators import METHODS
 

@@ -121,7 +121,7 @@ class RunFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunFile:
-        """The run file at a path; what is wrong with its keys is an error when it runs."""
+        """Read the run file at a path; faults of its keys raise errors when it runs."""
         return cls.of_document(read_document(path, "run file"))
 
     @classmethod
@@ -164,11 +164,11 @@ class RunFile:
         return cls(model=str(model), folder=Path(), stem=Path(model).stem)
 
     def setting(self, settings: Mapping[str, object], source: str = "override") -> RunFile:
-        """The same with other values: parameters by name, all else as "initial.A.q1", "run.step", …"""
+        """Return a copy with other values: parameters by name, others as "initial.A.q1", "run.step", …"""
         changed = {table: dict(getattr(self, _ATTRIBUTES[table])) for table in TABLES}
         problems = []
         for name, value in settings.items():
-            table, key = _addressed(name)
+            table, key = _split_address(name)
             known = _KNOWN.get(table)
             if known is not None and key not in known:
                 problems.append(f"{source}: there is no setting '{table}.{key}'{suggestion(key, known)}")
@@ -199,10 +199,10 @@ def parse_setting(text: str) -> tuple[str, Given]:
         raise ArmillaryError(
             f'--set {shown(text)}: write NAME=VALUE, e.g. --set SPEED="60 mile/hour" or --set run.step=1e-3'
         )
-    return name.strip(), _plain(value.strip())
+    return name.strip(), _parse_setting(value.strip())
 
 
-def _plain(text: str) -> Given:
+def _parse_setting(text: str) -> Given:
     for kind in (int, float):
         try:
             return kind(text)
@@ -213,7 +213,7 @@ def _plain(text: str) -> Given:
     return text.strip("\"'") if text[:1] == text[-1:] and text[:1] in ("'", '"') else text
 
 
-def _addressed(name: str) -> tuple[str, str]:
+def _split_address(name: str) -> tuple[str, str]:
     """Table and key of a setting's name; without a table it is a parameter."""
     head, dot, rest = name.partition(".")
     table = {"input": "inputs", "parameter": "parameters", "memories": "memory"}.get(head, head)
@@ -283,7 +283,7 @@ def by_dotted_name(
     return found
 
 
-def _values(about: str) -> Kind:
+def _table_of_values(about: str) -> Kind:
     # A dotted name may be a table in a table: RB.q1 = 1 is the same as "RB.q1" = 1.
     return Described(TableOf(Either((QUANTITY, TableKind()))), about)
 
@@ -313,10 +313,10 @@ RUN_FILE = KeyedTable(
     {
         "model": Described(WORDS, "model file, relative to this one, or an example"),
         "title": WORDS,
-        "parameters": _values("numbers in the parameters' own units, or text with others"),
-        "initial": _values("coordinates and speeds at the start"),
+        "parameters": _table_of_values("numbers in the parameters' own units, or text with others"),
+        "initial": _table_of_values("coordinates and speeds at the start"),
         "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
-        "memory": _values("memories at the start"),
+        "memory": _table_of_values("memories at the start"),
         "user": Described(TableKind(), "data for the user's own function on_input"),
         "run": KeyedTable("the settings of the run", {key: s.file_kind for key, s in RUN_TABLE.items()}),
         "output": _OUTPUT,

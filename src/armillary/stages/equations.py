@@ -33,10 +33,9 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         """The equations as compiled code in this process.
 
         Code of the tier "quick" is ready in a third to half of the time, and an evaluation takes two to three
-        times as long: for the first look at a large model. Its results differ by rounding from those of
-        "final".
+        times as long: for the first look at a large model. Its results differ from "final" by rounding.
         """
-        return _compiled(self, backend, tier)
+        return _compile_stage(self, backend, tier)
 
     @cached_property
     def configurations(self) -> ConfigurationTable:
@@ -72,7 +71,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         return base_parameters(self)
 
     def export(self, language: str, path: str | os.PathLike[str], **options: object) -> Path:
-        """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""
+        """Write the equations as a program in another language ("c", "fortran", "python", "fmu", …)."""
         from armillary.export.languages import export
 
         return export(self, language, path, **options)
@@ -121,7 +120,7 @@ def with_verbs(equations: derived.DerivedEquations) -> Equations:
     return kind(**{f.name: getattr(equations, f.name) for f in fields(equations)})
 
 
-def _compiled(
+def _compile_stage(
     equations: derived.DerivedEquations,
     backend: str = "llvm",
     tier: str = "final",
@@ -132,7 +131,7 @@ def _compiled(
     from armillary.runtime.models.compilation import compile_equations, model_kind
     from armillary.stages.model import MODELS, Model
 
-    compiler = partial(_compiled, backend=backend, tier=tier)
+    compiler = partial(_compile_stage, backend=backend, tier=tier)
     kind = class_with_verbs(model_kind(equations), MODELS)
     found = compile_equations(with_verbs(equations), backend, tier, kind=kind, compiler=compiler, base=base)
     assert isinstance(found, Model)

@@ -69,11 +69,11 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     ) -> Path:
         """A page in which the model itself runs, compiled to WebAssembly: one HTML file, no network.
 
-        ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` those that keys and
-        a gamepad move too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
-        ``plots`` are outputs that it shows at first. ``method`` and ``step`` are those of ``simulate``; left
-        out, the method is "rk4" with a step and "dopri5" without one.
-        With ``grab`` (left out: where the system allows it) bodies are pulled with the pointer.
+        ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` are moved by keys
+        and a gamepad too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
+        ``plots`` are outputs that it shows at first. ``method`` and ``step`` are as in ``simulate``; left
+        out, the method is "rk4" with a step and "dopri5" without one. With ``grab`` (left out: where the
+        system allows it) bodies are pulled with the pointer.
         """
         from armillary.viewer.live import write_live
 
@@ -87,11 +87,10 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     ) -> SensitiveModel:
         """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
 
-        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` those of outputs
-        (left out: coordinates, speeds, states and the outputs of the description). The derivative of output y
-        by p is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or
-        in batches.
-        Jumps of loads where a condition changes are not part of this and are refused, unless
+        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` names of outputs (left
+        out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
+        is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
+        batches. Jumps of loads where a condition changes are not part of this and are refused, unless
         ``ignore_jumps`` states that no run comes there; what events do is.
         """
         return cast("SensitiveModel", super().with_sensitivities(to, of, ignore_jumps=ignore_jumps))
@@ -107,7 +106,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     ) -> Sensitivities:
         """The derivatives of a run by parameters and initial values, over time; and the run.
 
-        ``to``, ``of`` and ``ignore_jumps`` are those of ``with_sensitivities``, all else is as for
+        ``to``, ``of`` and ``ignore_jumps`` are as in ``with_sensitivities``, other arguments as in
         ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
         """
         from armillary.analysis.sensitivities import sensitivities
@@ -137,8 +136,9 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         In place of ``q`` a run may be given; ``udot`` then are the rates that the model has there, or with
         "spline" slopes of the run's speeds. ``actuators`` names speeds, loads, inputs or parameters whose
-        strengths are wanted in place of efforts along the independent speeds: with more of them than freedoms
-        those of least norm. ``reactions`` names bodies, for the wrench through their joints, and constraints.
+        strengths are wanted in place of efforts along the independent speeds: with more actuators than
+        freedoms the efforts of least norm. ``reactions`` names bodies, for the wrench through their joints,
+        and constraints.
         """
         from armillary.analysis.inverse.inverse import inverse
 
@@ -167,14 +167,14 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
         length along a path, or with ``grid`` arrays of all combinations; in the units of the column, or as
-        pairs (values, units). ``outputs`` are those of the description where they are left out. ``speeds``
-        and ``accelerations`` of what is driven give rates in time of all outputs, as columns d(y)/dt and
-        d²(y)/dt²; ``derivatives`` gives those by what is driven. Coordinates that nothing drives are held
-        where they start: those of ``held``, else those that the driven quantities move least. With
-        ``static`` they find the equilibrium of all loads at rest instead, and the efforts that hold what is
-        driven are further outputs; ``reactions`` of bodies (force and moment of their joint on them, in their
-        axes) and constraints are columns then, too. ``start`` has initial values, as for ``simulate``; they
-        decide in what way loops are closed.
+        pairs (values, units). ``outputs`` are by default the outputs of the description. ``speeds`` and
+        ``accelerations`` of driven quantities give rates in time of all outputs, as columns d(y)/dt and
+        d²(y)/dt²; ``derivatives`` gives derivatives by the driven quantities. Coordinates that nothing drives
+        are held where they start: those of ``held``, else those that the driven quantities move least. With
+        ``static`` they find the equilibrium of all loads at rest instead, and the efforts that hold the
+        driven quantities are further outputs; ``reactions`` of bodies (force and moment of their joint on
+        them, in their axes) and constraints are columns then, too. ``start`` has initial values, as for
+        ``simulate``; they decide in what way loops are closed.
         """
         from armillary.analysis.kinematics.sweep import sweep
 
@@ -195,8 +195,8 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         ``at`` is None for the start of runs, values by name, a state, an operating point or (run, time); a
         list of these or arrays of values give many, with a leading axis. ``inputs`` are names of parameters,
-        inputs and memories, ``outputs`` those of outputs. States are the independent ones: loops stay
-        closed, Euler parameters become three rotations, memories are held.
+        inputs and memories, ``outputs`` names of outputs. States are the independent ones: loops stay closed,
+        Euler parameters become three rotations, memories are held.
         """
         from armillary.analysis.linear.linearize import linearize
 
@@ -264,7 +264,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         memory: Mapping[str, object] | None = None,
         t: float | str = 0.0,
     ) -> OperatingPoint:
-        """A state of rest: all rates are zero, those of cyclic coordinates too; otherwise as ``trim``."""
+        """Find a state of rest: all rates are zero, also of cyclic coordinates; otherwise as ``trim``."""
         from armillary.analysis.operating.trim import trim
 
         return trim(
@@ -280,7 +280,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         ``name`` is a parameter or input, or a state that ``op`` has fixed, or one of its prescribed outputs
         or rates. The branch is followed through folds, where ``name`` turns back, and has marks there, where
         eigenvalues cross the imaginary axis (Hopf points) and where another branch crosses; it ends where
-        ``name`` leaves its range, or after so many ``points`` in each direction.
+        ``name`` leaves its range, or after ``points`` points in each direction.
         """
         from armillary.analysis.operating.branch import trace
 
@@ -304,7 +304,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     ) -> Regressor:
         """Efforts at places of a motion as linear functions of the base parameters, e = Y π + e₀.
 
-        The places are given as for ``inverse``; ``parameters`` are those of geometry and loads.
+        The places are given as for ``inverse``; ``parameters`` are parameters of geometry and loads.
         """
         from armillary.analysis.identification.regressor import regressor
 
@@ -324,7 +324,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     ) -> Solutions:
         """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
 
-        Numbers give all different solutions that are found from so many ``starts``: the position of
+        Numbers give all different solutions that are found from this number of ``starts``: the position of
         ``start``, as for ``simulate``, and others around it. With more freedoms than outputs one solution is
         given. Arrays of one length are a path, with a solution for each row that follows from the one before.
         ``limits`` are pairs (low, high) of coordinates or outputs, ``held`` names coordinates that stay,
@@ -382,13 +382,13 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
 
         ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
         arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
-        inputs over time, with values of shape (instants,) or (runs, instants). ``metrics`` are
-        reduced on the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
-        level, rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000
-        intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
-        whose histories are kept, at the times of ``sample``: all where no metrics are requested, else none
-        unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
-        rounding, whatever the number of runs and ``threads`` (all cores by default).
+        inputs over time, with values of shape (instants,) or (runs, instants). ``metrics`` are reduced on the
+        fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
+        rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000 intervals
+        of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those whose
+        histories are kept, at the times of ``sample``: all where no metrics are requested, else none unless
+        named. Steps, methods and tolerances are as in ``simulate``, and so are the numbers, to rounding, for
+        any number of runs and ``threads`` (all cores by default).
 
         A run that diverges does not disturb the others: ``batch.status`` has the reason, its metrics are NaN.
         ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
@@ -428,7 +428,7 @@ class RedundantModel(Model, redundant_models.CompiledRedundantModel):
     """One system's equations in redundant coordinates as machine code.
 
     A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
-    ``state_names``: absolute coordinates and those of the joints, then absolute speeds, then the user's own.
+    ``state_names``: absolute coordinates, joint coordinates, absolute speeds, then the user's own states.
     ``state(initial)`` makes one from the joints' values; accelerations and multipliers may follow, as runs
     hand them on.
     """

@@ -1,4 +1,4 @@
-"""Names of a system, its equations and its model: those for users, and those that another stage has."""
+"""Names that a system, its equations and its model show, and hints to names of other stages."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "bod
 
 
 class OtherStages:
-    """A missing attribute is an error that shows where it is: ``system.derive().compile().simulate``. What
-    is listed, by ``dir`` and where an editor completes names, is for users.
+    """The error of a missing attribute shows where it is: ``system.derive().compile().simulate``. ``dir`` and
+    the completion of editors list names for users only.
     """
 
     _stage = ""
@@ -88,8 +88,8 @@ _made: dict[type, type] = {}  # classes for formalisms that no stage lists
 
 
 def class_with_verbs(plain: type, known: tuple[type[Verbs], ...]) -> type[Verbs]:
-    """The class with verbs for a plain one: that of these which is made of it, or one of it and the nearest,
-    for a formalism that has a class of its own.
+    """Return the user-facing class for an internal class: the registered one, else a new subclass of it and
+    the nearest registered one, for a formalism with its own class.
     """
     made_of = {base: kind for kind in known for base in kind.__bases__}
     if plain in made_of:

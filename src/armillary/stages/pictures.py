@@ -80,9 +80,11 @@ class ModelPictures(MotionPictures):
         ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
         parallel, else "oblique".
         """
-        from armillary.viewer.sketch import draw
+        from armillary.viewer.sketch import draw_sketch
 
-        return draw(cast("CompiledModel", self), path, view=view, initial=initial, parameters=parameters)
+        return draw_sketch(
+            cast("CompiledModel", self), path, view=view, initial=initial, parameters=parameters
+        )
 
     def view(
         self,

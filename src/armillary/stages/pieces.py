@@ -24,7 +24,7 @@ Parameters = DataMapping | None  # values by name, of one place or of each row
 
 
 class EquationPieces:
-    """Pieces of derived equations as expressions, with names of rows: those of the independent speeds."""
+    """Pieces of derived equations as expressions, with rows named after the independent speeds."""
 
     @cached_property
     def _pieces(self) -> Pieces:
@@ -74,7 +74,7 @@ class EquationPieces:
 
     def jacobian(self, of: Point | Body | str, axes: Body | str | None = None) -> ExpressionMatrix:
         """The Jacobian of a point's velocity by the independent speeds, along the axes of the ground or of
-        ``axes``; of a body that of its origin, then that of its angular velocity.
+        ``axes``; for a body, of its origin's velocity, then of its angular velocity.
         """
         return self._pieces.jacobian(of, axes)
 
@@ -156,7 +156,9 @@ class ModelPieces:
         states: object = None,
     ) -> np.ndarray:
         """M of M u̇ = f."""
-        return self._piece_functions.matrix("mass_matrix", _place(t, q, None, parameters, memory, states))
+        return self._piece_functions.matrix(
+            "mass_matrix", _piece_place(t, q, None, parameters, memory, states)
+        )
 
     def forcing(
         self,
@@ -169,7 +171,7 @@ class ModelPieces:
         states: object = None,
     ) -> np.ndarray:
         """f of M u̇ = f."""
-        return self._piece_functions.matrix("forcing", _place(t, q, u, parameters, memory, states))
+        return self._piece_functions.matrix("forcing", _piece_place(t, q, u, parameters, memory, states))
 
     def coriolis(
         self,
@@ -182,11 +184,11 @@ class ModelPieces:
         states: object = None,
     ) -> np.ndarray:
         """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
-        return self._piece_functions.matrix("coriolis", _place(t, q, u, parameters, memory, states))
+        return self._piece_functions.matrix("coriolis", _piece_place(t, q, u, parameters, memory, states))
 
     def coriolis_matrix(self, t: object, q: object, u: object, parameters: Parameters = None) -> np.ndarray:
         """C with C u = c; see ``Equations.coriolis_matrix``."""
-        return self._piece_functions.matrix("coriolis_matrix", _place(t, q, u, parameters))
+        return self._piece_functions.matrix("coriolis_matrix", _piece_place(t, q, u, parameters))
 
     def gravity_forces(
         self,
@@ -198,7 +200,9 @@ class ModelPieces:
         states: object = None,
     ) -> np.ndarray:
         """Generalised forces of gravity that acts uniformly on all bodies."""
-        return self._piece_functions.matrix("gravity_forces", _place(t, q, None, parameters, memory, states))
+        return self._piece_functions.matrix(
+            "gravity_forces", _piece_place(t, q, None, parameters, memory, states)
+        )
 
     def elastic_forces(
         self,
@@ -211,7 +215,9 @@ class ModelPieces:
         states: object = None,
     ) -> np.ndarray:
         """Generalised forces of stiffness and damping of flexible bodies."""
-        return self._piece_functions.matrix("elastic_forces", _place(t, q, u, parameters, memory, states))
+        return self._piece_functions.matrix(
+            "elastic_forces", _piece_place(t, q, u, parameters, memory, states)
+        )
 
     def load_forces(
         self,
@@ -224,7 +230,7 @@ class ModelPieces:
         states: object = None,
     ) -> dict[str, np.ndarray]:
         """Generalised forces of each load by its name."""
-        return self._piece_functions.loads(_place(t, q, u, parameters, memory, states))
+        return self._piece_functions.loads(_piece_place(t, q, u, parameters, memory, states))
 
     def input_map(
         self,
@@ -237,7 +243,7 @@ class ModelPieces:
         states: object = None,
     ) -> np.ndarray:
         """B of f = f₀ + B w for the declared inputs w."""
-        return self._piece_functions.matrix("input_map", _place(t, q, u, parameters, memory, states))
+        return self._piece_functions.matrix("input_map", _piece_place(t, q, u, parameters, memory, states))
 
     def jacobian(
         self,
@@ -249,43 +255,44 @@ class ModelPieces:
         axes: Body | str | None = None,
     ) -> np.ndarray:
         """The Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
-        return self._piece_functions.jacobian(of, axes, _place(t, q, None, parameters))
+        return self._piece_functions.jacobian(of, axes, _piece_place(t, q, None, parameters))
 
     def kinetic_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Given:
         """Kinetic energy of all bodies."""
-        return self._piece_functions.quantity("kinetic_energy", _place(t, q, u, parameters))
+        return self._piece_functions.quantity("kinetic_energy", _piece_place(t, q, u, parameters))
 
     def potential_energy(self, t: object, q: object, parameters: Parameters = None) -> Given:
         """Potential energy of gravity."""
-        return self._piece_functions.quantity("potential_energy", _place(t, q, None, parameters))
+        return self._piece_functions.quantity("potential_energy", _piece_place(t, q, None, parameters))
 
     def strain_energy(self, t: object, q: object, parameters: Parameters = None) -> Given:
         """Strain energy of flexible bodies."""
-        return self._piece_functions.quantity("strain_energy", _place(t, q, None, parameters))
+        return self._piece_functions.quantity("strain_energy", _piece_place(t, q, None, parameters))
 
     def total_energy(self, t: object, q: object, u: object, parameters: Parameters = None) -> Given:
         """The sum of kinetic, potential and strain energy."""
-        return self._piece_functions.quantity("total_energy", _place(t, q, u, parameters))
+        return self._piece_functions.quantity("total_energy", _piece_place(t, q, u, parameters))
 
     def momentum(self, t: object, q: object, u: object, parameters: Parameters = None) -> np.ndarray:
         """Linear momentum, along the ground's axes."""
-        found = self._piece_functions.quantity("momentum", _place(t, q, u, parameters))
+        found = self._piece_functions.quantity("momentum", _piece_place(t, q, u, parameters))
         return cast("np.ndarray", found)
 
     def angular_momentum(self, t: object, q: object, u: object, parameters: Parameters = None) -> np.ndarray:
         """Angular momentum about the ground's origin, along the ground's axes."""
         return cast(
-            "np.ndarray", self._piece_functions.quantity("angular_momentum", _place(t, q, u, parameters))
+            "np.ndarray",
+            self._piece_functions.quantity("angular_momentum", _piece_place(t, q, u, parameters)),
         )
 
     def mass_centre(self, t: object, q: object, parameters: Parameters = None) -> np.ndarray:
         """Place of the mass centre of all bodies, along the ground's axes."""
         return cast(
-            "np.ndarray", self._piece_functions.quantity("mass_centre", _place(t, q, None, parameters))
+            "np.ndarray", self._piece_functions.quantity("mass_centre", _piece_place(t, q, None, parameters))
         )
 
 
-def _place(*where: Given) -> PiecePlace:
+def _piece_place(*where: Given) -> PiecePlace:
     from armillary.analysis.pieces import PiecePlace
 
     return PiecePlace(*where)

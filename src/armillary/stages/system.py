@@ -149,11 +149,12 @@ class System(OtherStages, core.SystemCore):
         check: bool = False,
     ) -> Equations:
         """The equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
-        ignores what is declared small or large; else sums keep their leading order and ``keep`` above it.
-        With "momentum", ``axes`` ("ground" or "body") are those of a free body's angular momentum.
-        effort="high" searches for equations with fewer operations, for up to a minute; the result is the same
-        in every process, and kept. check=True tests the program after every pass, for work on Armillary
-        itself."""
+        ignores declarations of small or large quantities; else sums keep their leading order and ``keep``
+        above it. With "momentum", ``axes`` ("ground" or "body") are the axes of a free body's angular
+        momentum. effort="high" searches for equations with fewer operations, for up to a minute; the result
+        is the same in every process, and kept. check=True tests the program after every pass, for work on
+        Armillary itself.
+        """
         from armillary.program.derive import derive
         from armillary.stages.equations import with_verbs
 
@@ -182,7 +183,7 @@ class System(OtherStages, core.SystemCore):
 def load(path: str | os.PathLike[str], **options: object) -> System:
     """The system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
-    A file is data; nothing in it is executed. ``options`` are those of the importers.
+    A file is data; nothing in it is executed. ``options`` go to the importers.
 
     trust       text models and packages: load the FMUs that they name, which are machine code (False)
     floating    URDF: the root link is free instead of fixed to the ground (False)
@@ -195,9 +196,9 @@ def load(path: str | os.PathLike[str], **options: object) -> System:
     strict      URDF and MJCF: what may change the motion is an error instead of a warning (False)
     root        URDF and MJCF: the folder of meshes, and of the packages of package:// paths
     every       packages: seconds between the steps of the FMUs
-    exact_angles robots: take angles as they are written; 1.5708 is a right angle otherwise (False)
+    exact_angles robots: take angles as written; 1.5708 is a right angle otherwise (False)
     extrapolate packages: inputs of the FMUs are extrapolated between steps (False)
     """
-    from armillary.files.model.load import read
+    from armillary.files.model.load import load_system
 
-    return read(path, System, **options)
+    return load_system(path, System, **options)

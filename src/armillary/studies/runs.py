@@ -22,7 +22,7 @@ from armillary.ensembles.result import Batch
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.units import state_factor
 from armillary.results.files import netcdf_label
-from armillary.results.record import distinct
+from armillary.results.record import distinct_labels
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table, plain_number
@@ -186,7 +186,7 @@ def _labelled(layout: StoreLayout) -> StoreLayout:
         f"{column.kind} {column.name}" if column.name in histories else column.name
         for column in layout.columns
     ]
-    labels = iter(distinct(map(_folder_name, [*histories, *wished]), taken=("time", RUN, "zarr.json")))
+    labels = iter(distinct_labels(map(_folder_name, [*histories, *wished]), taken=("time", RUN, "zarr.json")))
     arrays = tuple(replace(a, label=next(labels), along=netcdf_label(a.along)) for a in layout.arrays)
     columns = tuple(replace(column, label=next(labels)) for column in layout.columns)
     return replace(layout, arrays=arrays, columns=columns)

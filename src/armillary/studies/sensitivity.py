@@ -14,7 +14,7 @@ from armillary.columns import aligned
 from armillary.errors import ArmillaryError, require
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.distributions import BLUE, BOX, GREY, INK, ORANGE, Path, count_text, head
-from armillary.results.plots.figure import drawn, literal
+from armillary.results.plots.figure import literal, open_figure
 from armillary.studies.sampling import Design
 from armillary.untyped import DataTable, LibraryObject
 
@@ -353,7 +353,7 @@ def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | Non
     names = [sensitivity.names[i] for i in order]
     places = np.arange(len(names))
     width = 0.8 / len(shown)
-    with drawn((7.5, 1.3 + 0.5 * max(len(names), 2)), path) as figure:
+    with open_figure((7.5, 1.3 + 0.5 * max(len(names), 2)), path) as figure:
         axes = figure.subplots()
         for k, (column, numbers) in enumerate(shown.items()):
             at = places + 0.4 - width * (k + 0.5)

@@ -322,7 +322,7 @@ class StudySetup(Simulation):
             "outputs": self.names if self.values.select else None,
             **{name: given[name] for name in ("design", *_DESIGN, *_OTHERS) if name in given},
             **settings.changed(),
-            **self.given(),
+            **self.given_values(),
         }
         wanted, there = self.design, read_definition(Folder(self.folder))
         if there is not None and there.runs < wanted.runs and wanted.open_ended:
@@ -365,7 +365,7 @@ class StudySetup(Simulation):
 
     # ------------------------------------------------------------ what varies
 
-    def _resolved(self) -> RunValues:
+    def _resolve_values(self) -> RunValues:
         """The values of all runs; one error has all that is wrong with the file."""
         self.vary, problems = self._varied()
         if not problems and self.vary and not self.file.problems:

@@ -72,7 +72,7 @@ def part_of(
             return None
         part |= {"mesh": key, "scale": list(given["scale"])}
     elif shape.kind == "polyhedron":
-        if (key := meshes.given(shape.name, shape.details["corners"], shape.details["faces"])) is None:
+        if (key := meshes.add_mesh(shape.name, shape.details["corners"], shape.details["faces"])) is None:
             return None
         part |= {"kind": "mesh", "mesh": key, "scale": [1.0, 1.0, 1.0]}
     elif shape.kind == "polyline":
@@ -228,7 +228,7 @@ class Appearance:
         known = [e if all(x in self._values for x in symbols(e)) else ZERO for e in plain]
         return np.array([float(x) for x in evaluate_all(known, self._values)])
 
-    def _sampled(self, expression: Expr, places: Mapping[Expr, np.ndarray]) -> np.ndarray:
+    def _sample(self, expression: Expr, places: Mapping[Expr, np.ndarray]) -> np.ndarray:
         """An expression at many values of some symbols."""
         values: ValueTable = {**self._values, **{self._plain(s): v for s, v in places.items()}}
         return np.asarray(evaluate(self._plain(expression), values), dtype=float)
@@ -289,14 +289,14 @@ class Appearance:
         given or, without any, what follows from its description.
         """
         shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
-        made = [part_of(s, self.numbers, self._sampled, self.size, self.meshes) for s in shapes]
+        made = [part_of(s, self.numbers, self._sample, self.size, self.meshes) for s in shapes]
         parts = [part for part in made if part is not None]
         if any(shape.kind not in SURROUNDINGS for shape in shapes):
             return parts
-        return [*parts, *self._described(body)] if self._is_drawn(body) else parts
+        return [*parts, *self._describe_body(body)] if self._is_drawn(body) else parts
 
     def has_shape(self, body: Body) -> bool:
-        """Whether a body was given a shape of its own."""
+        """Return whether a body was given a shape."""
         shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
         return any(shape.kind not in SURROUNDINGS for shape in shapes)
 
@@ -306,7 +306,7 @@ class Appearance:
         moves = body.parent is not None and bool(body.coordinates)
         return not shaped or (moves and bool(self.numbers([body.mass])[0] > 0))
 
-    def _described(self, body: Body) -> list[DataTable]:
+    def _describe_body(self, body: Body) -> list[DataTable]:
         """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""
         if body.flex is not None and body.flex.part.nodes:
             return self._joint(body)
@@ -337,7 +337,7 @@ class Appearance:
             return {"kind": "box", "size": edges, "axes": axes.ravel().tolist(), **place}
         return {"kind": "sphere", "radius": (0.1 if slides else 0.06) * self.size, **place}
 
-    def attached(self, body: Body) -> list[np.ndarray]:
+    def attachment_points(self, body: Body) -> list[np.ndarray]:
         """Places on a body where others are joined to it, and its points but the mass centre and origin."""
         places = self._attachments(body, without=("com", "origin"))
         return [x for x in places if np.linalg.norm(x) > _NONE * self.size]
@@ -379,7 +379,7 @@ class Appearance:
         found = []
         for i, body in enumerate(self.bodies):
             if body.flex is not None:
-                points, arrangement = _points(body.flex.part)
+                points, arrangement = _points_of_part(body.flex.part)
                 found.append(
                     {
                         "body": i,
@@ -430,7 +430,7 @@ class Appearance:
         return float(np.linalg.norm(self._gravity()))
 
     def up(self) -> list[float]:
-        """Away from gravity where there is any, else along z."""
+        """The direction against gravity, or along z without gravity."""
         length = self.pull()
         return [0.0, 0.0, 1.0] if not length > 0 else (-self._gravity() / length + 0.0).tolist()
 
@@ -444,7 +444,7 @@ def _at_least(value: NumericValue, least: float) -> NumericValue:
     return [max(x, least) for x in value] if isinstance(value, list) else max(value, least)
 
 
-def _points(part: FlexiblePart) -> tuple[list[FlexibleNode], DataTable]:
+def _points_of_part(part: FlexiblePart) -> tuple[list[FlexibleNode], DataTable]:
     """Points of a flexible part, and how they follow each other: along a beam, or in rows over a plate
     ("sheet": how many along and across).
     """

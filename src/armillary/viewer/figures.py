@@ -37,7 +37,7 @@ from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.meshes import MeshStore
-from armillary.viewer.poses import PoseFunction, Poses, packed
+from armillary.viewer.poses import PoseFunction, Poses, pack_channels
 
 _LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads, no velocities and no weights
 
@@ -51,9 +51,9 @@ class Arrows:
 
 
 def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Sequence[str] = ()) -> Arrows:
-    """The arrows of a run, those of the joints of some bodies among them."""
+    """Return the arrows of a run, with reactions in the joints of some bodies."""
     look = Appearance(equations, run.parameters)
-    entries, wanted = _described(equations, look)
+    entries, wanted = _describe_arrows(equations, look)
     plain = equations.reduction.plain
     expressions = [[plain(as_expr(e)) for e in vector] for vector in wanted]
     usable = [
@@ -62,12 +62,12 @@ def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Se
     ]
     entries = [entry for entry, good in zip(entries, usable, strict=True) if good]
     flat = [e for vector, good in zip(expressions, usable, strict=True) if good for e in vector]
-    values = _values(run, equations, flat) if flat else np.zeros((len(run), 0))
+    values = _evaluate_rows(run, equations, flat) if flat else np.zeros((len(run), 0))
     found, held = _reactions(run, equations, poses, look, reactions)
     return Arrows([*entries, *found], np.concatenate([values, held], axis=1))
 
 
-def _described(equations: DerivedEquations, look: Appearance) -> tuple[list[DataTable], list[Triple]]:
+def _describe_arrows(equations: DerivedEquations, look: Appearance) -> tuple[list[DataTable], list[Triple]]:
     """Entries and vectors of loads, velocities and weights, in the model's units."""
     system, ground = equations.system, equations.system.ground.frame
     entries: list[DataTable] = []
@@ -108,21 +108,21 @@ def _centre(body: Body, look: Appearance) -> np.ndarray:
     return np.array(rigid) if part is None else (m * np.array(rigid) + part.first) / (m + part.mass)
 
 
-def _values(run: Run, equations: DerivedEquations, expressions: list[Expr]) -> np.ndarray:
+def _evaluate_rows(run: Run, equations: DerivedEquations, expressions: list[Expr]) -> np.ndarray:
     """Expressions in all rows. Speeds that are no states of the formalism are inputs of the function."""
     targets = equations.targets
     known = {s.data.name for s in (*targets.integrated, *targets.memory)}
     further = [s for s in symbols(*expressions) if s.data.role == "speed" and s.data.name not in known]
     states = np.zeros((len(run), len(equations.program.state)))
-    states[:, : len(targets.integrated)] = _columns(run, equations, targets.integrated)
-    memory = _columns(run, equations, targets.memory) if targets.memory else None
-    inputs = _columns(run, equations, further) if further else None
+    states[:, : len(targets.integrated)] = _symbol_columns(run, equations, targets.integrated)
+    memory = _symbol_columns(run, equations, targets.memory) if targets.memory else None
+    inputs = _symbol_columns(run, equations, further) if further else None
     function = ModelFunctions(equations, {"arrows": expressions}, further, search=False)
     parameters = {name: run.parameters[name] for name in equations.parameters if name in run.parameters}
     return function.rows("arrows", run.time, states, parameters, memory, inputs)
 
 
-def _columns(run: Run, equations: DerivedEquations, wanted: Sequence[Expr]) -> np.ndarray:
+def _symbol_columns(run: Run, equations: DerivedEquations, wanted: Sequence[Expr]) -> np.ndarray:
     """Values of symbols in the model's own units; zero where a run has none."""
     system = equations.system
     factors = {s.data.name: state_factor(s) for s in (*system.coordinates, *system.speeds)}
@@ -165,7 +165,7 @@ ROWS = 20_000  # of a motion in a page: more are thinned
 def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> DataTable:
     """A figure without a motion: bodies, springs and bending parts with the values of parameters.
 
-    The page moves it by a motion of its own; seven numbers per body of ``bodies``, in this order, then the
+    The page moves it by its own motion: seven numbers per body of ``bodies``, in this order, then the
     amplitudes of all modes (``web/scripts/motion.js``).
     """
     return content_of(Appearance(equations, parameters))
@@ -213,20 +213,20 @@ class PageFigure:
     arrows: Arrows
     meshes: MeshStore
 
-    def packed(self) -> DataTable:
-        """The figure as data of a page. Bodies that travel far are placed from those that carry them, so that
-        16 bits resolve where they are on each other: ``bases`` has the index of that body, or −1.
+    def pack(self) -> DataTable:
+        """The figure as data of a page. Bodies that travel far are placed relative to the bodies that carry
+        them, so that 16 bits resolve their relative places: ``bases`` has the index of that body, or −1.
         """
         bases = carriers(self.content, self.channels)
         return self.content | {
             "time": times_of(self.time),
             "bases": bases,
-            "poses": packed(relative(self.channels, bases)),
-            "amplitudes": packed(self.amplitudes),
-            "columns": packed(self.columns, gaps=True),
+            "poses": pack_channels(relative(self.channels, bases)),
+            "amplitudes": pack_channels(self.amplitudes),
+            "columns": pack_channels(self.columns, gaps=True),
             "outputs": self.outputs,
             "arrows": self.arrows.entries,
-            "vectors": packed(self.arrows.vectors, ARROW_LEVELS),
+            "vectors": pack_channels(self.arrows.vectors, ARROW_LEVELS),
         }
 
 
@@ -242,7 +242,7 @@ def figure_of(
         )
     if not len(run):
         raise ArmillaryError(f"the run of '{run.system}' has no rows, so there is nothing to show")
-    rows = _rows(run)
+    rows = _page_rows(run)
     function = PoseFunction(equations)
     poses = function.of_run(run)
     names = [*run.outputs, *(n for n in run.names if n not in set(run.outputs))][:_KEPT]
@@ -332,7 +332,7 @@ def quaternions(R: np.ndarray) -> np.ndarray:
     return np.asarray(column / np.linalg.norm(column, axis=-1, keepdims=True))
 
 
-def _rows(run: Run) -> np.ndarray:
+def _page_rows(run: Run) -> np.ndarray:
     """All rows of a run, or as many as a page holds, evenly, first and last included."""
     if len(run) <= ROWS:
         return np.arange(len(run))

@@ -2,7 +2,7 @@
 
 Files of frames: PNG by zlib, GIF and WebP by Pillow, MP4 by the program ffmpeg.
 
-Pictures and films of runs: the times of the frames, what is where in each, and the file.
+Pictures and films of runs: the times of the frames, the places of bodies in each, and the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from armillary.results.plots.motion import PictureOptions
 from armillary.untyped import LibraryObject
 from armillary.viewer.figures import PageFigure, figure_of
 from armillary.viewer.page import look_of
-from armillary.viewer.picture import Camera, FilmFigure, Floor, Painter, fitted, ribbon
+from armillary.viewer.picture import Camera, FilmFigure, Floor, Painter, fit_camera, ribbon
 
 
 def write_frames(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
@@ -59,16 +59,16 @@ def _gif(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
         whole = image.fromarray(frame)
         palette = whole.quantize(96, dither=image.Dither.NONE) if palette is None else palette
         pictures.append(whole.quantize(palette=palette, dither=image.Dither.NONE))
-    _animated(pictures, place, rate, format="GIF", optimize=False, disposal=1)
+    _write_animation(pictures, place, rate, format="GIF", optimize=False, disposal=1)
 
 
 def _webp(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
     image = require("PIL.Image", extra="plot", purpose="WebP films")
     pictures = [image.fromarray(frame) for frame in frames]
-    _animated(pictures, place, rate, format="WEBP", quality=70, method=4)
+    _write_animation(pictures, place, rate, format="WEBP", quality=70, method=4)
 
 
-def _animated(pictures: list[LibraryObject], place: Path, rate: float, **options: object) -> None:
+def _write_animation(pictures: list[LibraryObject], place: Path, rate: float, **options: object) -> None:
     duration = round(1000 / rate)
     pictures[0].save(place, save_all=True, append_images=pictures[1:], duration=duration, loop=0, **options)
 
@@ -128,8 +128,8 @@ def write_film(
     films = [
         FilmFigure(
             figure.content,
-            _between(figure.time, figure.channels, times),
-            _between(figure.time, figure.amplitudes, times),
+            _interpolate_rows(figure.time, figure.channels, times),
+            _interpolate_rows(figure.time, figure.amplitudes, times),
             opacity=1.0 if opacities is None else opacities[i],
             shift=np.zeros(3) if shifts is None else shifts[i],
             meshes=figure.meshes,
@@ -172,12 +172,12 @@ def _frames(
         floor = _floor(whole, up, max(reach, float(np.linalg.norm(np.ptp(whole, axis=0)))), reach)
     if any(part["kind"] in ("heights", "earth") for part in content["ground"]["parts"]):
         floor = None  # the model has its own
-    camera: Camera = fitted(points, options.view, up, *options.size)
+    camera: Camera = fit_camera(points, options.view, up, *options.size)
     painter = Painter(up, floor, options.theme or "light")
     for k in range(count):
         seen = camera.moved(films[0].positions[k, follow]) if follow >= 0 else camera
         lines = [ribbon(path, seen, colour) for path, colour in paths if len(path) > 1]
-        yield painter.picture(seen, [film.painted(k) for film in films], lines)
+        yield painter.picture(seen, [film.paint_frame(k) for film in films], lines)
 
 
 def _floor(points: np.ndarray, up: np.ndarray, reach: float, fine: float | None = None) -> Floor:
@@ -218,7 +218,7 @@ def _picture_time(figure: PageFigure, options: PictureOptions) -> np.ndarray:
     return np.array([time])
 
 
-def _between(time: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _interpolate_rows(time: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Values at other times, along straight lines; rows that are not finite are left out."""
     usable = np.flatnonzero(np.isfinite(values).all(axis=1))
     usable = usable if time[-1] >= time[0] else usable[::-1]
@@ -230,7 +230,7 @@ def _between(time: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.nda
 
 
 def _path(figure: PageFigure, film: FilmFigure, path: dict[str, object]) -> np.ndarray:
-    """The whole path of a point in a run, not that of the frames alone."""
+    """Return the whole path of a point in a run, not only at the frames."""
     rows = np.unique(np.rint(np.linspace(0, len(figure.time) - 1, min(len(figure.time), 2000))).astype(int))
     whole = FilmFigure(figure.content, figure.channels[rows], figure.amplitudes[rows], shift=film.shift)
     found = whole.path(str(path["body"]), path["at"])

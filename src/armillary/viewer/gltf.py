@@ -28,7 +28,7 @@ from armillary.version import VERSION
 from armillary.viewer.appearance import COLOUR as LINK
 from armillary.viewer.appearance import Bar, bars_of
 from armillary.viewer.figures import PageFigure, figure_of
-from armillary.viewer.surfaces import DrawnSurface, bent_surface, joined, mesh_surfaces, surfaces_of
+from armillary.viewer.surfaces import DrawnSurface, bent_surface, join_surfaces, mesh_surfaces, surfaces_of
 
 _FLOAT, _SHORT, _INT = 5126, 5123, 5125
 _VERTICES, _INDICES = 34962, 34963
@@ -36,7 +36,7 @@ _WIDTHS = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
 
 
 class GltfDocument:
-    """A glTF document under construction; every method returns the index of what it adds."""
+    """A glTF document under construction; every method returns the index of the item that it adds."""
 
     def __init__(self) -> None:
         self.content: DataTable = {
@@ -127,7 +127,7 @@ class GltfDocument:
         made: DataTable = {
             "attributes": {
                 "POSITION": self.floats(surface.vertices, bounds=True, vertices=True),
-                "NORMAL": self.floats(_unit(surface.normals), vertices=True),
+                "NORMAL": self.floats(_unit_normals(surface.normals), vertices=True),
             },
             "indices": self._indices(surface.faces, len(surface.vertices)),
         }
@@ -154,8 +154,8 @@ class GltfDocument:
         return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
 
 
-def _unit(normals: np.ndarray) -> np.ndarray:
-    """Normals of unit length; where there is none, along z."""
+def _unit_normals(normals: np.ndarray) -> np.ndarray:
+    """Return normals of unit length; along z for normals of length zero."""
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     return np.where(lengths > 1e-9, normals / np.maximum(lengths, 1e-300), np.array([0.0, 0.0, 1.0]))
 
@@ -180,7 +180,7 @@ def glb_of(figure: PageFigure, metres: float = 1.0) -> bytes:
 class _Scene:
     def __init__(self, figure: PageFigure, metres: float) -> None:
         self.figure, self.content, self.document = figure, figure.content, GltfDocument()
-        self.rows, seconds = _rows(figure.time)
+        self.rows, seconds = _ordered_rows(figure.time)
         poses = figure.channels[self.rows].reshape(len(self.rows), -1, 7)
         self.positions, self.turned = poses[..., :3], _continuous(poses[..., 3:])
         self.index = {body["name"]: i for i, body in enumerate(self.content["bodies"])}
@@ -188,7 +188,7 @@ class _Scene:
         self.channels: list[DataTable] = []
         self.samplers: list[DataTable] = []
         self.input = self.document.floats(seconds, bounds=True) if len(seconds) > 1 else -1
-        self.carried = self._carried()
+        self.carried = self._travel()
         nodes = [self._body(b, body) for b, body in enumerate(self.content["bodies"])]
         nodes += [node for link in self.content["springs"] for node in self._link(link)]
         if self.carried is not None:
@@ -206,8 +206,8 @@ class _Scene:
             animation = {"name": "motion", "channels": self.channels, "samplers": self.samplers}
             self.document.add("animations", animation)
 
-    def _carried(self) -> np.ndarray | None:
-        """The way of a system that travels far, which a node of its own takes: single precision would not
+    def _travel(self) -> np.ndarray | None:
+        """The path of a system that travels far, which a separate node takes: single precision would not
         resolve places on the bodies. Positions are from it then.
         """
         way = self.positions.mean(axis=1)
@@ -227,7 +227,7 @@ class _Scene:
         first = 0
         for part in self.content["bending"]:
             if part["body"] == b and part["places"]:
-                children.append(self._bent(part, body, first, part["modes"]))
+                children.append(self._add_bent_part(part, body, first, part["modes"]))
             first += part["modes"]
         node = self._node(body["name"], children=children)
         self._animate(node, "translation", self.positions[:, b])
@@ -250,7 +250,7 @@ class _Scene:
                 painted.setdefault(material, []).append(surface)
         if painted:
             primitives = [
-                self.document.geometry(joined(surfaces)) | {"material": material}
+                self.document.geometry(join_surfaces(surfaces)) | {"material": material}
                 for material, surfaces in painted.items()
             ]
             mesh = self.document.mesh(primitives, body["name"])
@@ -276,12 +276,12 @@ class _Scene:
         return self._node(f"{body['name']} mesh", mesh=self.document.mesh(primitives, key), **place)
 
     def _paint(self, part: DataTable, own: Paint, other: str, opacity: float) -> int:
-        """The material of a mesh: that of its part, else its own, else that of the body."""
+        """Return the material of a mesh: of its part, else its own, else of the body."""
         if own.image and not part.get("colour"):
             return self.document.material("#ffffff", opacity, own.image)
         return self.document.material(part.get("colour") or own.colour or other, opacity)
 
-    def _bent(self, part: DataTable, body: DataTable, first: int, modes: int) -> int:
+    def _add_bent_part(self, part: DataTable, body: DataTable, first: int, modes: int) -> int:
         surface, targets = bent_surface(part)
         geometry = self.document.geometry(surface, targets)
         material = {"material": self.document.material(body["colour"], 1.0)}
@@ -311,13 +311,15 @@ class _Scene:
         lengths = np.maximum(bar.lengths(), 1e-12)
         self._animate(node, "translation", 0.5 * (bar.start + bar.end))
         self._animate(
-            node, "rotation", _continuous(_aligned((bar.end - bar.start) / lengths[:, None])[:, None])[:, 0]
+            node,
+            "rotation",
+            _continuous(_aligning_quaternions((bar.end - bar.start) / lengths[:, None])[:, None])[:, 0],
         )
         self._animate(node, "scale", np.column_stack([np.ones((len(lengths), 2)), lengths]))
         return node
 
     def _path(self, body: str, at: object) -> np.ndarray:
-        """Places of a point of a body in all rows; that of an unknown body is one of the ground."""
+        """Places of a point of a body in all rows; an unknown body counts as the ground."""
         place = np.asarray(at, dtype=float)
         if body not in self.index:
             fixed = np.tile(place, (len(self.rows), 1))
@@ -340,7 +342,7 @@ class _Scene:
         self.channels.append({"sampler": len(self.samplers) - 1, "target": {"node": node, "path": path}})
 
 
-def _rows(time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ordered_rows(time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows in order of time, and their seconds from the first; of equal times, as at events, the last row."""
     order = np.arange(len(time))[:: -1 if len(time) > 1 and time[-1] < time[0] else 1]
     seconds = (time[order] - time[order[0]]).astype(np.float32)
@@ -356,7 +358,7 @@ def _continuous(quaternions: np.ndarray) -> np.ndarray:
     return np.asarray(unit * signs[..., None])
 
 
-def _aligned(directions: np.ndarray) -> np.ndarray:
+def _aligning_quaternions(directions: np.ndarray) -> np.ndarray:
     """Quaternions x, y, z, w of the rotations that ``surfaces.turned_to`` makes: from z to each direction, by
     half of the angle between them; none for a direction of length zero.
     """

@@ -54,7 +54,7 @@ from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.page import SCENE, look_of, page_text
-from armillary.viewer.poses import compressed
+from armillary.viewer.poses import compress
 
 PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
 _MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4  # that a page shows unasked
@@ -84,7 +84,7 @@ def sliders_of(
 
     ``size`` is a typical length of the system: as far as coordinates at zero are moved unasked.
     """
-    known = _known(about, (PARAMETERS, STARTS, INPUTS), hidden)
+    known = _movable_quantities(about, (PARAMETERS, STARTS, INPUTS), hidden)
     if wanted is not None:
         return [_slider(item, known, "sliders=", size) for item in wanted]
     needed = [p["name"] for p in about["parameters"] if p["needed"]][:_MOST_PARAMETERS]
@@ -99,13 +99,13 @@ def inputs_of(
     about: Mapping[str, object], wanted: Wanted, hidden: frozenset[str] = frozenset()
 ) -> list[Slider]:
     """Inputs that sliders, keys and a gamepad move; left out, the first inputs of the model."""
-    known = _known(about, (INPUTS,), hidden)
+    known = _movable_quantities(about, (INPUTS,), hidden)
     if wanted is not None:
         return [_slider(item, known, "inputs=") for item in wanted]
     return [_slider((name, None), known, "") for name in list(known)[:_MOST_INPUTS]]
 
 
-def _known(
+def _movable_quantities(
     about: DataMapping, kinds: Iterable[str], hidden: frozenset[str]
 ) -> dict[str, tuple[str, DataMapping]]:
     """Quantities that sliders can move, by name: their kinds, and their entries in the description."""
@@ -184,7 +184,7 @@ _AXES = "xyz"
 
 
 def hand_names(place: int) -> list[str]:
-    """Inputs of the hand on a body, by its place among those that move: force, then moment, in its axes."""
+    """Inputs of the hand on a body, by its index among moving bodies: force, then moment, in its axes."""
     return [f"hand_{what}_{axis}_{place}" for what in ("force", "moment") for axis in _AXES]
 
 
@@ -218,12 +218,14 @@ def variants(
     """For each slider the numbers that it changes: [which, its change at the lower limit, at the upper]."""
     if figure["meshes"].found:
         return {}  # pictures from files, which no parameter changes
-    start = list(_numbers([figure[part] for part in _PARTS]))
+    start = list(_iterate_numbers([figure[part] for part in _PARTS]))
     found = {}
     for slider in sliders:
         if slider.kind != PARAMETERS:
             continue
-        ends = [_changes(equations, values, start, slider, limit) for limit in (slider.low, slider.high)]
+        ends = [
+            _figure_changes(equations, values, start, slider, limit) for limit in (slider.low, slider.high)
+        ]
         scale = _SAME * max(map(abs, start), default=0.0)
         changed = [
             [i, a, b] for i, (a, b) in enumerate(zip(*ends, strict=True)) if max(abs(a), abs(b)) > scale
@@ -233,7 +235,7 @@ def variants(
     return found
 
 
-def _changes(
+def _figure_changes(
     equations: DerivedEquations, values: Mapping[str, float], start: list[float], slider: Slider, limit: float
 ) -> list[float]:
     for share in _SHARES:
@@ -242,20 +244,20 @@ def _changes(
             figure = bodies_of(equations, {**values, slider.name: value})
         except ArmillaryError:
             continue
-        there = list(_numbers([figure[part] for part in _PARTS]))
+        there = list(_iterate_numbers([figure[part] for part in _PARTS]))
         if len(there) == len(start):
             return [(b - a) / share for a, b in zip(start, there, strict=True)]
     return [0.0] * len(start)
 
 
-def _numbers(content: object) -> Iterator[float]:
+def _iterate_numbers(content: object) -> Iterator[float]:
     """All numbers in lists and tables, in their order."""
     if isinstance(content, Mapping):
         for item in content.values():
-            yield from _numbers(item)
+            yield from _iterate_numbers(item)
     elif isinstance(content, list | tuple):
         for item in content:
-            yield from _numbers(item)
+            yield from _iterate_numbers(item)
     elif isinstance(content, int | float) and not isinstance(content, bool):
         yield float(content)
 
@@ -269,7 +271,7 @@ _GRABBED = 40  # bodies up to which a page has a hand unasked
 
 
 def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Given) -> Path:
-    """The page of a model, written whole or not at all; ``options`` are those of ``live_page``."""
+    """The page of a model, written whole or not at all; ``options`` go to ``live_page``."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in (".html", ".htm"):
         raise ArmillaryError(f"a live model is written as one .html page, not as '{place.name}'")
@@ -319,12 +321,12 @@ def live_page(
         "up": figure["up"],
         "size": figure["size"],
         "figures": [figure],
-        "shown": _shown(plots, names, model),
+        "shown": _choose_plots(plots, names, model),
         "events": [],
         "look": look_of(PictureOptions(), figure),
         "live": {
             "about": about,
-            "code": compressed(module.linked.code),
+            "code": compress(module.linked.code),
             "sliders": [asdict(s) for s in moved],
             "variants": variants(made.equations, values, figure, moved),
             "inputs": [asdict(s) for s in inputs_of(about, driven, hidden)],
@@ -339,7 +341,7 @@ def live_page(
         },
     }
     page = page_text(content, heading or about["name"], (*SCENE, "controls/pointer.js", *_SCRIPTS))
-    return _completed(page)
+    return _complete_page(page)
 
 
 def _with_hand(equations: DerivedEquations, grab: bool | None) -> DerivedEquations:
@@ -392,15 +394,15 @@ def _hand(module: WasmModule, hands: list[list[str]], values: Mapping[str, float
     return {"names": hands, "masses": masses}
 
 
-def _shown(plots: object, names: list[str], model: CompiledModel) -> list[str]:
+def _choose_plots(plots: object, names: list[str], model: CompiledModel) -> list[str]:
     if plots is None:
         own = list(model.equations.system.outputs)
         return [*own, *(n for n in names if n not in own)][: min(_SHOWN, len(own) or _SHOWN)]
     return list(checked_names(several(plots, "plots="), names, "plots=: the model has no output"))
 
 
-def _completed(page: str) -> str:
-    """The page with the class of models and the style of its own, and with leave to compile the module."""
+def _complete_page(page: str) -> str:
+    """Return the page with the class of models, its own style, and leave to compile the module."""
     style = (_WEB / "live.css").read_text(encoding="utf-8")
     page = page.replace(_POLICY, f"{_POLICY} 'wasm-unsafe-eval'", 1).replace(
         "</style>", f"{style}</style>", 1

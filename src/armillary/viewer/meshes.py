@@ -21,7 +21,7 @@ from armillary.errors import PictureWarning, outside
 from armillary.files.meshes.reading import read_surface
 from armillary.files.meshes.surface import MOST, MeshFault, Paint, Surface, hull
 from armillary.untyped import DataTable
-from armillary.viewer.poses import LEVELS, compressed
+from armillary.viewer.poses import LEVELS, compress
 
 FINEST = 200_000  # triangles of a mesh in a picture; more are merged
 PICTURES = 4_000_000  # bytes of all textures of a picture
@@ -55,7 +55,7 @@ class PictureMesh:
         """Corners as lengths."""
         return np.asarray(self.low + self.step * self.levels)
 
-    def packed(self) -> DataTable:
+    def pack(self) -> DataTable:
         """The mesh as JSON data of a page."""
         order = self.faces.ravel()
         highest = np.maximum.accumulate(order) + 1
@@ -63,8 +63,8 @@ class PictureMesh:
         return {
             "low": self.low.tolist(),
             "step": self.step,
-            "corners": compressed(_planes(_differences(self.levels), 2)),
-            "faces": compressed(_planes(codes, 3)),
+            "corners": compress(_planes(_row_differences(self.levels), 2)),
+            "faces": compress(_planes(codes, 3)),
             "colours": [list(entry) for entry in self.colours],
             **self._pictures(),
         }
@@ -82,12 +82,12 @@ class PictureMesh:
             "mapped": {
                 "low": low.tolist(),
                 "step": step.tolist(),
-                "data": compressed(_planes(_differences(levels), 2)),
+                "data": compress(_planes(_row_differences(levels), 2)),
             },
         }
 
 
-def _differences(levels: np.ndarray) -> np.ndarray:
+def _row_differences(levels: np.ndarray) -> np.ndarray:
     """From one row to the next, modulo 2¹⁶, column by column."""
     return np.diff(levels, axis=0, prepend=0).T & 0xFFFF
 
@@ -121,7 +121,9 @@ class MeshStore:
                         PictureWarning,
                         outside(),
                     )
-                made = self._fitted(picture_mesh(_upright(surface, Path(file), up)), shape, Path(file).name)
+                made = self._limit_pictures(
+                    picture_mesh(_upright(surface, Path(file), up)), shape, Path(file).name
+                )
                 self.found[key] = made
                 if len(surface.faces) > FINEST:
                     warnings.warn(
@@ -139,7 +141,7 @@ class MeshStore:
                 )
         return None if self.found[key] is None else key
 
-    def _fitted(self, mesh: PictureMesh, shape: str, name: str) -> PictureMesh:
+    def _limit_pictures(self, mesh: PictureMesh, shape: str, name: str) -> PictureMesh:
         """A mesh without its pictures where all of them together would take too much room."""
         images = {paint.image for _, paint in mesh.paints}
         if sum(map(len, self._pictures | images)) <= PICTURES:
@@ -153,7 +155,7 @@ class MeshStore:
         )
         return mesh.plain()
 
-    def given(self, shape: str, corners: Sequence[object], faces: Sequence[object]) -> str | None:
+    def add_mesh(self, shape: str, corners: Sequence[object], faces: Sequence[object]) -> str | None:
         """The key of a mesh of given corners, or of their convex hull where there are no faces."""
         key = hashlib.sha256(repr((corners, faces)).encode()).hexdigest()[:16]
         if key not in self.found:
@@ -165,10 +167,10 @@ class MeshStore:
                 warnings.warn(f"shape '{shape}' is left out: {fault}", PictureWarning, outside())
         return None if self.found[key] is None else key
 
-    def packed(self, known: Collection[str] = ()) -> dict[str, DataTable]:
+    def pack(self, known: Collection[str] = ()) -> dict[str, DataTable]:
         """All meshes but those that are known, as JSON data of a page, by key."""
         fresh = {key: mesh for key, mesh in self.found.items() if mesh is not None and key not in known}
-        return {key: mesh.packed() for key, mesh in fresh.items()}
+        return {key: mesh.pack() for key, mesh in fresh.items()}
 
 
 def _upright(surface: Surface, path: Path, up: str) -> Surface:
@@ -181,7 +183,7 @@ def _upright(surface: Surface, path: Path, up: str) -> Surface:
 
 
 def upward_axis(path: Path) -> int | None:
-    """0, 1, 2 for x, y, z; None where a file does not state it."""
+    """0, 1, 2 for x, y, z; `None` if a file does not state it."""
     if path.suffix.lower() == ".glb":
         return 1
     if path.suffix.lower() != ".dae":
@@ -202,10 +204,10 @@ def picture_mesh(surface: Surface) -> PictureMesh:
     step = longest / LEVELS or 1.0
     levels = np.rint((used - low) / step).astype(np.int64)
     cells = LEVELS + 1 if len(surface.faces) <= 4 * FINEST else 512
-    places, faces, kept = _merged(levels, cells)
+    places, faces, kept = _merge_corners(levels, cells)
     while len(faces) > FINEST:
         cells = min(cells // 2, 512)
-        places, faces, kept = _merged(levels, cells)
+        places, faces, kept = _merge_corners(levels, cells)
     if not len(faces):
         raise MeshFault("its faces have no area")
     order, first = _by_use(faces)
@@ -216,9 +218,9 @@ def picture_mesh(surface: Surface) -> PictureMesh:
     return PictureMesh(places[first].astype(np.int64), low, step, order, paints, mapped)
 
 
-def _merged(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Corners in each of so many cells per side as one in their middle, faces of them without those that lost
-    their area, and which faces these were.
+def _merge_corners(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Merge the corners in each of this number of cells per side; return the middles, the faces with area,
+    and their indices.
     """
     coarse = levels * cells // (LEVELS + 1)
     x, y, z = coarse.T
@@ -243,7 +245,7 @@ def _missing(texture: str, mesh: str) -> str:
 
 
 def _by_use(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Faces with corners numbered as they are first used, and the corners in that order."""
+    """Number corners in the order of their first use; return faces and corners."""
     used, index, inverse = np.unique(faces.ravel(), return_index=True, return_inverse=True)
     order = np.argsort(index)
     rank = np.empty(len(used), dtype=np.int64)

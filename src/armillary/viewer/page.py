@@ -23,7 +23,7 @@ from armillary.results import Run
 from armillary.results.plots.motion import PictureOptions
 from armillary.untyped import DataTable
 from armillary.viewer.figures import PageFigure, figure_of
-from armillary.viewer.poses import compressed
+from armillary.viewer.poses import compress
 
 _SAME = (
     "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "tanh", "abs", "sign", "min",
@@ -32,7 +32,7 @@ _SAME = (
 
 
 class JavaScriptPrinter(Printer):
-    """JavaScript's way of writing expressions, that of the C family except for the names of functions."""
+    """Expressions in JavaScript, as in the C family except for the names of functions."""
 
     functions = {  # noqa: RUF012
         **{name: f"Math.{name}" for name in _SAME},
@@ -91,7 +91,7 @@ def page_of(
         "about": f"{bodies} {'body' if bodies == 1 else 'bodies'}, {equations.freedom}, {span}",
         "up": figure.content["up"],
         "size": figure.content["size"],
-        "figures": [figure.packed()],
+        "figures": [figure.pack()],
         "shown": shown_outputs(figure, run),
         "events": [[e.time, e.name] for e in run.events[:_EVENTS]],
         "look": look_of(chosen, figure.content),
@@ -122,20 +122,20 @@ def look_of(options: PictureOptions, figure: DataTable) -> DataTable:
 
 
 def page_text(content: DataTable, title: str, scripts: Sequence[str] = RECORDED, code: str = "") -> str:
-    """A page with some content, drawn by files of ``web/scripts`` after ``code`` of its own."""
+    """A page with some content, drawn by files of ``web/scripts`` after its own ``code``."""
     meshes: DataTable = {}
     for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
-        meshes |= {} if store is None else store.packed(meshes)
+        meshes |= {} if store is None else store.pack(meshes)
     content = content | {"meshes": meshes}
     pieces = {
         "title": html.escape(title),
-        "style": _part("page.css"),
-        "script": "\n".join([code, *(_bare(f"scripts/{name}") for name in scripts)]),
+        "style": _page_part("page.css"),
+        "script": "\n".join([code, *(_strip_script(f"scripts/{name}") for name in scripts)]),
         "three": _three(),
         "data": _json(content),
     }
     # In one pass, so that nothing in a piece is taken for a mark.
-    return re.sub("@(title|style|script|three|data)@", lambda mark: pieces[mark[1]], _part("page.html"))
+    return re.sub("@(title|style|script|three|data)@", lambda mark: pieces[mark[1]], _page_part("page.html"))
 
 
 def _json(content: DataTable) -> str:
@@ -145,17 +145,17 @@ def _json(content: DataTable) -> str:
 
 
 @cache
-def _part(name: str) -> str:
+def _page_part(name: str) -> str:
     return (_WEB / name).read_text(encoding="utf-8")
 
 
 @cache
-def _bare(name: str) -> str:
+def _strip_script(name: str) -> str:
     """A script without comments of whole lines and without what indents it: an eighth of its size."""
-    lines = (line.strip() for line in _part(name).splitlines())
+    lines = (line.strip() for line in _page_part(name).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 @cache
 def _three() -> str:
-    return compressed((_WEB / "three.min.js").read_bytes())
+    return compress((_WEB / "three.min.js").read_bytes())

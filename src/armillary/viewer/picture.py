@@ -25,7 +25,14 @@ from armillary.untyped import DataTable
 from armillary.viewer.appearance import COLOUR as LINK
 from armillary.viewer.appearance import SURROUNDINGS, bars_of
 from armillary.viewer.meshes import MeshStore
-from armillary.viewer.surfaces import DrawnSurface, bent, joined, scaled, surfaces_of, turned_to
+from armillary.viewer.surfaces import (
+    DrawnSurface,
+    deform_surface,
+    join_surfaces,
+    scale_surface,
+    surfaces_of,
+    turned_to,
+)
 
 FIELD = np.radians(38.0)  # from the lower edge of the picture to the upper one
 _MARGIN = 0.9  # of the picture that is filled
@@ -47,7 +54,7 @@ class Camera:
         """Pixels for a length seen at the same distance."""
         return float(0.5 * self.height / np.tan(0.5 * FIELD))
 
-    def projected(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places on the screen (pixels, from its upper left corner), and 1/z; z is the distance before the
         camera, negative behind it.
         """
@@ -92,7 +99,7 @@ def direction_of(view: str, up: np.ndarray) -> np.ndarray:
     return found
 
 
-def fitted(points: np.ndarray, view: str, up: np.ndarray, width: int, height: int) -> Camera:
+def fit_camera(points: np.ndarray, view: str, up: np.ndarray, width: int, height: int) -> Camera:
     """A camera that has all points in its picture."""
     towards = direction_of(view, up)
     upward = up - towards * (up @ towards)
@@ -157,7 +164,7 @@ def fragments(corners: np.ndarray, nearness: np.ndarray, width: int, height: int
     y = corners[:, :, 1]
     first = np.clip(np.ceil(y.min(axis=1) - 0.5), 0, height).astype(np.int64)
     last = np.clip(np.floor(y.max(axis=1) - 0.5), -1, height - 1).astype(np.int64)
-    face, row = _expanded(first, last)
+    face, row = _expand_ranges(first, last)
     middle = row + 0.5
     left, right = np.full(len(row), np.inf), np.full(len(row), -np.inf)
     for k in range(3):
@@ -172,7 +179,7 @@ def fragments(corners: np.ndarray, nearness: np.ndarray, width: int, height: int
     left, right = np.where(known, left, 1.0), np.where(known, right, 0.0)
     begin = np.clip(np.ceil(left - 0.5), 0, width).astype(np.int64)
     end = np.clip(np.floor(right - 0.5), -1, width - 1).astype(np.int64)
-    span, column = _expanded(begin, end)
+    span, column = _expand_ranges(begin, end)
     owner, line = face[span], row[span]
     x, yy = column + 0.5, line + 0.5
     near = plane(corners, nearness).at(owner, x, yy)
@@ -186,7 +193,7 @@ def nearest(found: Fragments, buffer: np.ndarray) -> Fragments:
     return Fragments(*(a[seen] for a in found))
 
 
-def _expanded(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _expand_ranges(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers from first to last of each, one after another, with the index of whose they are."""
     counts = np.maximum(last - first + 1, 0)
     owner = np.repeat(np.arange(len(first)), counts)
@@ -209,7 +216,7 @@ class Painted(NamedTuple):
 class FilmFigure:
     """The figure of a run (``figures.bodies_of``) with its motion at the times of the frames.
 
-    ``channels`` has seven numbers per body in each frame, ``amplitudes`` those of all modes.
+    ``channels`` has seven numbers per body in each frame, ``amplitudes`` the amplitudes of all modes.
     """
 
     def __init__(
@@ -249,7 +256,7 @@ class FilmFigure:
                     colours.append(np.tile(_colour(part, own, body["colour"]), (faces, 1)))
                     opacities.append(np.full(faces, opacity * part.get("opacity", 1.0)))
                     parts.append(np.full(faces, len(parts)))
-        self._surface = joined(surfaces)
+        self._surface = join_surfaces(surfaces)
         self._owner = np.concatenate([np.zeros(0, dtype=int), *owners])
         self._around = np.concatenate([np.zeros(0, dtype=bool), *around])
         self._colours = np.concatenate([np.zeros((0, 3)), *colours])
@@ -258,7 +265,7 @@ class FilmFigure:
         self._count, self._opacity = len(parts), opacity
 
     def place(self, frame: int, body: str, at: object) -> np.ndarray:
-        """A place of a body in the ground's axes; that of an unknown body is one of the ground."""
+        """A place of a body in the ground's axes; an unknown body counts as the ground."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[frame, b] + self.rotations[frame, b] @ np.asarray(at, dtype=float)
         return found
@@ -271,12 +278,12 @@ class FilmFigure:
 
     def points(self, frame: int) -> np.ndarray:
         """Corners that must be in the picture: of all but planes and the like, if there are others."""
-        vertices = self.painted(frame).surface.vertices
+        vertices = self.paint_frame(frame).surface.vertices
         kept = np.ones(len(vertices), dtype=bool)
         kept[: len(self._around)] = ~self._around
         return vertices[kept] if kept.any() else vertices
 
-    def painted(self, frame: int) -> Painted:
+    def paint_frame(self, frame: int) -> Painted:
         """All surfaces in one frame."""
         positions, rotations = self.positions[frame], self.rotations[frame]
         R = rotations[self._owner]
@@ -290,7 +297,7 @@ class FilmFigure:
             colours.append(np.tile(colour, (count, 1)))
             opacities.append(np.full(count, self._opacity))
             parts.append(np.full(count, self._count + len(parts)))
-        return Painted(joined(surfaces), *map(np.concatenate, (colours, opacities, parts)))
+        return Painted(join_surfaces(surfaces), *map(np.concatenate, (colours, opacities, parts)))
 
     def _changing(self, frame: int) -> list[tuple[DrawnSurface, np.ndarray]]:
         """Shapes that change their form: springs and bent bodies."""
@@ -299,7 +306,7 @@ class FilmFigure:
             places = [self.path(end["body"], end["at"]) for end in spring["ends"]]
             for bar in bars_of(spring, places, self.content["up"]):
                 a, b = bar.start[frame], bar.end[frame]
-                made = scaled(bar.surface, (1, 1, max(float(np.linalg.norm(b - a)), 1e-12)))
+                made = scale_surface(bar.surface, (1, 1, max(float(np.linalg.norm(b - a)), 1e-12)))
                 colour = from_hex(spring.get("colour") or LINK)
                 found.append((made.moved(turned_to(b - a), 0.5 * (a + b)), colour))
         first = 0
@@ -309,7 +316,7 @@ class FilmFigure:
             if not part["places"]:
                 continue
             b, body = part["body"], self.content["bodies"][part["body"]]
-            placed = bent(part, weights).moved(self.rotations[frame, b], self.positions[frame, b])
+            placed = deform_surface(part, weights).moved(self.rotations[frame, b], self.positions[frame, b])
             found.append((placed, from_hex(body["colour"])))
         return found
 
@@ -365,11 +372,11 @@ class Painter:
         if self.floor is not None and fine.eye @ self.up > self.floor.height:
             self._shadows(image, fine, figures)
         all_parts = [*figures, *lines]
-        surface = joined([p.surface for p in all_parts])
+        surface = join_surfaces([p.surface for p in all_parts])
         colours = np.concatenate([p.colours for p in all_parts]).astype(np.float32)
         opacities = np.concatenate([p.opacities for p in all_parts])
-        parts = _distinct([p.parts for p in all_parts])
-        corners, near = fine.projected(surface.vertices)
+        parts = _differing_parts([p.parts for p in all_parts])
+        corners, near = fine.project(surface.vertices)
         light, gloss = self._light(surface, fine)
         faces = surface.faces
         before = np.all(near[faces] > 0, axis=1)  # nothing that reaches behind the camera is drawn
@@ -410,10 +417,10 @@ class Painter:
 
     def _shadows(self, image: np.ndarray, camera: Camera, figures: list[Painted]) -> None:
         assert self.floor is not None
-        surface = joined([p.surface for p in figures])
+        surface = join_surfaces([p.surface for p in figures])
         above = surface.vertices @ self.up - self.floor.height
         flat = surface.vertices - (above / (self.sun @ self.up))[:, None] * self.sun
-        corners, near = camera.projected(flat)
+        corners, near = camera.project(flat)
         solid = np.concatenate([p.opacities for p in figures]) >= 0.5
         shown = surface.faces[solid & np.all(near[surface.faces] > 0, axis=1)]
         found: Fragments = fragments(corners[shown], near[shown], camera.width, camera.height)
@@ -458,7 +465,7 @@ class Painter:
 def ribbon(points: np.ndarray, camera: Camera, colour: str) -> Painted:
     """A line of some width on the screen through points."""
     a, b = points[:-1], points[1:]
-    _, near = camera.projected(points)
+    _, near = camera.project(points)
     along = (b - a) - ((b - a) @ camera.forward)[:, None] * camera.forward
     side = np.cross(along, camera.forward)
     length = np.linalg.norm(side, axis=1, keepdims=True)
@@ -476,7 +483,7 @@ def ribbon(points: np.ndarray, camera: Camera, colour: str) -> Painted:
     return Painted(surface, np.tile(from_hex(colour), (count, 1)), ones, np.zeros(count, dtype=int))
 
 
-def _distinct(parts: list[np.ndarray]) -> np.ndarray:
+def _differing_parts(parts: list[np.ndarray]) -> np.ndarray:
     """Numbers of parts that differ between figures."""
     found, first = [], 0
     for p in parts:

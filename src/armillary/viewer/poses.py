@@ -106,7 +106,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _LARGE = 1_000_000  # bytes from which on the time of compressing counts
 
 
-def packed(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) -> DataTable:
+def pack_channels(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) -> DataTable:
     """Channels (rows × channels) as JSON data: lowest values, steps, and the coded differences. ``levels`` is
     the number of steps in the range of a channel. Values that are not finite, also not in single precision,
     are at the lowest; with ``gaps`` they are listed, as (channel, first row, end), and are no numbers there.
@@ -121,7 +121,7 @@ def packed(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) ->
     coded = np.diff(steps, n=2, axis=0, prepend=np.zeros((2, count), dtype=np.int32))
     wrapped = (coded.T & 0xFFFF).astype("<u2")  # sums modulo 2¹⁶ give the levels back
     split = np.concatenate([(wrapped & 0xFF).ravel(), (wrapped >> 8).ravel()]).astype(np.uint8)
-    found = {"rows": rows, "low": low.tolist(), "step": step.tolist(), "data": compressed(split.tobytes())}
+    found = {"rows": rows, "low": low.tolist(), "step": step.tolist(), "data": compress(split.tobytes())}
     return found | {"gaps": _gaps(~finite)} if gaps and not finite.all() else found
 
 
@@ -133,7 +133,7 @@ def _gaps(absent: np.ndarray) -> list[list[int]]:
     return found
 
 
-def compressed(data: bytes) -> str:
+def compress(data: bytes) -> str:
     """Bytes compressed by zlib, in base 64. Of 14 MB of motion, level 9 made 8 % less
     than level 6 and took most of the time of a page.
     """

@@ -28,7 +28,7 @@ _PARALLEL = 1e-6  # 1 − |cosine| of hinges that count as parallel
 VIEWS = ("auto", "oblique", "x", "y", "z")
 
 
-def draw(
+def draw_sketch(
     model: CompiledModel, path: object, *, view: str = "auto", initial: Given = None, parameters: Given = None
 ) -> Drawing:
     """The sketch of a model in the position where runs start, also written to a file where one is named;
@@ -66,7 +66,10 @@ class Sketch:
         self.up = np.array(look.up())
         self.right, self.upward = self._axes(view)
         self.springs = [
-            [self.placed(look.named.get(end["body"], look.ground), end["at"]) for end in spring["ends"]]
+            [
+                self.place_in_ground(look.named.get(end["body"], look.ground), end["at"])
+                for end in spring["ends"]
+            ]
             for spring in look.springs()
         ]
         ends = [self._ends(body) for body in look.bodies]
@@ -77,7 +80,7 @@ class Sketch:
 
     # ------------------------------------------------------------ where things are
 
-    def placed(self, body: Body, place: object) -> np.ndarray:
+    def place_in_ground(self, body: Body, place: object) -> np.ndarray:
         """A place of a body, in the ground's axes."""
         if body.name not in self.index:
             return np.asarray(place, dtype=float)
@@ -94,11 +97,14 @@ class Sketch:
 
     def _ends(self, body: Body) -> list[np.ndarray]:
         """The joint of a body, and the places on it where others are attached, else its mass centre."""
-        found = [self.placed(body, (0, 0, 0)), *(self.placed(body, p) for p in self.look.attached(body))]
-        centre = self.placed(body, self.look.numbers(body.com_coordinates))
+        found = [
+            self.place_in_ground(body, (0, 0, 0)),
+            *(self.place_in_ground(body, p) for p in self.look.attachment_points(body)),
+        ]
+        centre = self.place_in_ground(body, self.look.numbers(body.com_coordinates))
         return found if len(found) > 1 else [*found, centre]
 
-    def _shaped(self, body: Body) -> bool:
+    def _has_shape(self, body: Body) -> bool:
         return self.look.has_shape(body)
 
     def _shapes(self) -> list[tuple[np.ndarray, str]]:
@@ -107,13 +113,13 @@ class Sketch:
         coloured = zip(self.look.bodies, (COLOURS[i % len(COLOURS)] for i in range(len(self.look.bodies))),
                        strict=True)  # fmt: skip
         for body, colour in [(self.look.ground, _GROUND), *coloured]:
-            if not self._shaped(body):
+            if not self._has_shape(body):
                 continue
             for part in self.look.parts(body):
                 if part["kind"] in SURROUNDINGS:
                     continue
                 for surface, own in surfaces_of(part, self.look.meshes.found):
-                    places = np.array([self.placed(body, p) for p in surface.vertices])
+                    places = np.array([self.place_in_ground(body, p) for p in surface.vertices])
                     found.append((places, own or colour))
         return found
 
@@ -167,12 +173,12 @@ class Sketch:
         for surface, colour in self.shapes:
             self._outline(surface, colour)
         for i, body in enumerate(self.look.bodies):
-            if not self._shaped(body):
+            if not self._has_shape(body):
                 self._link(body, COLOURS[i % len(COLOURS)])
         for one, other in self.springs:
             self._spring(one, other)
         for body, place in self.look.closures():
-            self._circle(*self.paper(self.placed(body, place)), 0.75 * _SYMBOL)
+            self._circle(*self.paper(self.place_in_ground(body, place)), 0.75 * _SYMBOL)
         for body in self.look.bodies:
             self._joint(body, fixed=body.parent is ground)
         for i, body in enumerate(self.look.bodies):
@@ -213,7 +219,7 @@ class Sketch:
         self._path(map(tuple, corners[:2]), stroke=colour, stroke_width=4.5)
 
     def _joint(self, body: Body, *, fixed: bool) -> None:
-        x, y = self.paper(self.placed(body, (0, 0, 0)))
+        x, y = self.paper(self.place_in_ground(body, (0, 0, 0)))
         steps = self.look.joint_axes(body)
         if fixed and steps and not any(isinstance(s, Drift) for s in body.assembly.steps):
             self._support(x, y)
@@ -281,7 +287,7 @@ class Sketch:
         self._add("text", escape(words), x=f"{x:.1f}", y=f"{y:.1f}", **halo, **style)
 
     def _directions(self) -> None:
-        """The axes of the ground in the lower left corner, and gravity where there is any."""
+        """The axes of the ground in the lower left corner, and gravity, if any."""
         x, y, length = 34.0, self.height - 30.0, 22.0
         for letter, axis in zip("xyz", np.eye(3), strict=True):
             dx, dy = length * float(axis @ self.right), -length * float(axis @ self.upward)

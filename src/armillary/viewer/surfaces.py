@@ -38,7 +38,7 @@ class DrawnSurface(NamedTuple):
         return DrawnSurface(turned, self.normals @ rotation.T, self.faces)
 
 
-def joined(surfaces: list[DrawnSurface]) -> DrawnSurface:
+def join_surfaces(surfaces: list[DrawnSurface]) -> DrawnSurface:
     """Several surfaces as one."""
     if not surfaces:
         return DrawnSurface(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=int))
@@ -55,13 +55,13 @@ def surface_of(part: DataMapping) -> DrawnSurface | None:
     that has none.
     """
     maker = MAKERS.get(part["kind"])
-    return None if maker is None else placed(maker(part), part)
+    return None if maker is None else place_surface(maker(part), part)
 
 
-def placed(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
+def place_surface(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
     """A surface made along z, stretched, turned and shifted as its part states."""
     if "scale" in part:
-        made = scaled(made, part["scale"])
+        made = scale_surface(made, part["scale"])
     if "axis" in part:
         made = made.moved(turned_to(part["axis"]))
     if "axes" in part:
@@ -69,8 +69,8 @@ def placed(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
     return made.moved(np.eye(3), part["at"]) if "at" in part else made
 
 
-def scaled(made: DrawnSurface, factors: object) -> DrawnSurface:
-    """A surface stretched along its axes; one that is mirrored has its faces turned around."""
+def scale_surface(made: DrawnSurface, factors: object) -> DrawnSurface:
+    """Stretch a surface along its axes; turn the faces of a mirrored surface around."""
     s = np.asarray(factors, dtype=float)
     normals = made.normals / s
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -106,7 +106,7 @@ def lathe(*profiles: object, around: int = _AROUND) -> DrawnSurface:
                 _strips(len(r) - 1, around),
             )
         )
-    return joined(made)
+    return join_surfaces(made)
 
 
 def _arc(radius: float, low: float, high: float, middle: float = 0.0, steps: int = 12) -> np.ndarray:
@@ -148,7 +148,7 @@ def _wheel(radius: float, width: float) -> DrawnSurface:
     spokes = [
         spoke.moved(turned_to((np.cos(b), np.sin(b), 0.0))) for b in np.linspace(0, np.pi, 6, endpoint=False)
     ]
-    return joined([lathe(ring, around=2 * _AROUND), cylinder(0.16 * radius, width), *spokes])
+    return join_surfaces([lathe(ring, around=2 * _AROUND), cylinder(0.16 * radius, width), *spokes])
 
 
 def box(size: object) -> DrawnSurface:
@@ -170,12 +170,12 @@ def box(size: object) -> DrawnSurface:
     )
 
 
-def between(start: object, end: object, radius: float, around: int = 14) -> DrawnSurface:
+def cylinder_between(start: object, end: object, radius: float, around: int = 14) -> DrawnSurface:
     """A cylinder from one point to another."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     length = float(np.linalg.norm(b - a))
     if length <= 0:
-        return joined([])
+        return join_surfaces([])
     return cylinder(radius, length, around).moved(turned_to(b - a), 0.5 * (a + b))
 
 
@@ -215,12 +215,12 @@ MAKERS: dict[str, Callable[[DataMapping], DrawnSurface]] = {
     "box": lambda p: box(p["size"]),
     "sphere": lambda p: _sphere(p["radius"]),
     "ball": lambda p: _sphere(p["radius"]),
-    "ellipsoid": lambda p: scaled(_sphere(1.0), np.maximum(p["radii"], 1e-12)),
+    "ellipsoid": lambda p: scale_surface(_sphere(1.0), np.maximum(p["radii"], 1e-12)),
     "cylinder": lambda p: cylinder(p["radius"], p["length"]),
     "cone": lambda p: _cone(p["radius"], p["length"]),
     "capsule": lambda p: _capsule(p["radius"], p["length"]),
     "wheel": lambda p: _wheel(p["radius"], p["width"]),
-    "rod": lambda p: between(p.get("from", (0, 0, 0)), p["to"], p["radius"]),
+    "rod": lambda p: cylinder_between(p.get("from", (0, 0, 0)), p["to"], p["radius"]),
     "pin": lambda p: cylinder(0.5 * p["size"], 2.2 * p["size"]),
     "sleeve": lambda p: box((1.1 * p["size"], 1.1 * p["size"], 2.4 * p["size"])),
 }
@@ -237,20 +237,20 @@ _LINE = 0.002  # width of a line as a part of what it belongs to
 def surfaces_of(
     part: DataMapping, meshes: Mapping[str, PictureMesh | None]
 ) -> list[tuple[DrawnSurface, str]]:
-    """Surfaces of a part in the axes of its body, each with a colour; "" is that of the body."""
+    """Surfaces of a part in the axes of its body, each with a colour; "" is the body's colour."""
     own = part.get("colour") or _COLOURS.get(part["kind"], "")
     if part["kind"] == "mesh":
         known = mesh_surfaces(meshes[part["mesh"]])
-        return [(placed(one.surface, part), own or one.paint.colour) for one in known]
+        return [(place_surface(one.surface, part), own or one.paint.colour) for one in known]
     if part["kind"] in MAKERS:
         made = surface_of(part)
         return [] if made is None else [(made, own)]
     if (maker := _MAKERS.get(part["kind"])) is None:
         return []
-    found = [(placed(maker(part), part), own)]
+    found = [(place_surface(maker(part), part), own)]
     if "orbit" in part:
         line = _tube(np.array(part["orbit"]), 2 * _LINE * part["radius"])
-        found.append((placed(line, part), _ORBIT))
+        found.append((place_surface(line, part), _ORBIT))
     return found
 
 
@@ -270,7 +270,7 @@ def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
     if mesh is None:
         return []
     ends = [*(first for first, _ in mesh.paints[1:]), len(mesh.faces)]
-    normals = _creased(mesh)
+    normals = _creased_normals(mesh)
     found = []
     for (first, paint), end in zip(mesh.paints, ends, strict=True):
         corners, directions = mesh.faces[first:end].ravel(), normals[3 * first : 3 * end]
@@ -285,8 +285,8 @@ def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
     return found
 
 
-def _creased(mesh: PictureMesh) -> np.ndarray:
-    """A unit normal for each corner of each face: the sum of those of the faces around that make no edge
+def _creased_normals(mesh: PictureMesh) -> np.ndarray:
+    """A unit normal for each corner of each face: the sum of the normals of adjacent faces that make no edge
     with its own, weighted by their areas.
     """
     A, B, C = mesh.corners[mesh.faces].transpose(1, 0, 2)
@@ -320,8 +320,8 @@ def _tube(points: np.ndarray, radius: float) -> DrawnSurface:
     """Cylinders from point to point with a ball at each."""
     ball = surface_of({"kind": "sphere", "radius": radius})
     assert ball is not None
-    rods = [between(a, b, radius, around=10) for a, b in pairwise(points)]
-    return joined([*rods, *(ball.moved(np.eye(3), p) for p in points)])
+    rods = [cylinder_between(a, b, radius, around=10) for a, b in pairwise(points)]
+    return join_surfaces([*rods, *(ball.moved(np.eye(3), p) for p in points)])
 
 
 def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> DrawnSurface:
@@ -344,7 +344,7 @@ def sheet_faces(nx: int, ny: int) -> np.ndarray:
 
 def both_sides(made: DrawnSurface) -> DrawnSurface:
     """A surface that is seen from behind, too."""
-    return joined([made, DrawnSurface(made.vertices, -made.normals, made.faces[:, ::-1])])
+    return join_surfaces([made, DrawnSurface(made.vertices, -made.normals, made.faces[:, ::-1])])
 
 
 def _heights(part: DataMapping) -> DrawnSurface:
@@ -368,7 +368,9 @@ def _grid(part: DataMapping) -> DrawnSurface:
     step = max(part["spacing"], max(a, b) / 500)
     w = _LINE * max(a, b)
     lines = [_rectangle((x - w, x + w), (-b, b)) for x in np.arange(-a, a * (1 + 1e-9), step)]
-    return joined(lines + [_rectangle((-a, a), (y - w, y + w)) for y in np.arange(-b, b * (1 + 1e-9), step)])
+    return join_surfaces(
+        lines + [_rectangle((-a, a), (y - w, y + w)) for y in np.arange(-b, b * (1 + 1e-9), step)]
+    )
 
 
 def _earth(part: Mapping[str, object]) -> DrawnSurface:
@@ -398,13 +400,13 @@ def bent_surface(part: DataMapping) -> tuple[DrawnSurface, list[np.ndarray]]:
     else:
         ball = surface_of({"kind": "sphere", "radius": 1.6 * part["radius"]})
         assert ball is not None
-        surface = joined([ball.moved(np.eye(3), place) for place in places])
+        surface = join_surfaces([ball.moved(np.eye(3), place) for place in places])
         owner = np.repeat(np.arange(len(places)), len(ball.vertices))
     return surface, [shapes[owner, m] for m in range(shapes.shape[1])]
 
 
-def bent(part: DataMapping, amplitudes: np.ndarray) -> DrawnSurface:
-    """The surface with these amplitudes of the modes; that of a plate with its normals there."""
+def deform_surface(part: DataMapping, amplitudes: np.ndarray) -> DrawnSurface:
+    """Return the surface with these amplitudes of the modes; a plate has its normals there."""
     surface, targets = bent_surface(part)
     moved = surface.vertices + sum(a * target for a, target in zip(amplitudes, targets, strict=True))
     if "sheet" not in part:
@@ -445,4 +447,4 @@ def _bent_tube(places: np.ndarray, radius: float) -> tuple[DrawnSurface, np.ndar
             DrawnSurface(corners, np.tile(normal, (len(corners), 1)), fan if side > 0 else fan[:, ::-1])
         )
         owners.append(np.full(len(corners), k))
-    return joined([tube, *caps]), np.concatenate(owners)
+    return join_surfaces([tube, *caps]), np.concatenate(owners)

@@ -34,7 +34,7 @@ from armillary.viewer.figures import PageFigure, bodies_of, channels, figure_of,
 from armillary.viewer.film import write_film
 from armillary.viewer.page import look_of, page_text, shown_outputs
 from armillary.viewer.picture import scene_axes
-from armillary.viewer.poses import PoseFunction, packed
+from armillary.viewer.poses import PoseFunction, pack_channels
 
 LAYOUTS = ("ghosts", "side by side")
 _GHOST = 0.3  # opacity of runs over which another is drawn
@@ -75,7 +75,7 @@ def view(
         instance(run, Run, "what is shown")
     named = _labels(runs, labels)
     figures = [
-        figure_of(run, _equations(run, one), options)
+        figure_of(run, _equations_of(run, one), options)
         for run, one in zip(runs, _models(runs, model), strict=True)
     ]
     if path is not None:
@@ -101,7 +101,7 @@ def page_of_figures(
     packed = []
     shifts = _shifts(figures)
     for k, (figure, label) in enumerate(zip(figures, labels, strict=True)):
-        content = figure.packed() | {"label": label}
+        content = figure.pack() | {"label": label}
         if layout != "choose":
             content |= {"colour": COLOURS[k % len(COLOURS)]}
         if layout == "ghosts" and k:
@@ -139,7 +139,7 @@ def _models(runs: Sequence[Run], model: object) -> list[Given]:
     return many
 
 
-def _equations(run: Run, model: object) -> DerivedEquations:
+def _equations_of(run: Run, model: object) -> DerivedEquations:
     found = getattr(model, "equations", model) if model is not None else run.picture
     if found is None:
         raise ArmillaryError(
@@ -182,7 +182,7 @@ def cloud_page(
             "outputs= that name all coordinates and with sample="
         )
     runs = _evenly(batch.runs, MOST)
-    values, label = _values(batch, colour)
+    values, label = _colour_values(batch, colour)
     function = PoseFunction(equations)
     bodies = len(function.bodies)
     rows = _evenly(len(batch.time), max(2, _NUMBERS // max(1, len(runs) * bodies * 7)))
@@ -199,8 +199,8 @@ def cloud_page(
         "outputs": [{"name": n, "units": label_units(batch.units.get(n, "")), "about": ""} for n in kept],
         "cloud": {
             "runs": len(runs),
-            "poses": packed(motion),
-            "columns": packed(columns.transpose(1, 0, 2).reshape(len(rows), -1), gaps=True),
+            "poses": pack_channels(motion),
+            "columns": pack_channels(columns.transpose(1, 0, 2).reshape(len(rows), -1), gaps=True),
             "colours": _colours(values[runs]),
             "labels": [_words(batch, int(i)) for i in runs],
         },
@@ -246,7 +246,7 @@ def _evenly(count: int, most: int) -> np.ndarray:
     return np.unique(np.rint(np.linspace(0, count - 1, min(count, most))).astype(int))
 
 
-def _values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
+def _colour_values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
     """The quantity that colours runs: as requested, else the first metric or difference with one number."""
     flat = {n: v for n, v in {**batch.metrics, **batch.varied}.items() if np.ndim(v) == 1}
     if name is None:
@@ -258,7 +258,7 @@ def _values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
 
 
 def _colours(values: np.ndarray) -> list[str]:
-    """Colours from low to high; grey where there is no number."""
+    """Colours from low to high; grey without a number."""
     finite = np.isfinite(values)
     low, high = (np.min(values[finite]), np.max(values[finite])) if finite.any() else (0.0, 0.0)
     s = np.where(finite, (values - low) / (high - low) if high > low else 0.5, 0.0)

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.fmi.platforms import compile_library
-from armillary.files.fmu.functions import stepped
+from armillary.files.fmu.functions import make_step_functions
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import place_of_binary
 
@@ -79,7 +79,7 @@ def test_after_a_failure_only_what_the_standard_allows_is_called(
     moody: Path, place: int, status: int, terminated: int, freed: int
 ) -> None:
     found = arm.fmu(moody)
-    element = stepped(found, "moody", 1e-3, {}, [], [found.outputs["y"]])
+    element = make_step_functions(found, "moody", 1e-3, {}, [], [found.outputs["y"]])
     code = element.library.code
     (ctypes.c_int * 3).in_dll(code, "answer")[place] = status
     if place == 0:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import armillary as arm
-from armillary.model.recording.snapshot import differences
+from armillary.model.recording.snapshot import find_differences
 from tests.files.model.random_systems import Teller
 
 # What a file cannot say: the sentences with which it is refused.
@@ -24,7 +24,7 @@ def faults(system: arm.System, folder: Path) -> list[str]:
     second.parent.mkdir()
     system.save(first)
     again = arm.load(first)
-    found = differences(system, again)
+    found = find_differences(system, again)
     again.save(second)
     return found + ([] if second.read_text() == first.read_text() else ["the text of the second file"])
 

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ImportedWarning
-from armillary.files.robots.rotations import multiple_spelled
+from armillary.files.robots.rotations import find_multiple
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from armillary.files.robots.rotations import multiple_spelled
     ],
 )
 def test_which_angles_are_spelled(word: str, k: int | None) -> None:
-    assert multiple_spelled(word) == k
+    assert find_multiple(word) == k
 
 
 LINKS = """

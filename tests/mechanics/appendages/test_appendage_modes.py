@@ -59,7 +59,9 @@ def test_modes_of_the_spinning_rotor() -> None:
     record = reference("jpl_spinning_rotor")["inputs"]["appendages"][0]
     plane = np.eye(6)[:, :2]
     stiffness = np.diag([399.2, 399.2, 0, 0, 0, 0])
-    matrices = spinning_matrices([1.0], [np.zeros((3, 3))], stiffness, (0, 0, 10.0), 500.0).projected(plane)
+    matrices = spinning_matrices([1.0], [np.zeros((3, 3))], stiffness, (0, 0, 10.0), 500.0).project_onto(
+        plane
+    )
     modes = complex_modes(matrices, "rotor")
     np.testing.assert_allclose(modes.frequencies, [10.0, 30.0], rtol=1e-12)
     np.testing.assert_allclose(plane @ modes.psi, record["Psi"], atol=1e-8)
@@ -69,7 +71,9 @@ def test_modes_of_the_spinning_rotor() -> None:
 def test_a_spin_beyond_the_stiffness_is_refused() -> None:
     plane = np.eye(6)[:, :2]
     stiffness = np.diag([90.0, 90.0, 0, 0, 0, 0])
-    matrices = spinning_matrices([1.0], [np.zeros((3, 3))], stiffness, (0, 0, 10.0), 500.0).projected(plane)
+    matrices = spinning_matrices([1.0], [np.zeros((3, 3))], stiffness, (0, 0, 10.0), 500.0).project_onto(
+        plane
+    )
     with pytest.raises(ModelError, match="'blade': the nominal spin takes all its stiffness"):
         complex_modes(matrices, "body 'blade'")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model.flexible.modal_integrals import rounded
+from armillary.model.flexible.modal_integrals import round_values
 from armillary.model.flexible.reading import flexible_part
 from armillary.model.flexible.reduction import ritz
 from tests.model.flexible.structures import beam_elements
@@ -18,9 +18,9 @@ ARRAYS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g")
 
 def test_zero_one_and_equal_numbers_become_so() -> None:
     values = np.array([3e-10, -2e-10, 1 - 1e-15, -1 - 1e-15, 0.3, 0.1 + 0.2, 0.3 + 1e-11, 1e-8])
-    assert rounded(values, 1.0).tolist() == [0, 0, 1, -1, 0.3, 0.3, 0.3 + 1e-11, 1e-8]
+    assert round_values(values, 1.0).tolist() == [0, 0, 1, -1, 0.3, 0.3, 0.3 + 1e-11, 1e-8]
     # Sizes are each element's own: what is small beside a heavy mode may be all there is of a light one.
-    assert rounded(np.array([1e-12, 1e-12]), np.array([1.0, 1e-9])).tolist() == [0.0, 1e-12]
+    assert round_values(np.array([1e-12, 1e-12]), np.array([1.0, 1e-9])).tolist() == [0.0, 1e-12]
 
 
 def test_a_straight_beam_couples_only_what_its_symmetry_allows() -> None:

@@ -11,7 +11,7 @@ from armillary.model.space.fields import (
     GravitySource,
     acceleration,
     acceleration_change,
-    extended,
+    extended_body,
     potential,
 )
 
@@ -103,7 +103,7 @@ def test_second_order_against_point_masses(k: float) -> None:
     left = []
     for size in (0.02, 0.01):
         energy, force, moment, inertia = swarm(source, r, size)
-        found = extended(source, tuple(r), tuple(map(tuple, inertia)))
+        found = extended_body(source, tuple(r), tuple(map(tuple, inertia)))
         pairs = ((found.energy, energy), (found.force, force), (found.moment, moment))
         for number, wanted in pairs:
             np.testing.assert_allclose(number, wanted, atol=0.1 * np.max(np.abs(wanted)))

@@ -15,7 +15,7 @@ from armillary.analysis.fitting.measurements import Measured, Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
 from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.plots.figure import COLOURS, literal, open_figure
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 
@@ -375,7 +375,7 @@ def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | No
     known = list(dict.fromkeys(c for m in fit.experiments for c in m.columns))
     shown = list(checked_names(columns, known, "no data of", after=" were fitted")) or known
     several = len(fit.experiments) > 1
-    with drawn((8.0, 1.4 + 2.2 * len(shown)), path, show=show) as figure:
+    with open_figure((8.0, 1.4 + 2.2 * len(shown)), path, show=show) as figure:
         axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
         for ax, c in zip(axes, shown, strict=True):
             for i, (m, run) in enumerate(zip(fit.experiments, fit.runs, strict=True)):

@@ -31,7 +31,7 @@ from armillary.analysis.kinematics.result import Sweep, SweepColumns
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import FIGURES, check_suffix, drawn, literal
+from armillary.results.plots.figure import FIGURES, check_suffix, literal, open_figure
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping, DataTable, Given
@@ -271,7 +271,7 @@ class Workspace:
             (self.sweep, self.edges, {"color": "C0", "s": 6, "label": "end of a range"}),
             (self.singular, self.singular.found, {"color": "C3", "s": 6, "label": "singular"}),
         )
-        with drawn((6.4, 6.0), path, show=show) as figure:
+        with open_figure((6.4, 6.0), path, show=show) as figure:
             axes = figure.subplots()
             for source, rows, look in groups:
                 axes.scatter(source[x][rows], source[y][rows], **look)

@@ -17,7 +17,7 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units import in_seconds
 from armillary.results import Run
-from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.plots.figure import COLOURS, literal, open_figure
 from armillary.results.record import label_units
 from armillary.results.spectra import PowerSpectrum
 
@@ -396,7 +396,7 @@ def bode_plot(
     """Magnitude and phase over frequency, a column for each input and a colour for each output."""
     _one(r)
     frequency, size = (r.frequency if hz else r.omega), (r.decibels if decibels else r.magnitude)
-    with drawn((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
+    with open_figure((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
         from matplotlib.ticker import MaxNLocator
 
         axes = figure.subplots(2, len(r.inputs), sharex=True, squeeze=False)
@@ -421,7 +421,7 @@ def bode_plot(
 def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
     """G(iω) in the complex plane, for positive frequencies and, thinner, for negative ones; −1 is marked."""
     _one(r)
-    with drawn((6.5, 6.0), path, show=show) as figure:
+    with open_figure((6.5, 6.0), path, show=show) as figure:
         ax = figure.subplots()
         pairs = [(i, j) for i in range(len(r.outputs)) for j in range(len(r.inputs))]
         for k, (i, j) in enumerate(pairs):
@@ -438,7 +438,7 @@ def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
 def pole_zero_plot(lin: LinearMatrices, path: Path, show: bool) -> Figure:
     """Poles as crosses and transmission zeros as circles; of many points, poles alone, pale to dark."""
     poles = np.atleast_2d(lin.poles())
-    with drawn((6.5, 5.5), path, show=show) as figure:
+    with open_figure((6.5, 5.5), path, show=show) as figure:
         ax = figure.subplots()
         for k, row in enumerate(poles):
             shade = 0.25 + 0.75 * (k + 1) / len(poles)

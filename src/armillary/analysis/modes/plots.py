@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.plots.figure import COLOURS, literal, open_figure
 from armillary.results.plots.motion import (
     FILMS,
     MotionView,
@@ -39,7 +39,7 @@ def modes_plot(modes: Modes, index: int | None, path: str | os.PathLike[str] | N
 
 
 def _all(modes: Modes, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    with drawn((9.5, max(3.2, 1.2 + 0.3 * len(modes))), path, show=show) as figure:
+    with open_figure((9.5, max(3.2, 1.2 + 0.3 * len(modes))), path, show=show) as figure:
         plane, bars = figure.subplots(1, 2, width_ratios=[2, 3])
         values = modes.eigenvalues
         for sign in (1, -1):
@@ -71,7 +71,7 @@ def _caption(modes: Modes, i: int) -> str:
 
 def _one(modes: Modes, index: int, path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """Arrows with the amplitude and phase of each coordinate."""
-    with drawn((5.5, 4.5), path, show=show) as figure:
+    with open_figure((5.5, 4.5), path, show=show) as figure:
         ax = figure.add_subplot(projection="polar")
         shape = modes[index].shape
         largest = max((abs(shape[c]) for c in modes.coordinates), default=1.0)
@@ -152,7 +152,7 @@ def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show:
     """Left the complex plane, with a circle at the first value; right real and imaginary parts over the
     values, with crossings of the imaginary axis marked.
     """
-    with drawn((10.0, 4.6), path, show=show) as figure:
+    with open_figure((10.0, 4.6), path, show=show) as figure:
         left, right = figure.subplots(1, 2)
         for i in range(len(locus)):
             branch, colour = locus[i], COLOURS[i % len(COLOURS)]
@@ -183,7 +183,7 @@ def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show:
 
 def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """Frequencies over the spin, dashed where the whirl is backward, lines of the orders, critical speeds."""
-    with drawn((7.5, 4.8), path, show=show) as figure:
+    with open_figure((7.5, 4.8), path, show=show) as figure:
         ax = figure.subplots()
         for i in range(diagram.frequencies.shape[1]):
             style = "--" if np.sum(diagram.whirl[:, i]) < 0 else "-"

@@ -45,7 +45,7 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.deformation import flexible_kinetic_energy, flexible_momenta
-from armillary.model.mass_properties import carried
+from armillary.model.mass_properties import carry_to_child
 from armillary.model.quantities import body_motions
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
 from armillary.model.units import state_factor
@@ -130,7 +130,7 @@ def _weights(system: Description) -> dict[str, Expr]:
         fall = {ground: gravity.direction.components(ground)}
         for body, w, v in body_motions(system):
             assert body.parent is not None
-            g = fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
+            g = fall[body.frame] = carry_to_child(body, fall[body.parent.frame], "fall")
             speed = add(v, cross_triples(w, body.com_coordinates))
             power = times(body.mass, sum_of_products(zip(g, speed, strict=True)))
             if body.flex is not None:

@@ -22,7 +22,7 @@ from armillary.analysis.operating.stability import Stability, stability_of
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest, require, shown
 from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.plots.figure import COLOURS, literal, open_figure
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
 from armillary.untyped import DataTable
@@ -202,7 +202,7 @@ class Branch(PickledValue):
         columns = [self[name] for name in shown]
         lam = self[self.name]
         panels = len(shown) + (not names)
-        with drawn((8.0, 1.4 + 2.4 * panels), path, show=show) as figure:
+        with open_figure((8.0, 1.4 + 2.4 * panels), path, show=show) as figure:
             axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
             if not names:
                 axes[-1].plot(lam, self.eigenvalues.real, ".", markersize=3, color=COLOURS[-1])

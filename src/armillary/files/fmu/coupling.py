@@ -28,7 +28,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.description import Fmu, FmuVariable
-from armillary.files.fmu.functions import NEVER, exchanged
+from armillary.files.fmu.functions import NEVER, make_exchange_functions
 from armillary.model.description import Description
 from armillary.model.reading.expressions import check_new_name, read_expression
 from armillary.model.recording.records import EventRecord, Memory, OutputRecord, StateRecord
@@ -88,7 +88,7 @@ def plain_name(text: str) -> str:
     return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")
 
 
-def integrated(
+def add_continuous_fmu(
     system: Description,
     name: str,
     found: Fmu,
@@ -99,7 +99,7 @@ def integrated(
     """An FMU for model exchange: states with rates, outputs, events."""
     where = f"FMU '{name}'"
     signals = [outward(system, value, v, input_place(where, v)) for v, value in driven.items()]
-    element = exchanged(found, name, values, list(driven), shown)
+    element = make_exchange_functions(found, name, values, list(driven), shown)
     assert found.exchange is not None
     states = found.exchange.states
     handle = symbol(f"{name} instance", "memory", owner=system.identity)
@@ -184,16 +184,16 @@ def add_fmu(
     check_new_name(system, name, "FMU")
     where = f"FMU '{name}'"
     found = source if isinstance(source, Fmu) else read_fmu(source)
-    driven = _spread(found, inputs, "input", where)
+    driven = _assign_variables(found, inputs, "input", where)
     shown = [found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)]
     if not shown:
         raise ModelError(f"{where}: '{found.name}' has no numeric outputs, so it can do nothing here")
-    values = settings(found, parameters, where)
+    values = read_parameters(found, parameters, where)
     if every is None:
         if extrapolate:
             raise ModelError(f"{where}: extrapolate is for co-simulation; give every=… too")
 
-        return integrated(system, name, found, values, driven, shown)
+        return add_continuous_fmu(system, name, found, values, driven, shown)
     part = prepare(system, name, found, check_period(every, where), values, shown, extrapolate)
     return join(
         system, part, {v: outward(system, value, v, input_place(where, v)) for v, value in driven.items()}
@@ -246,11 +246,11 @@ def join(
     system: Description, part: FmuPart, driven: Mapping[FmuVariable, Expr], coupled: bool = False
 ) -> dict[str, Expr]:
     """The FMU loaded and its inputs driven, if ``coupled`` by other FMUs; its outputs."""
-    from armillary.files.fmu.functions import stepped
+    from armillary.files.fmu.functions import make_step_functions
 
     name, signals = part.name, list(driven.values())
     shown = [c.variable for c in part.channels]
-    element = stepped(part.found, name, part.period, part.values, list(driven), shown, coupled)
+    element = make_step_functions(part.found, name, part.period, part.values, list(driven), shown, coupled)
     started = element.start(system.time, *signals)
     handle = symbol(f"{name} instance", "memory", owner=system.identity)
     about = f"instance of FMU '{name}'"
@@ -268,10 +268,10 @@ def join(
     return part.outputs
 
 
-def _spread(
+def _assign_variables(
     found: Fmu, given: Mapping[str, object] | None, causality: str, where: str
 ) -> dict[FmuVariable, Given]:
-    """Variables and what they are given; lists are spread over the elements of arrays."""
+    """Return variables with their given values; spread lists over the elements of arrays."""
     result: dict[FmuVariable, Given] = {}
     for key, value in (given or {}).items():
         parts = found.elements(str(key), causality)
@@ -311,12 +311,12 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
     return _Channel(variable, held, slope, line)
 
 
-def settings(
+def read_parameters(
     found: Fmu, parameters: Mapping[str, object] | None, where: str
 ) -> dict[FmuVariable, float | str]:
-    """Parameters and what they are set to."""
+    """Return parameters with the values that they are set to."""
     result: dict[FmuVariable, float | str] = {}
-    for v, given in _spread(found, parameters, "parameter", where).items():
+    for v, given in _assign_variables(found, parameters, "parameter", where).items():
         if v.type == "String":
             if not isinstance(given, str):
                 raise ModelError(f"{where}: parameter '{v.name}' needs a text, not {given!r}")

@@ -4,7 +4,7 @@ An FMU as it describes itself: data, which reading.py takes from the file.
 
 FMU files as archives from outside: nothing in them is believed before it is checked.
 
-An FMU's description of itself: variables, units and what it can do, from modelDescription.xml alone.
+An FMU's description of itself: variables, units and capabilities, from modelDescription.xml alone.
 
 Sources: FMI specification 2.0.4, sections 2.2 and 4.3; 3.0.1, sections 2.4 and 4.4.
 """
@@ -47,7 +47,7 @@ class FmuUnit:
 class FmuVariable:
     """A scalar variable of an FMU, or an element of an array, named as in ``x[2,1]``.
 
-    ``type`` is that of FMI 3.0, also for FMI 2.0 (Float64, Int32, Boolean, Enumeration, String).
+    ``type`` is a type of FMI 3.0, also for FMI 2.0 (Float64, Int32, Boolean, Enumeration, String).
     """
 
     name: str
@@ -127,7 +127,7 @@ class Fmu:
         )
 
     def elements(self, name: str, causality: str) -> list[FmuVariable]:
-        """The elements of an array in order; none where there is no such array."""
+        """The elements of an array in order; empty if there is no such array."""
         found = [v for key, v in self._of(causality).items() if v.size > 1 and key.rpartition("[")[0] == name]
         return sorted(found, key=lambda v: v.place)
 
@@ -150,7 +150,7 @@ _DAMAGE = (
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfile.ZipFile]:
+def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfile.ZipFile]:
     """The archive of an FMU or a package; damage found anywhere in the block is one error that names it."""
     if not Path(path).is_file():
         raise ModelError(f"there is no {what.partition(' ')[2]} '{path}'")
@@ -166,7 +166,7 @@ def opened(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfi
 
 
 def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
-    """A file of an archive; what is longer than it may be, or than its entry states, is refused."""
+    """Return a file of an archive; refuse one that is longer than allowed, or than its entry states."""
     try:
         entry = archive.getinfo(name)
     except KeyError:
@@ -181,11 +181,11 @@ def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU"
 def unpack(path: str | os.PathLike[str], folders: tuple[str, ...], target: Path) -> None:
     """Files below some folders of an FMU, written below a folder of this machine."""
     left = LARGEST
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         for entry in archive.infolist():
             if entry.is_dir() or not entry.filename.startswith(tuple(f"{folder}/" for folder in folders)):
                 continue
-            place = target / _inside(path, entry.filename)
+            place = target / _check_member_name(path, entry.filename)
             place.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(entry) as source, place.open("wb") as written:
                 while chunk := source.read(_CHUNK):
@@ -195,7 +195,7 @@ def unpack(path: str | os.PathLike[str], folders: tuple[str, ...], target: Path)
                     written.write(chunk)
 
 
-def _inside(path: str | os.PathLike[str], name: str) -> PurePosixPath:
+def _check_member_name(path: str | os.PathLike[str], name: str) -> PurePosixPath:
     """A name that stays below the folder it is unpacked to."""
     place = PurePosixPath(name)
     if place.is_absolute() or ".." in place.parts or "\\" in name or ":" in name or "\0" in name:
@@ -208,10 +208,10 @@ _VERSIONS = ("2.0", "3.0")
 _FILE = "modelDescription.xml"
 
 
-def read(path: str | os.PathLike[str]) -> Fmu:
+def read_fmu(path: str | os.PathLike[str]) -> Fmu:
     """The description of an FMU file."""
     path = file_path(path, "an FMU", ModelError)
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         text = content(archive, _FILE, LONGEST_DESCRIPTION)
     root = parse_xml(text, f"{Path(path).name}/{_FILE}")
     if root.tag != "fmiModelDescription":
@@ -252,19 +252,19 @@ def _exchange(
     if element is None:
         return None
     structure = root.only("ModelStructure")
-    variables = {_whole(entry[0], "valueReference", ""): entry for entry in listed}
+    variables = {_read_integer(entry[0], "valueReference", ""): entry for entry in listed}
     states: list[FmuVariable] = []
     if version == "2.0":
         unknowns = structure.inside("Derivatives") if structure else []
         for unknown in unknowns:
-            rate, _ = _listed(listed, _whole(unknown, "index", ""), unknown)
+            rate, _ = _variable_at(listed, _read_integer(unknown, "index", ""), unknown)
             real = rate.only("Real") or rate
-            states += _listed(listed, _whole(real, "derivative", ""), rate)[1]
-        indicators = _whole(root, "numberOfEventIndicators", "0")
+            states += _variable_at(listed, _read_integer(real, "derivative", ""), rate)[1]
+        indicators = _read_integer(root, "numberOfEventIndicators", "0")
     else:
         indicators = 0
         for unknown in structure.children if structure else []:
-            reference = _whole(unknown, "valueReference", "")
+            reference = _read_integer(unknown, "valueReference", "")
             if unknown.tag not in ("ContinuousStateDerivative", "EventIndicator"):
                 continue
             if reference not in variables:
@@ -273,7 +273,7 @@ def _exchange(
             if unknown.tag == "EventIndicator":
                 indicators += len(parts)
                 continue
-            state_reference = _whole(element_of, "derivative", "")
+            state_reference = _read_integer(element_of, "derivative", "")
             if state_reference not in variables:
                 element_of.fail(f"there is no variable with valueReference {state_reference}")
             states += variables[state_reference][1]
@@ -285,7 +285,7 @@ def _exchange(
     return Exchange(_identifier(element), tuple(states), indicators, needed)
 
 
-def _listed(
+def _variable_at(
     variables: list[tuple[Element, list[FmuVariable]]], index: int, element: Element
 ) -> tuple[Element, list[FmuVariable]]:
     """A variable by its place in the list, from 1 on."""
@@ -306,7 +306,7 @@ def _variables(
     root: Element, version: str
 ) -> tuple[dict[str, FmuVariable], list[tuple[Element, list[FmuVariable]]]]:
     """Variables by name, and in the order of the file with their elements."""
-    units = {u.text("name", ""): _unit(u) for u in root.inside("UnitDefinitions") if u.tag == "Unit"}
+    units = {u.text("name", ""): _read_unit(u) for u in root.inside("UnitDefinitions") if u.tag == "Unit"}
     types = {
         t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
         for t in root.inside("TypeDefinitions")
@@ -322,7 +322,7 @@ def _variables(
         if version == "2.0":
             typed = next((c for c in element.children if c.tag in _SECOND), element)
             kind = _SECOND.get(typed.tag, typed.tag)
-        reference = _whole(element, "valueReference", "")
+        reference = _read_integer(element, "valueReference", "")
         if not 0 <= reference < 1 << 32:
             element.fail(f"its valueReference {reference} is no 32-bit number")
         unit = typed.text("unit", "") or types.get(typed.text("declaredType", ""), "")
@@ -366,7 +366,7 @@ def _dimension(element: Element, sizes: dict[str, Element]) -> int:
     source = sizes.get(by) if by else element
     if source is None:
         element.fail(f"there is no structural parameter with valueReference {by[:20]}")
-    found = _whole(source, "start", "")
+    found = _read_integer(source, "start", "")
     if found < 1:
         element.fail(f"it has {found} elements")
     return found
@@ -383,7 +383,7 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
             element.fail(f"its start is {' '.join(words)[:80]!r}, neither true nor false")
         found = [known[word] for word in words]
     else:
-        found = [_finite(element, "start", word) for word in words]
+        found = [_parse_finite(element, "start", word) for word in words]
     if len(found) == 1:
         return found * size
     if len(found) != size:
@@ -391,7 +391,7 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
     return found
 
 
-def _unit(element: Element) -> FmuUnit:
+def _read_unit(element: Element) -> FmuUnit:
     """A unit by its base units; by its name where it has none."""
     name = element.text("name", "")
     base = element.only("BaseUnit")
@@ -403,16 +403,16 @@ def _unit(element: Element) -> FmuUnit:
         return FmuUnit(name, unit.dimension, unit.scale)
     if any(base.text(other, "0") != "0" for other in ("mol", "cd")):
         return FmuUnit(name)
-    exponents = [_whole(base, b, "0") for b in _BASES]
+    exponents = [_read_integer(base, b, "0") for b in _BASES]
     if any(abs(e) > 100 for e in exponents):
         base.fail("it has an exponent beyond 100")
-    factor, offset = _number(base, "factor", "1"), _number(base, "offset", "0")
+    factor, offset = _read_float(base, "factor", "1"), _read_float(base, "offset", "0")
     if factor == 0.0:
         base.fail("it has the factor zero")
     return FmuUnit(name, Dimension(*exponents), factor, offset)
 
 
-def _whole(element: Element, key: str, default: str) -> int:
+def _read_integer(element: Element, key: str, default: str) -> int:
     text = element.text(key, default)
     try:
         return int(text)
@@ -420,11 +420,11 @@ def _whole(element: Element, key: str, default: str) -> int:
         element.fail(f"its {key} is {text[:80]!r}, not a whole number")
 
 
-def _number(element: Element, key: str, default: str) -> float:
-    return _finite(element, key, element.text(key, default))
+def _read_float(element: Element, key: str, default: str) -> float:
+    return _parse_finite(element, key, element.text(key, default))
 
 
-def _finite(element: Element, key: str, text: str) -> float:
+def _parse_finite(element: Element, key: str, text: str) -> float:
     try:
         found = float(text)
     except ValueError:

@@ -61,7 +61,7 @@ class _Coupled(Instances):
         return super().record(instance, t, [math.nan] * len(signals))
 
 
-def stepped(
+def make_step_functions(
     fmu: Fmu,
     name: str,
     period: float,
@@ -99,7 +99,7 @@ def _step_code(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> InstanceModule:
-    """`outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, which is not called."""
+    """`outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, never called."""
     module = InstanceModule(library, InstanceRecord)
     module.entry("nothing", 1 + len(inputs)).fail()
     advance = _advance(module, period, inputs)
@@ -110,11 +110,11 @@ def _step_code(
 
 
 def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable]) -> InstanceCode:
-    """The step taken where the time is more than half a period on, then inputs set to those of now.
+    """Take the step if the time is more than half a period on; then set the present inputs.
 
     In a step continuous inputs have the mean of their values at both ends, which is right to second order;
-    one that jumps, or whose value before is not known, has that of the step's end. The FMU sees equal steps
-    of exactly one period, whatever rounding does to the times of the loop.
+    one that jumps, or whose value before is unknown, has its value at the step's end. The FMU sees equal
+    steps of exactly one period, whatever rounding does to the times of the loop.
     """
     put = transfer(module, "Set", "put", inputs)
     f = module.function("advance", WHOLE, (REAL,) * (1 + len(inputs)))
@@ -228,7 +228,7 @@ class _Exchange(Instances):
             setattr(found, part, (ctypes.c_double * max(1, length))())
         return found
 
-    def begun(self, record: ctypes.Structure) -> None:
+    def begin_instance(self, record: ctypes.Structure) -> None:
         """The event iteration at the start."""
         self._iterate(record, entered=True)
 
@@ -254,7 +254,7 @@ class _Exchange(Instances):
         return 1
 
 
-def exchanged(
+def make_exchange_functions(
     fmu: Fmu,
     name: str,
     settings: Mapping[FmuVariable, Setting],
@@ -313,7 +313,7 @@ def _exchange_code(
     module.entry("nothing", 1 + len(inputs)).fail()
     evaluate = _evaluate(module, exchange, inputs, outputs)
     occur = _occur(module, evaluate, callback)
-    _completed(module, evaluate, callback, table)
+    _complete_step(module, evaluate, callback, table)
     for k in range(instances.lengths["results"]):
         _pick(module, f"value{k}", evaluate, "results", k, table)
     for k in range(instances.lengths["event_results"]):
@@ -330,7 +330,7 @@ def _evaluate(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> InstanceCode:
-    """Time, states and inputs set and everything read, unless they are those of the last evaluation."""
+    """Set time, states and inputs and read everything, unless the last evaluation had the same."""
     put, get = transfer(module, "Set", "put", inputs), transfer(module, "Get", "get", outputs)
     n, third = len(exchange.states), module.library.fmu.version == "3.0"
     f = module.function("evaluate", TRUTH, (REAL,) * (1 + n + len(inputs)))
@@ -387,10 +387,10 @@ def _occur(module: InstanceModule, evaluate: InstanceCode, callback: int) -> Ins
     return f
 
 
-def _completed(module: InstanceModule, evaluate: InstanceCode, callback: int, table: int) -> None:
+def _complete_step(module: InstanceModule, evaluate: InstanceCode, callback: int, table: int) -> None:
     """The end of a step; where the FMU requests an event, its iteration."""
     kind = "i8" if module.library.fmu.version == "3.0" else "i32"
-    f = _found(module, "completed", evaluate, table)
+    f = _make_evaluator(module, "completed", evaluate, table)
     event, ended = (f.room(1, kind).address for _ in range(2))
     f.builder.store(constant(kind, 0), event)
     f.answer("CompletedIntegratorStep", f["instance"].raw, constant(kind, 1), event, ended)
@@ -401,11 +401,11 @@ def _completed(module: InstanceModule, evaluate: InstanceCode, callback: int, ta
 
 def _pick(module: InstanceModule, name: str, worker: InstanceCode, field: str, k: int, table: int) -> None:
     """One of the values that a worker finds, by handle."""
-    f = _found(module, name, worker, table)
+    f = _make_evaluator(module, name, worker, table)
     f.give(f.vector(field)[k])
 
 
-def _found(module: InstanceModule, name: str, worker: InstanceCode, table: int) -> InstanceCode:
+def _make_evaluator(module: InstanceModule, name: str, worker: InstanceCode, table: int) -> InstanceCode:
     """A function of handle, time, states and inputs, after the work on the record; NaN where that failed."""
     f = module.entry(name, 1 + len(worker.arguments))
     f.find(f.argument(0), table)

@@ -7,8 +7,8 @@ rounded to the nearest, truths are zero or not.
 
 Instances of an imported FMU: one per thread that runs the model, in a table that compiled code reads.
 
-A run has an instance of its own: the thread that starts a run frees the instance of its last one, so that
-runs in several threads do not meet.
+Each run has its own instance: the thread that starts a run frees the instance of its last one, so that runs
+in several threads do not meet.
 
 Functions over the instances of an imported FMU, under construction.
 
@@ -16,7 +16,7 @@ Functions over the instances of an imported FMU, under construction.
     f.answer("DoStep", …)           the status that a function of the FMU's library gives
     f.find(handle, table)           the record of a handle; the function gives NaN where there is none
 
-All else is written in the words of `llvm/building/builder.py`.
+Other code is written with `llvm/building/builder.py`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class InstanceModule(IRModule):
         return made
 
     def entry(self, name: str, arguments: int) -> InstanceCode:
-        """A function of so many reals that gives one, called from outside."""
+        """Begin a function of this number of reals that returns a real and is called from outside."""
         return InstanceCode(self, Function(self, FunctionType(REAL, (REAL,) * arguments), name))
 
 
@@ -113,7 +113,7 @@ class InstanceCode(Code):
         return Span(self, self[field].raw)
 
     def room(self, count: int, kind: str = REAL) -> Span:
-        """Room for so many numbers; one at least, for it has an address."""
+        """Reserve room for this number of values; at least one, because it has an address."""
         return Span(self, self.builder.local(f"[{max(1, count)} x {kind}]"))
 
     # Calls
@@ -157,7 +157,7 @@ def _callee(result: str, name: str, operands: Sequence[Raw]) -> Callee:
 
 @dataclass(frozen=True)
 class ValueKind:
-    """A type of FMI: that of LLVM, and the end of the names of its functions."""
+    """A type of FMI: the type in LLVM, and the suffix of the names of its functions."""
 
     llvm: str
     function: str
@@ -284,7 +284,7 @@ class Instances:
         record = self.record(instance, t, signals)
         self.records[slot], self.fresh[slot] = record, given
         self.library.initialize(instance, t, self.settings, dict(zip(self.inputs, signals, strict=True)))
-        self.begun(record)
+        self.begin_instance(record)
         record.status = OK
         self.table[slot] = ctypes.addressof(record)
         return float(slot)
@@ -293,7 +293,7 @@ class Instances:
         """The data that compiled code reads of an instance that is not initialised yet."""
         return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
-    def begun(self, record: ctypes.Structure) -> None:
+    def begin_instance(self, record: ctypes.Structure) -> None:
         """The calls after the initialization of an instance."""
 
     def complaint(self) -> str:
@@ -310,7 +310,7 @@ class Instances:
             return next((slot for slot, owner in self.owners.items() if owner is thread), None)
 
     def _slot(self, thread: threading.Thread) -> int:
-        """A place for a thread's instance; that of a thread that is over, if there is one."""
+        """Return a slot for a thread's instance; reuse the slot of a finished thread, if there is one."""
         with self.lock:
             free = next(
                 (slot for slot, owner in self.owners.items() if not owner.is_alive()), len(self.owners)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from armillary.errors import ArmillaryError, ModelError, SimulationError
 from armillary.export.fmi.platforms import PLATFORMS, folders, this_platform
-from armillary.files.fmu.description import Fmu, FmuVariable, opened, unpack
+from armillary.files.fmu.description import Fmu, FmuVariable, open_archive, unpack
 from armillary.untyped import LibraryObject
 
 # The status of a call. After an error an instance may only be freed; after a fatal one nothing of the library
@@ -69,14 +69,14 @@ def _setter(kind: str, version: str) -> tuple[str, LibraryObject]:
     return _SECOND.get(kind, kind), c_int if kind in ("Boolean", "Enumeration") else _CTYPES[kind]
 
 
-def _converted(kind: str, value: float | str) -> float | bytes:
+def _convert_value(kind: str, value: float | str) -> float | bytes:
     if kind == "String":
         return str(value).encode()
     return float(value) if kind.startswith("Float") else round(float(value))
 
 
 class Library:
-    """An FMU's library and what it needs while it is loaded."""
+    """An FMU's library, with everything that it needs while it is loaded."""
 
     def __init__(self, fmu: Fmu, exchange: bool) -> None:
         identifier = fmu.exchange.identifier if exchange and fmu.exchange else fmu.identifier
@@ -90,7 +90,7 @@ class Library:
         self.exchange = exchange
         here = this_platform()
         file = f"{identifier}{PLATFORMS[here].suffix}"
-        with opened(fmu.path) as archive:
+        with open_archive(fmu.path) as archive:
             names = archive.namelist()
         places = folders(fmu.version, here)
         folder = next((place for place in places if f"{place}/{file}" in names), places[0])
@@ -144,7 +144,7 @@ class Library:
         """A new instance, for co-simulation or model exchange."""
         if self.fatal:
             raise SimulationError(
-                f"FMU '{self.fmu.name}' failed for good in an earlier run{self._said()}; make the model again"
+                f"FMU '{self.fmu.name}' failed for good in an earlier run{self._log()}; make the model again"
             )
         token, resources = self.fmu.token.encode(), self.resources
         if self.fmu.version == "2.0":
@@ -172,7 +172,7 @@ class Library:
                 name.encode(), token, place, False, False, False, False, None, 0, None, self._logger, None
             )
         if not found:
-            raise SimulationError(f"FMU '{self.fmu.name}' could not be instantiated{self._said()}")
+            raise SimulationError(f"FMU '{self.fmu.name}' could not be instantiated{self._log()}")
         return int(found)
 
     @cached_property
@@ -204,14 +204,14 @@ class Library:
         self._call("ExitInitializationMode", instance)
 
     def set(self, instance: int, values: Mapping[FmuVariable, float | str]) -> None:
-        """Values of variables; of an array, those of some elements, and start values of the others."""
+        """Values of variables; of an array, values of some elements, and start values of the others."""
         wholes: dict[tuple[str, int], list[LibraryObject]] = {}
         for v, value in values.items():
             whole = wholes.setdefault((v.type, v.reference), list(v.starts))
             whole[v.place] = value
         for (kind, reference), numbers in wholes.items():
             name, ctype = _setter(kind, self.fmu.version)
-            given = [_converted(kind, x) for x in numbers]
+            given = [_convert_value(kind, x) for x in numbers]
             more = (c_size_t(len(given)),) if self.fmu.version == "3.0" else ()
             array = (ctype * len(given))(*given)
             self._call(f"Set{name}", instance, byref(c_uint32(reference)), c_size_t(1), array, *more)
@@ -233,7 +233,7 @@ class Library:
                 more, ended = flags[0].value, flags[1].value
                 following = when.value if flags[4].value else _NEVER
             if ended:
-                raise SimulationError(f"FMU '{self.fmu.name}' ends the simulation{self._said()}")
+                raise SimulationError(f"FMU '{self.fmu.name}' ends the simulation{self._log()}")
             if not more:
                 self._call("EnterContinuousTimeMode", instance)
                 return float(following)
@@ -242,7 +242,7 @@ class Library:
         )
 
     def continuous_states(self, instance: int, count: int) -> list[float]:
-        """The continuous states as they are."""
+        """The present continuous states."""
         found = (c_double * max(1, count))()
         if count:
             self._call("GetContinuousStates", instance, found, c_size_t(count))
@@ -264,15 +264,15 @@ class Library:
         if status not in (OK, WARNING):
             self.fatal = self.fatal or status >= FATAL
             raise SimulationError(
-                f"FMU '{self.fmu.name}': fmi{self.fmu.version[0]}{name} failed, status {status}{self._said()}"
+                f"FMU '{self.fmu.name}': fmi{self.fmu.version[0]}{name} failed, status {status}{self._log()}"
             )
 
-    def _said(self) -> str:
+    def _log(self) -> str:
         return f"; its message: {self.messages[-1]}" if self.messages else ""
 
 
 def load(fmu: Fmu, exchange: bool = False) -> Library:
-    """The library of an FMU; what is wrong with it is one error."""
+    """Load the library of an FMU; raise one error for any fault."""
     try:
         return Library(fmu, exchange)
     except OSError as error:

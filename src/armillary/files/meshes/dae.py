@@ -1,7 +1,7 @@
 """Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with paints of materials.
 
-Axes are the file's, whatever its <up_axis>, as in programs for robots (RViz, Gazebo); lengths are
-multiplied by <unit meter="…">. The XML is read as that of robot files: without entities or document types.
+Axes are the file's, for any <up_axis>, as in programs for robots (RViz, Gazebo); lengths are multiplied by
+<unit meter="…">. The XML is read as in robot files: without entities or document types.
 
 Source: Khronos Group (2008), COLLADA 1.5 Specification, chapter 5.
 """
@@ -15,7 +15,16 @@ from urllib.parse import unquote
 import numpy as np
 
 from armillary.files.meshes.obj import Beside
-from armillary.files.meshes.surface import MOST, MeshFault, Paint, Patch, fans, hex_colour, placed, texture
+from armillary.files.meshes.surface import (
+    MOST,
+    MeshFault,
+    Paint,
+    Patch,
+    fans,
+    hex_colour,
+    texture,
+    transform_patch,
+)
 from armillary.files.xml import Element, parse_xml
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
@@ -46,7 +55,7 @@ def _first(element: Element | None, *path: str) -> Element | None:
     return element
 
 
-def _numbers(element: Element | None) -> np.ndarray:
+def _read_numbers(element: Element | None) -> np.ndarray:
     return np.array(element.words.split() if element is not None else [], dtype=float)
 
 
@@ -71,7 +80,7 @@ class _ColladaScene:
         self.faces: dict[str, list[_Face]] = {}
         self.textures: dict[str, Paint] = {}
 
-    def found(self, reference: str) -> Element:
+    def find_element(self, reference: str) -> Element:
         """The element that "#id" names."""
         if reference[:1] != "#" or reference[1:] not in self.known:
             raise ValueError(f"there is no '{reference[:60]}' in it")
@@ -83,11 +92,11 @@ class _ColladaScene:
         whole = np.diag([metre, metre, metre, 1.0])
         shown = _first(self.root, "scene", "instance_visual_scene")
         scenes = _all(_first(self.root, "library_visual_scenes") or self.root, "visual_scene")
-        scene = self.found(shown.attributes["url"]) if shown is not None else next(iter(scenes), None)
+        scene = self.find_element(shown.attributes["url"]) if shown is not None else next(iter(scenes), None)
         if scene is None:
             for geometry in _all(_first(self.root, "library_geometries") or self.root, "geometry"):
                 for face in self.geometry(geometry):
-                    yield placed(face.patch._replace(paint=self.paint(face.material, {})), whole)
+                    yield transform_patch(face.patch._replace(paint=self.paint(face.material, {})), whole)
             return
         stack = [(node, whole, 0) for node in reversed(_all(scene, "node"))]
         met = total = 0
@@ -99,20 +108,20 @@ class _ColladaScene:
             T = above @ _transform(node)
             for instance in _all(node, "instance_geometry", "instance_controller"):
                 bound = self._bound(instance)
-                for face in self.geometry(self._carried(instance)):
+                for face in self.geometry(self._geometry_of(instance)):
                     total += len(face.patch.faces)
                     if total > MOST:
                         raise MeshFault(f"it has more than {MOST:,} triangles")
-                    yield placed(face.patch._replace(paint=self.paint(face.material, bound)), T)
-            others = [self.found(i.attributes["url"]) for i in _all(node, "instance_node")]
+                    yield transform_patch(face.patch._replace(paint=self.paint(face.material, bound)), T)
+            others = [self.find_element(i.attributes["url"]) for i in _all(node, "instance_node")]
             stack += [(child, T, depth + 1) for child in reversed([*_all(node, "node"), *others])]
 
-    def _carried(self, instance: Element) -> Element:
-        """The geometry of an instance; that of a controller without its deformation."""
-        element = self.found(instance.attributes["url"])
+    def _geometry_of(self, instance: Element) -> Element:
+        """Return the geometry of an instance; of a controller, its geometry without deformation."""
+        element = self.find_element(instance.attributes["url"])
         if _tag(element) == "controller":
             skin = _first(element, "skin")
-            element = self.found(skin.attributes["source"] if skin is not None else "")
+            element = self.find_element(skin.attributes["source"] if skin is not None else "")
         return element
 
     @staticmethod
@@ -122,20 +131,20 @@ class _ColladaScene:
         return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in found}
 
     def paint(self, symbol: str, bound: dict[str, str]) -> Paint:
-        """The diffuse colour of a material, or its texture; none where there is nothing."""
+        """Return the diffuse colour of a material, or its texture; `None` if it has neither."""
         target = bound.get(symbol, f"#{symbol}").removeprefix("#")
         effect = _first(self.known.get(target), "instance_effect")
         profile = _first(self.known.get((effect.attributes["url"])[1:]) if effect else None, "profile_COMMON")
         technique = _first(profile, "technique")
         for model in technique.children if technique is not None else []:
             if (given := _first(model, "diffuse", "color")) is not None:
-                return Paint(hex_colour(_numbers(given)))
+                return Paint(hex_colour(_read_numbers(given)))
             if (used := _first(model, "diffuse", "texture")) is not None:
                 return self.texture(used.attributes.get("texture", ""), profile)
         return Paint()
 
     def texture(self, name: str, profile: Element | None) -> Paint:
-        """An image that a sampler, through its surface, or a name of its own leads to."""
+        """Return the image that a sampler leads to, through its surface or by name."""
         for kind, inner in (("sampler2D", "source"), ("surface", "init_from")):
             params = _all(profile, "newparam") if profile is not None else []
             own = next((p for p in params if p.attributes.get("sid") == name), None)
@@ -162,7 +171,7 @@ class _ColladaScene:
         stride = 1 + max((int(i.attributes.get("offset", 0)) for i in inputs), default=0)
         vertex = _input(inputs, "VERTEX")
         offset = int(vertex.attributes.get("offset", 0))
-        corners = self._positions(self.found(vertex.attributes["source"]))
+        corners = self._positions(self.find_element(vertex.attributes["source"]))
         rows = [np.array(p.words.split(), dtype=np.int64) for p in _all(element, "p")]
         rows = [row[: len(row) // stride * stride].reshape(-1, stride) for row in rows]
         order = np.concatenate(rows) if rows else np.zeros((0, stride), dtype=np.int64)
@@ -177,30 +186,32 @@ class _ColladaScene:
             places = fans(_counts(element) if kind == "polylist" else lengths)
         faces = order[:, offset][places]
         return _Face(
-            Patch(corners, faces, mapped=self._mapped(inputs, order, places)),
+            Patch(corners, faces, mapped=self._texture_coordinates(inputs, order, places)),
             element.attributes.get("material", ""),
         )
 
-    def _mapped(self, inputs: list[Element], order: np.ndarray, places: np.ndarray) -> np.ndarray | None:
-        """Places in a picture, from its upper left corner; none where there are none."""
+    def _texture_coordinates(
+        self, inputs: list[Element], order: np.ndarray, places: np.ndarray
+    ) -> np.ndarray | None:
+        """Return places in a picture, from its upper left corner; `None` if there are none."""
         given = next((i for i in inputs if i.attributes.get("semantic") == "TEXCOORD"), None)
         if given is None:
             return None
-        spots = self._source(self.found(given.attributes["source"]), 2)[:, :2]
+        spots = self._source(self.find_element(given.attributes["source"]), 2)[:, :2]
         chosen = order[:, int(given.attributes.get("offset", 0))][places]
         if spots.shape[1] < 2 or (chosen.size and not 0 <= chosen.min() <= chosen.max() < len(spots)):
             return None
         return np.asarray((spots * (1.0, -1.0) + (0.0, 1.0))[chosen])
 
     def _positions(self, vertices: Element) -> np.ndarray:
-        source = self.found(_input(_all(vertices, "input"), "POSITION").attributes["source"])
+        source = self.find_element(_input(_all(vertices, "input"), "POSITION").attributes["source"])
         return self._source(source, 3)[:, :3]
 
     @staticmethod
     def _source(source: Element, width: int) -> np.ndarray:
         accessor = _first(source, "technique_common", "accessor")
         stride = int(accessor.attributes.get("stride", width)) if accessor is not None else width
-        values = _numbers(_first(source, "float_array"))
+        values = _read_numbers(_first(source, "float_array"))
         return values[: len(values) // stride * stride].reshape(-1, stride)
 
 
@@ -228,7 +239,7 @@ def _transform(node: Element) -> np.ndarray:
         kind = _tag(child)
         if kind not in ("matrix", "translate", "rotate", "scale"):
             continue
-        values, step = _numbers(child), np.eye(4)
+        values, step = _read_numbers(child), np.eye(4)
         if kind == "matrix":
             step = values.reshape(4, 4)
         elif kind == "translate":
@@ -236,12 +247,12 @@ def _transform(node: Element) -> np.ndarray:
         elif kind == "scale":
             step[:3, :3] = np.diag(values)
         else:
-            step[:3, :3] = _about(values[:3], np.deg2rad(values[3]))
+            step[:3, :3] = _rotation_about(values[:3], np.deg2rad(values[3]))
         T = T @ step
     return T
 
 
-def _about(axis: np.ndarray, angle: float) -> np.ndarray:
+def _rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """Rodrigues' rotation R = 1 + sin φ [k] + (1 − cos φ) [k]²."""
     x, y, z = axis / (np.linalg.norm(axis) or 1.0)
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])

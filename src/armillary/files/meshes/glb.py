@@ -23,9 +23,9 @@ from armillary.files.meshes.surface import (
     Patch,
     fans,
     hex_colour,
-    placed,
     srgb,
     texture,
+    transform_patch,
 )
 from armillary.untyped import DataTable
 
@@ -44,7 +44,7 @@ def read_glb(data: bytes, beside: Beside) -> Iterator[Patch]:
             total += len(patch.faces)
             if total > MOST:
                 raise MeshFault(f"it has more than {MOST:,} triangles")
-            yield placed(patch, T)
+            yield transform_patch(patch, T)
 
 
 class _GltfFile:
@@ -95,7 +95,7 @@ class _GltfFile:
                 order = self.array(primitive["indices"]).astype(np.int64).ravel()
             faces = _faces(order, mode)
             paint, used = self.paint(primitive)
-            yield Patch(corners, faces, paint, self.mapped(primitive, used, faces))
+            yield Patch(corners, faces, paint, self.texture_coordinates(primitive, used, faces))
 
     def paint(self, primitive: DataTable) -> tuple[Paint, DataTable]:
         """The base colour of a material times its texture, in sRGB, and how the texture is used; none without
@@ -123,7 +123,9 @@ class _GltfFile:
         uri = image.get("uri", "")
         return base64.b64decode(uri.partition(",")[2]) if uri.startswith("data:") else b""
 
-    def mapped(self, primitive: DataTable, used: DataTable, faces: np.ndarray) -> np.ndarray | None:
+    def texture_coordinates(
+        self, primitive: DataTable, used: DataTable, faces: np.ndarray
+    ) -> np.ndarray | None:
         """Places in the picture of the corners of faces, with KHR_texture_transform."""
         change = used.get("extensions", {}).get("KHR_texture_transform", {})
         name = f"TEXCOORD_{change.get('texCoord', used.get('texCoord', 0))}"

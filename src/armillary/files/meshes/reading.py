@@ -56,7 +56,7 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
 
 
 def _image(path: Path) -> bytes:
-    """The bytes of a picture; none where it cannot be read."""
+    """The bytes of a picture; `None` if it cannot be read."""
     try:
         return read_limited(path, LARGEST)
     except ValueError:
@@ -78,10 +78,10 @@ def _together(patches: Iterable[Patch]) -> Surface:
     corners, faces, mapped, start, first = [], [], [], 0, 0
     paints: list[tuple[int, Paint]] = []
     for patch in patches:
-        places, triangles = checked(patch.corners, patch.faces)
+        places, triangles = check_triangles(patch.corners, patch.faces)
         corners.append(places)
         faces.append(triangles + start)
-        paint, spots = _mapped(patch, len(triangles))
+        paint, spots = _texture_coordinates(patch, len(triangles))
         mapped.append(spots)
         if not paints or paints[-1][1] != paint:
             paints.append((first, paint))
@@ -92,7 +92,7 @@ def _together(patches: Iterable[Patch]) -> Surface:
     return Surface(np.concatenate(corners), np.concatenate(faces), tuple(paints), shown)
 
 
-def _mapped(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
+def _texture_coordinates(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
     """The paint of a patch, without a picture where places in it are missing, and these places."""
     spots = patch.mapped
     if spots is None or spots.shape != (count, 3, 2) or not np.isfinite(spots).all():
@@ -100,7 +100,7 @@ def _mapped(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
     return patch.paint, np.asarray(spots, dtype=float)
 
 
-def checked(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
+def check_triangles(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
     """Corners and faces as arrays, which must be finite and refer to each other."""
     # Single precision, as in MuJoCo: with the last digits of an OBJ file masses would differ by 1e-7.
     with np.errstate(over="ignore"):  # what is beyond it becomes infinite, which is refused below

@@ -45,7 +45,7 @@ class Patch(NamedTuple):
 
 class Surface(NamedTuple):
     """Corners (n, 3), faces (m, 3) as indices of corners; ``paints``: (first face, paint) in order; places in
-    their pictures as those of patches.
+    their pictures as in patches.
     """
 
     corners: np.ndarray
@@ -59,7 +59,7 @@ class Surface(NamedTuple):
         return tuple((first, paint.colour) for first, paint in self.paints)
 
 
-def placed(patch: Patch, T: np.ndarray) -> Patch:
+def transform_patch(patch: Patch, T: np.ndarray) -> Patch:
     """A patch moved by a 4 × 4 matrix; one that mirrors turns the faces around."""
     turn, shift = T[:3, :3], T[:3, 3]
     corners = np.asarray(patch.corners, dtype=float).reshape(-1, 3) @ turn.T + shift
@@ -70,8 +70,8 @@ def placed(patch: Patch, T: np.ndarray) -> Patch:
 
 
 def fans(counts: np.ndarray) -> np.ndarray:
-    """Triangles (m, 3) of polygons with so many corners each, as indices of all their corners in a row:
-    a fan about the first corner of each.
+    """Triangles (m, 3) of polygons with these numbers of corners, as indices of all their corners in a row: a
+    fan about the first corner of each.
     """
     counts = np.asarray(counts, dtype=np.int64)
     if counts.size and counts.min() < 0:
@@ -135,7 +135,7 @@ def texture(data: bytes, factor: np.ndarray | None = None) -> Paint:
         return Paint()
     if factor is not None and np.any(factor != 1.0):
         values = np.asarray(seen, dtype=float) / 255.0
-        values[..., :3] = srgb(factor * linear(values[..., :3]))
+        values[..., :3] = srgb(factor * linear_light(values[..., :3]))
         seen = Image.fromarray(np.rint(255.0 * values).astype(np.uint8), "RGBA")
     stored = io.BytesIO()
     seen.convert("RGB").save(stored, "JPEG", quality=_QUALITY)
@@ -145,11 +145,11 @@ def texture(data: bytes, factor: np.ndarray | None = None) -> Paint:
     weights = pixels[..., 3].ravel()
     if not weights.sum() > 0.0:
         return Paint()
-    light = weights @ linear(pixels[..., :3].reshape(-1, 3)) / weights.sum()
+    light = weights @ linear_light(pixels[..., :3].reshape(-1, 3)) / weights.sum()
     return Paint(hex_colour(srgb(light)), stored.getvalue())
 
 
-def linear(colour: np.ndarray) -> np.ndarray:
+def linear_light(colour: np.ndarray) -> np.ndarray:
     """Light of sRGB values, both between 0 and 1 (IEC 61966-2-1)."""
     return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
 

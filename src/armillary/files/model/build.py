@@ -38,7 +38,7 @@ LARGEST = 2**30  # bytes of all arrays of one file
 
 def array_of(document: Document, value: object) -> Given:
     """An array given as lists, or as { file = "boom.npz", key = "shapes" }, where a .csv file's keys are the
-    headings or numbers of its columns; any other value as it is.
+    headings or numbers of its columns; any other value unchanged.
     """
     if isinstance(value, list):
         return [array_of(document, item) for item in value] if _holds_files(value) else tuples(value)
@@ -149,7 +149,7 @@ def read_part(path: Path) -> FlexiblePart:
                 found[f"node shape {name}"],
                 found[f"node rotation {name}"],
                 found.get(f"node shortening {name}"),
-                _place(found.get(f"node place {name}")),
+                _number_or_tuple(found.get(f"node place {name}")),
             )
             for name in names
         }
@@ -176,7 +176,7 @@ def read_part(path: Path) -> FlexiblePart:
         ) from None
 
 
-def _place(value: Given) -> Given:
+def _number_or_tuple(value: Given) -> Given:
     if value is None:
         return None
     return float(value) if value.ndim == 0 else tuple(value.tolist())
@@ -187,7 +187,7 @@ _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isi
 
 @dataclass(frozen=True)
 class ModelPart:
-    """A document as a part of a model: its tables with names as they are in the whole."""
+    """A document as a part of a model: its tables with the names that they have in the whole."""
 
     document: Document
     data: DataMapping
@@ -224,9 +224,9 @@ def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -
     """The system that documents describe together, the first of them the main one;
     ``trust``: FMUs that they name may be loaded, which is machine code."""
     for part in parts:
-        _parameters(system, part)
-        _tables(system, part)
-        _functions(system, part)
+        _add_parameters(system, part)
+        _add_tables(system, part)
+        _add_functions(system, part)
         _definitions(system, part)
     with system.declared_names():
         for section in SECTIONS:
@@ -245,7 +245,7 @@ def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -
                     with part.at(section, key):
                         if section == "fmus":
                             kind = "package" if "package" in entry else "file"
-                            entry = {**entry, kind: _trusted(part, entry[kind], trust)}
+                            entry = {**entry, kind: _require_trust(part, entry[kind], trust)}
                         elif section == "shapes" and "mesh" in entry["shape"]:
                             shape = entry["shape"]
                             named = {k: shape[k] for k in ("mesh", "texture") if shape.get(k)}
@@ -259,7 +259,7 @@ def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -
                 for part in parts:
                     _later(system, part, "rate")
         for part in parts:
-            _start(system, part)
+            _add_initial_values(system, part)
 
 
 def _call_verb(system: Description, section: str, name: str, entry: Mapping[str, object]) -> None:
@@ -309,7 +309,7 @@ def _top(system: Description, part: ModelPart, verb: str) -> None:
 # ---------------------------------------------------------------- sections of their own kind
 
 
-def _trusted(part: ModelPart, file: str, trust: bool) -> str:
+def _require_trust(part: ModelPart, file: str, trust: bool) -> str:
     if not trust:
         kind = "an SSP package" if file.endswith(".ssp") else "an FMU"
         raise ModelError(
@@ -319,7 +319,7 @@ def _trusted(part: ModelPart, file: str, trust: bool) -> str:
     return str(part.document.path.parent / file)
 
 
-def _parameters(system: Description, part: ModelPart) -> None:
+def _add_parameters(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("parameters", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("parameters", name):
@@ -330,7 +330,7 @@ def _parameters(system: Description, part: ModelPart) -> None:
             parameter(system, name, value, units=units, about=table.get("about", ""))
 
 
-def _tables(system: Description, part: ModelPart) -> None:
+def _add_tables(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("tables", {}).items():
         with part.at("tables", name):
             options = {key: array_of(part.document, value) for key, value in given.items() if key != "label"}
@@ -338,7 +338,7 @@ def _tables(system: Description, part: ModelPart) -> None:
             function(system, name, (Table2 if "z" in options else Table)(**options, name=label))
 
 
-def _functions(system: Description, part: ModelPart) -> None:
+def _add_functions(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("functions", {}).items():
         with part.at("functions", name):
             function(system, name, TextFunction(system, name, given["arguments"], given["value"]))
@@ -395,7 +395,7 @@ def _bodies(system: Description, parts: list[ModelPart]) -> None:
         part, name, entry = ready
         _check_carrier(system, part, entry)
         with part.at("bodies", name):
-            _body(system, part, name, entry)
+            _add_body(system, part, name, entry)
         waiting.remove(ready)
         to_come.discard(name)
 
@@ -417,7 +417,7 @@ def _carriers(entry: Mapping[str, object]) -> set[str]:
     return {str(carrier).partition(".")[0]}
 
 
-def _body(system: Description, part: ModelPart, name: str, entry: DataMapping) -> None:
+def _add_body(system: Description, part: ModelPart, name: str, entry: DataMapping) -> None:
     known = name == "ground" or name in system.bodies
     if known and entry.keys() - {"points", "nodes", "flexible"}:
         other = next(iter(entry.keys() - {"points", "nodes", "flexible"}))
@@ -447,7 +447,7 @@ def _in_model_units(system: Description, variable: str, value: object) -> Given:
     return found / state_factor(node)
 
 
-def _start(system: Description, part: ModelPart) -> None:
+def _add_initial_values(system: Description, part: ModelPart) -> None:
     for variable, value in part.data.get("start", {}).items():
         with part.at("start", variable):
             start(system, {variable: _in_model_units(system, variable, value)})

@@ -38,7 +38,7 @@ _PLACE = re.compile(r" \(at line (\d+), column \d+\)")
 
 
 class FileError(ModelError):
-    """A fault in a file, with its place: ``path``, and ``line`` counted from 1 (0 where there is none)."""
+    """A fault in a file, with its place: ``path``, and ``line`` counted from 1 (0 if unknown)."""
 
     def __init__(self, message: str, path: str = "", line: int = 0) -> None:
         super().__init__(message, path, line)
@@ -95,13 +95,13 @@ def read_document(path: str | os.PathLike[str], what: str = "model") -> Document
         found = _PLACE.search(str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         why = _PLACE.sub("", str(error)).replace(" (at end of document)", "; the file ends too early")
-        hint = _unquoted(text.split("\n")[line - 1 : line])
+        hint = _suggest_quotes(text.split("\n")[line - 1 : line])
         raise FileError(f"this is not TOML: {why[:1].lower()}{why[1:]}{hint}", str(place), line) from None
     except (RecursionError, ValueError, OverflowError) as error:
         raise FileError(f"this is not TOML that can be read: {error}", str(place)) from None
 
 
-def _unquoted(lines: list[str]) -> str:
+def _suggest_quotes(lines: list[str]) -> str:
     """The remedy for the commonest slip: an expression without quotes."""
     found = (
         re.match(r"\s*([\w.\"'-]+)\s*=\s*([^\s\"'\[{#][^#\"'\[{]*?)\s*(#.*)?$", lines[0]) if lines else None
@@ -129,17 +129,17 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), start=1):
         if header := _HEADER.match(line):
-            section = _parts(header[1])
+            section = _split_key(header[1])
             for length in range(1, len(section) + 1):
                 found.setdefault(section[:length], number)
         elif key := _KEY.match(line):
-            path = (*section, *_parts(key[1]))
+            path = (*section, *_split_key(key[1]))
             for length in range(len(section) + 1, len(path) + 1):
                 found.setdefault(path[:length], number)
     return found
 
 
-def _parts(text: str) -> tuple[str, ...]:
+def _split_key(text: str) -> tuple[str, ...]:
     return tuple(a or b or c for a, b, c in _PART.findall(text))
 
 
@@ -177,7 +177,7 @@ def check_document(document: Document, *, part: bool = False) -> None:
         if key in SECTIONS:
             _check_section(document, key, value)
         elif key in TOP:
-            _check(document, TOP[key], value, (key,))
+            _check_value(document, TOP[key], value, (key,))
         else:
             raise document.error(f"unknown key '{key}'{suggestion(key, LAYOUT)}", key)
     version = data.get("armillary", FORMAT)
@@ -207,10 +207,10 @@ def _check_section(document: Document, section: str, value: object) -> None:
                 section,
                 name,
             )
-        _check(document, entry_kind(verb), entry, (section, name))
+        _check_value(document, entry_kind(verb), entry, (section, name))
 
 
-def _check(document: Document, kind: Kind, value: object, path: tuple[str, ...]) -> None:
+def _check_value(document: Document, kind: Kind, value: object, path: tuple[str, ...]) -> None:
     """The deepest fault of a value: of a table the first key that is wrong."""
     if kind.fits(value):
         return
@@ -218,24 +218,24 @@ def _check(document: Document, kind: Kind, value: object, path: tuple[str, ...])
         for key, message in kind.problems(value):
             inner = kind.fields.get(key)
             if inner is not None and isinstance(value[key], Mapping):
-                _check(document, inner, value[key], (*path, key))
-            raise document.error(f"{_place(path)}: {message}", *path, key)
+                _check_value(document, inner, value[key], (*path, key))
+            raise document.error(f"{_section_name(path)}: {message}", *path, key)
     if isinstance(kind, TableOf) and isinstance(value, Mapping):
         for key, item in value.items():
-            _check(document, kind.of, item, (*path, key))
+            _check_value(document, kind.of, item, (*path, key))
     if isinstance(kind, ListOf) and isinstance(value, list) and isinstance(kind.of, KeyedTable):
         for item in value:
-            _check(document, kind.of, item, path)
+            _check_value(document, kind.of, item, path)
     forms = [k for k in _alternatives(kind) if isinstance(k, KeyedTable)]
     if isinstance(value, Mapping) and forms:
         keys = list(dict.fromkeys(key for form in forms for key in form.fields))
         for key in value:
             if key not in keys:
-                message = f"{_place(path)}: unknown key '{key}'{suggestion(key, keys)}"
+                message = f"{_section_name(path)}: unknown key '{key}'{suggestion(key, keys)}"
                 raise document.error(message, *path, key)
         # The error is that of the form which the table comes nearest to.
-        _check(document, min(forms, key=lambda form: _distance(form, value)), value, path)
-    raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
+        _check_value(document, min(forms, key=lambda form: _distance(form, value)), value, path)
+    raise document.error(f"{_section_name(path)} must be {kind.words}, not {shown(value)}", *path)
 
 
 def _distance(form: KeyedTable, table: Mapping[str, object]) -> tuple[int, int]:
@@ -249,5 +249,5 @@ def _alternatives(kind: Kind) -> list[Kind]:
     return [inner for choice in kind.kinds for inner in _alternatives(choice)]
 
 
-def _place(path: tuple[str, ...]) -> str:
+def _section_name(path: tuple[str, ...]) -> str:
     return f"[{'.'.join(path)}]" if len(path) > 1 else f"'{path[0]}'"

@@ -1,4 +1,4 @@
-"""Models within models: an axle described once and used twice, each time under a prefix of its own.
+"""Models within models: an axle described once and used twice, each time under another prefix.
 
     [include.front]
     file = "axle.toml"
@@ -43,10 +43,10 @@ _DEEPEST, _MOST = 20, 1000
 
 def parts_of(document: Document) -> list[ModelPart]:
     """A document and all that it includes, each in the names of the whole."""
-    return _with_one_gravity(_parts(document, (), {}))
+    return _with_one_gravity(_collect_parts(document, (), {}))
 
 
-def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[ModelPart]:
+def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[ModelPart]:
     found = [ModelPart(document, document.data, {})]
     chain = (*above, str(document.path.resolve()))
     for label, entry in document.data.get("include", {}).items():
@@ -68,12 +68,14 @@ def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]
             raise fault(
                 f"'{entry['file']}' is in units {own}, but this model in {units}; state the same in both"
             )
-        inside = _parts(inner, chain, read)
+        inside = _collect_parts(inner, chain, read)
         names = _NewNames.of(inside, label, entry)
         if problem := names.problem(inside, entry):
             raise fault(problem)
         carrier = (document, entry["on"], label) if "on" in entry else None
-        found += [replace(_placed(part, entry, names), carrier=part.carrier or carrier) for part in inside]
+        found += [
+            replace(_place_part(part, entry, names), carrier=part.carrier or carrier) for part in inside
+        ]
         if len(found) > _MOST:
             raise fault(f"the model has more than {_MOST} parts")
     return found
@@ -112,7 +114,7 @@ class _NewNames:
         return cls(new, prefix, makers, {**labels, **new}, called)
 
     def problem(self, parts: list[ModelPart], entry: DataMapping) -> str:
-        """The error in names that are shared or set, or in those of the part; "" where there is none."""
+        """Return the error in shared, set or part names; "" if there is none."""
         sections = {"share": _SHARED, "set": ("parameters",)}
         for key, allowed in sections.items():
             known = {name for p in parts for section in allowed for name in p.data.get(section, {})}
@@ -127,7 +129,7 @@ class _NewNames:
         return ""
 
     def renamer(self, local: Iterable[str] = ()) -> Callable[[str], str]:
-        """The change of texts; ``local`` names stay as they are."""
+        """Return the function that changes texts; it keeps ``local`` names."""
         kept = set(local)
 
         def one(found: re.Match[str]) -> str:
@@ -161,7 +163,7 @@ class _NewNames:
         return f"{self.prefix}{name}" if maker else name
 
 
-def _placed(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelPart:
+def _place_part(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelPart:
     """A part under its prefix, on its body, with its parameters set."""
     share, values = entry.get("share", []), entry.get("set", {})
     rename, prefix = names.renamer(), names.prefix
@@ -172,11 +174,11 @@ def _placed(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelPart:
         if section in _SHARED:
             content = {name: given for name, given in content.items() if name not in share}
         if section == "gravity":  # its direction is the real ground's, wherever the part hangs
-            data[section] = TOP[section].renamed(content, names.renamer(("ground", "world")))
+            data[section] = TOP[section].rename_texts(content, names.renamer(("ground", "world")))
         elif section == "functions":  # names of their arguments are their own
-            data[section] = {rename(name): _function(given, names) for name, given in content.items()}
+            data[section] = {rename(name): _rename_function(given, names) for name, given in content.items()}
         elif section in TOP:
-            data[section] = TOP[section].renamed(content, rename)
+            data[section] = TOP[section].rename_texts(content, rename)
         else:
             key = rename if section not in _LABELLED else lambda name: f"{prefix}{name}"
             data[section] = {key(name): _entry(section, given, names) for name, given in content.items()}
@@ -223,10 +225,10 @@ def _known_only(body: Mapping[str, object]) -> bool:
     return bool(body) and body.keys() <= {"points", "nodes"}
 
 
-def _function(given: DataMapping, names: _NewNames) -> DataTable:
+def _rename_function(given: DataMapping, names: _NewNames) -> DataTable:
     return {
         **given,
-        "value": FUNCTION.fields["value"].renamed(given["value"], names.renamer(given["arguments"])),
+        "value": FUNCTION.fields["value"].rename_texts(given["value"], names.renamer(given["arguments"])),
     }
 
 
@@ -238,7 +240,7 @@ def _entry(section: str, given: Mapping[str, object], names: _NewNames) -> DataT
     for key, value in given.items():
         kind = kinds[key]
         local = tuple(kind.variables) if isinstance(kind, Written) else ()  # those of a law
-        renamed[key] = kind.renamed(value, names.renamer(local))
+        renamed[key] = kind.rename_texts(value, names.renamer(local))
     return renamed
 
 

@@ -1,6 +1,6 @@
 """Systems from files of any format, SSP packages among them.
 
-A package as a system of its own, which runs its FMUs.
+A package becomes a system that runs its FMUs.
 
 Systems from files, whatever the format; see ``stages.load``.
 """
@@ -34,12 +34,12 @@ def load_ssp(
     extrapolate: bool = False,
     trust: bool = False,
 ) -> SystemType:
-    """The FMUs of a package, stepped ``every`` so many seconds; its inputs are inputs of the system.
+    """Load the FMUs of a package, stepped every ``every`` seconds; its inputs become inputs of the system.
 
     A system needs a body: one of unit mass that stays at rest is added. With ``trust`` the FMUs are loaded,
     which are machine code.
     """
-    from armillary.files.ssp.package import read as read_package  # archives and XML, which few models need
+    from armillary.files.ssp.package import read_package  # archives and XML, which few models need
 
     package = read_package(path)
     if not trust:
@@ -70,8 +70,8 @@ def load_ssp(
 FORMATS = (".toml", ".urdf", ".xml", ".ssp")
 
 
-def read(path: str | os.PathLike[str], make: type[SystemType], **options: Given) -> SystemType:
-    """The system in a file, as one of the class ``make``; ``options`` are those of the format's reader."""
+def load_system(path: str | os.PathLike[str], make: type[SystemType], **options: Given) -> SystemType:
+    """Load the system in a file, as an instance of ``make``; ``options`` go to the format's reader."""
     suffix = file_path(path, "the model", FileError).suffix.lower()
     if "trust" in options:
         flag(options["trust"], "trust=")
@@ -83,15 +83,17 @@ def read(path: str | os.PathLike[str], make: type[SystemType], **options: Given)
         from armillary.files.robots import load_mjcf, load_urdf
 
         reader: Callable[..., SystemType] = load_urdf if suffix == ".urdf" else load_mjcf
-        return reader(path, make, **_known(reader, options, path))
+        return reader(path, make, **_check_options(reader, options, path))
     if suffix == ".ssp":
-        return load_ssp(path, make, **_known(load_ssp, options, path))
+        return load_ssp(path, make, **_check_options(load_ssp, options, path))
     raise FileError(
         f"a model is read from {', '.join(FORMATS)} files, not from '{Path(path).name}'", str(path)
     )
 
 
-def _known(reader: Callable[..., object], options: DataTable, path: str | os.PathLike[str]) -> DataTable:
+def _check_options(
+    reader: Callable[..., object], options: DataTable, path: str | os.PathLike[str]
+) -> DataTable:
     """Options that a format's reader takes."""
     known = [*inspect.signature(reader).parameters][2:]
     if other := [name for name in options if name not in known]:

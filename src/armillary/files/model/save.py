@@ -33,7 +33,7 @@ from armillary.model.bodies.body import Body
 from armillary.model.description import Description, SystemType
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.reading.kinds import PATH, Kind, ListOf, Written
-from armillary.model.recording.snapshot import differences
+from armillary.model.recording.snapshot import find_differences
 from armillary.model.recording.verbs import (
     VERBS,
     EntryForm,
@@ -67,16 +67,16 @@ def save(system: Description, path: str | os.PathLike[str]) -> None:
     if target.suffix.lower() != ".toml":
         raise ModelError(f"a text model is saved as .toml, not as '{target.name}'")
     calls = True
-    if wrong := _lost(system, target, calls=True):
+    if wrong := _find_loss(system, target, calls=True):
         # What a call made then may not be what it would make of the whole: total_energy() before gravity().
         calls = False
-        if _lost(system, target, calls=False):
+        if _find_loss(system, target, calls=False):
             raise ModelError(f"system '{system.name}' cannot be written as a text model: {wrong}")
     writing = Writing(system, target.stem, calls=calls, folder=target.resolve().parent)
-    _write(target, toml_text(writing.document(), _HEADERS), writing.files)
+    _write_files(target, toml_text(writing.document(), _HEADERS), writing.files)
 
 
-def _lost(system: Description, target: Path, *, calls: bool) -> str:
+def _find_loss(system: Description, target: Path, *, calls: bool) -> str:
     """The part of a description that its text loses when read in another folder; "" where it gives back
     all.
     """
@@ -84,8 +84,8 @@ def _lost(system: Description, target: Path, *, calls: bool) -> str:
         trial = Path(folder) / target.name
         try:
             writing = Writing(system, target.stem, calls=calls)
-            _write(trial, toml_text(writing.document(), _HEADERS), writing.files)
-            different = differences(system, load_text(trial, type(system), trust=True))
+            _write_files(trial, toml_text(writing.document(), _HEADERS), writing.files)
+            different = find_differences(system, load_text(trial, type(system), trust=True))
         except FileError as error:
             return error.message
         except ModelError as error:
@@ -93,7 +93,7 @@ def _lost(system: Description, target: Path, *, calls: bool) -> str:
     return f"{different[0]} would not read back as it is" if different else ""
 
 
-def _write(path: Path, written: str, arrays: Mapping[str, Mapping[str, object]]) -> None:
+def _write_files(path: Path, written: str, arrays: Mapping[str, Mapping[str, object]]) -> None:
     """A model and the arrays beside it: all files, or none."""
     with ExitStack() as files:
         files.enter_context(replacing(path)).write_text(written, encoding="utf-8")
@@ -139,7 +139,9 @@ class Writing:
         self.data |= {"armillary": FORMAT, "name": self.system.name, "units": self.system.units.name}
         if "bodies" in self.data:
             order = {body: i for i, body in enumerate(self.system.bodies)}
-            self.data["bodies"] = dict(sorted(self.data["bodies"].items(), key=lambda e: _made(order, e[0])))
+            self.data["bodies"] = dict(
+                sorted(self.data["bodies"].items(), key=lambda e: _creation_order(order, e[0]))
+            )
         for section in set(SECTIONS) & self.data.keys():
             entries = self.data[section]
             self.data[section] = {name: _in_order(section, entry) for name, entry in entries.items()}
@@ -187,7 +189,7 @@ class Writing:
         return found
 
     def _entry(self, verb: Verb, form: EntryForm, record: Record) -> DataTable:
-        """The arguments that are not as they are by default, by their keys in the file."""
+        """Return the arguments that differ from their defaults, by their keys in the file."""
         parameters = verb.parameters()
         given = {k: v for k, v in record.arguments.items() if v is not None}
         if verb.name == "output" and not self.values.calls and isinstance(given["expression"], Expr):
@@ -210,7 +212,7 @@ class Writing:
         if kind is PATH:
             return self._file(getattr(value, "path", value))
         if isinstance(kind, Written) and kind.variables and callable(value) and not isinstance(value, Expr):
-            return self._traced(value, [symbol(n, dimension=d) for n, d in kind.variables.items()])
+            return self._trace_function(value, [symbol(n, dimension=d) for n, d in kind.variables.items()])
         if isinstance(kind, ListOf) and isinstance(value, str | Expr):  # one instead of several
             return self.values.value([value])
         return self.values.value(value)
@@ -251,10 +253,10 @@ class Writing:
             names = [p.name for p in places]
             self._section("functions")[name] = {
                 "arguments": names,
-                "value": self._traced(function, arguments),
+                "value": self._trace_function(function, arguments),
             }
 
-    def _traced(self, function: Given, arguments: list[Expr]) -> Given:
+    def _trace_function(self, function: Given, arguments: list[Expr]) -> Given:
         """The text of a Python function's value, in the names of its arguments."""
         # A function may use the system that it was described with, even where a snapshot of that is saved.
         with undo_always(self.system.identity.system or self.system) as changed:
@@ -308,7 +310,7 @@ class Writing:
         self._body(record.owner)["flexible"] = table
 
     def _array(self, body: str, key: str, value: Given) -> Given:
-        """A value as it is, or its place in a file where it has many numbers."""
+        """Return a value itself, or its place in a file if it has many numbers."""
         if hasattr(value, "toarray"):  # a sparse matrix, of one of SciPy's classes
             value = value.toarray()
         if isinstance(value, str | Path) and key in ("mass_matrix", "stiffness_matrix"):
@@ -342,8 +344,8 @@ def _entry_name(record: Record, form: EntryForm) -> str:
     return str(made[0].name.split(" ")[0] if isinstance(made, tuple) else made.name)
 
 
-def _made(order: Mapping[str, int], name: str) -> tuple[int, int]:
-    """When the body of an entry was made, or the first of a gyro's, before what is added to that one."""
+def _creation_order(order: Mapping[str, int], name: str) -> tuple[int, int]:
+    """Return when the body of an entry was made; for a gyro, before anything is added to its first body."""
     if name in order:
         return order[name], len(name)
     first = next((body for body in (f"{name}_gimbal", f"{name}_outer") if body in order), "")

@@ -6,8 +6,8 @@ beam = { length = 2.0, section = { tube = [0.05, 0.002] }, E = 70e9, density = 2
 
 The sections of a text model, from the forms of the verbs: which verb an entry means, and its kinds.
 
-These tables read models, write them, rename what is included and make the published schema. What a section of
-its own kind holds (parameters, tables, functions, parts of bodies, included models) is described here.
+These tables read and write models, rename included parts and make the published schema. What a section of its
+own kind holds (parameters, tables, functions, parts of bodies, included models) is described here.
 
 The published JSON schema of text models, made from the same tables that read them.
 """
@@ -142,7 +142,7 @@ def verbs_of(section: str) -> list[Verb]:
 
 
 def entry_form(verb: Verb) -> EntryForm:
-    """The form of a verb that has entries of its own."""
+    """Return the form of a verb that has entries."""
     assert isinstance(verb.form, EntryForm)
     return verb.form
 
@@ -160,7 +160,7 @@ def entry_kind(verb: Verb) -> KeyedTable:
 
 
 def verb_of(section: str, entry: Mapping[str, object]) -> Verb | None:
-    """The verb that an entry of a section means; None where it has none of their keys."""
+    """Return the verb that an entry of a section means; `None` if it has none of their keys."""
     verbs = verbs_of(section)
     keys = [entry_form(verb).key for verb in verbs]
     found = [verb for verb, key in zip(verbs, keys, strict=True) if key and key in entry]

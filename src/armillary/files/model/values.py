@@ -32,7 +32,7 @@ _INLINE = 12  # characters of a shared part that is repeated in any case
 
 
 class Values:
-    """Values of one system; ``definitions`` and ``tables`` are what they need besides.
+    """Values of one system; ``definitions`` and ``tables`` collect what their texts refer to.
 
     With ``calls`` an expression that a call made is written as that call, which is right as long as the call
     would make the same of the whole description. ``file`` gives the name of a file in the text.
@@ -114,7 +114,7 @@ class Values:
             return float(node.data) if not float(node.data).is_integer() else int(node.data)
         names = {**self._names, **(local or {})}
         self._quote([node], names)
-        order = self._reached(node, names)
+        order = self._nodes_in_text(node, names)
         whole = len(text(node, names, limit=_SHORT + 4)) > _SHORT
         uses: dict[Expr, int] = {}
         for part in order:
@@ -130,12 +130,12 @@ class Values:
             elif whole and uses.get(part, 0) > 1:
                 shown = self._text(part, names)
                 if len(shown) > _INLINE:
-                    names[part] = self._define(shown if self.calls else self._measured(shown, part), part)
+                    names[part] = self._define(shown if self.calls else self._add_units(shown, part), part)
         if not self.calls and not local and order:
-            return self._define(self._measured(self._text(node, names), node), node)
+            return self._define(self._add_units(self._text(node, names), node), node)
         return self._text(node, names)
 
-    def _reached(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
+    def _nodes_in_text(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
         """The nodes that a text of the node shows, operands first: nothing of what has a name, or was made by
         a call.
         """
@@ -189,7 +189,7 @@ class Values:
         return f"`{shown}`" if isinstance(value, str) and not _PLAIN.match(value) else shown
 
     @staticmethod
-    def _measured(shown: str, part: Expr) -> Given:
+    def _add_units(shown: str, part: Expr) -> Given:
         """A text with its units, which numbers in it may hide."""
         return {"value": shown, "units": "" if part.dimension is None else si_text(part.dimension) or "1"}
 

@@ -21,7 +21,7 @@ class Imported:
     """Where a system came from, as ``system.imported``.
 
     ``notes`` lists what of the file was left out or approximated, so that the motion may differ; what has no
-    effect on it is not listed. ``remarks`` lists what was read otherwise than it is written: angles whose
+    effect on it is not listed. ``remarks`` lists values that were read otherwise than written: angles whose
     digits spell a multiple of π/12. ``keyframes`` are names that ``keyframe=`` takes. ``bodies``, ``joints``,
     ``inputs`` and ``points`` lead from the file's names to ours: a body's name, the coordinates of a joint
     such as ``("forearm.q1",)``, the input of an actuator, a point such as ``"hand.tip"``. ``settings`` are
@@ -45,7 +45,7 @@ class Imported:
             self.notes.append(text)
 
     def remark(self, text: str) -> None:
-        """A remark on something that was read otherwise than it is written, where there is any."""
+        """Add a remark on values that were read otherwise than written, if there are any."""
         if text:
             self.remarks.append(text)
 

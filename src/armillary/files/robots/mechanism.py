@@ -6,13 +6,11 @@ Loads in the joints of an imported mechanism: springs, dampers, armatures, limit
 
 A mechanism of links and joints as a System, in public verbs only, so that it can be saved as text.
 
-Each joint of a link gets a body of its own, massless except for the last: loads then act on one coordinate
-alone however the axes lie, and frames without mass cost no operation. A body's origin is at the anchor of its
-last joint.
+Each joint of a link gets its own body, massless except for the last: loads then act on one coordinate alone
+however the axes lie, and frames without mass cost no operation. A body's origin is at the anchor of its last
+joint.
 
     R_parent,link(q) = R J₁(q₁) J₂(q₂) …        J = turn about, or slide along, an axis of the link
-
-
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from armillary.algebra.units import SPEED
 from armillary.columns import listed
 from armillary.errors import ModelError
 from armillary.files.robots.import_notes import Imported
-from armillary.files.robots.rotations import is_identity, tidy, unit
+from armillary.files.robots.rotations import is_identity, tidy, unit_vector
 from armillary.files.robots.visuals import Visual
 from armillary.files.xml import Element
 from armillary.model.bodies.bodies import body as make_body
@@ -59,7 +57,7 @@ class Inertial:
     axes: np.ndarray | None = None
 
     @classmethod
-    def turned(
+    def from_axes(
         cls, mass: float, com: np.ndarray, inertia: np.ndarray, axes: np.ndarray, *, diagonal: bool = False
     ) -> Inertial:
         """From an inertia along other axes (columns): R I Rᵀ."""
@@ -67,18 +65,18 @@ class Inertial:
         return cls(mass, com, (turned + turned.T) / 2, axes if diagonal else None)
 
 
-def symmetric(six: Sequence[float]) -> np.ndarray:
+def symmetric_matrix(six: Sequence[float]) -> np.ndarray:
     """The matrix with the elements 11, 22, 33, 12, 13, 23."""
     xx, yy, zz, xy, xz, yz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def direction(element: Element, key: str, default: Sequence[float]) -> np.ndarray:
+def read_direction(element: Element, key: str, default: Sequence[float]) -> np.ndarray:
     """The unit vector along the axis that an attribute gives."""
     axis = element.numbers(key, 3, default)
     if np.linalg.norm(axis) < 1e-12:
         element.fail("an axis of length zero has no direction; give one such as '0 0 1'")
-    return unit(axis)
+    return unit_vector(axis)
 
 
 @dataclass
@@ -159,7 +157,7 @@ class Builder:
     # ------------------------------------------------------------ bodies
 
     def add(self, link: RobotLink) -> Body:
-        """The body of a link, and those of its joints but the last."""
+        """Add the body of a link, and the bodies of its joints but the last."""
         if link.name in self.links:
             link.element.fail(f"the name '{link.name}' is taken by another; names are given once")
         parent = self.system.ground if link.parent is None else self.links[link.parent]
@@ -185,7 +183,7 @@ class Builder:
         """Visuals of a link as shapes of its body."""
         body = self.links[link]
         for visual in visuals:
-            at, R = triple(visual.place - self.shifts[link]), visual.rotation
+            at, R = float_triple(visual.place - self.shifts[link]), visual.rotation
             orient = None if is_identity(R) else R.tolist()
             name = self._legal(f"{body.name}_shape", "shapes", lambda name: name not in self.system.shapes)
             self.system.shape(
@@ -207,7 +205,7 @@ class Builder:
         before: np.ndarray,
         link: RobotLink | None,
     ) -> Body:
-        """The body of one joint, which carries the mass of ``link`` where it is the last.
+        """The body of one joint, which carries the mass of ``link`` if it is the last joint.
 
         ``place`` and ``rotation`` lead from the parent to the link's axes, ``before`` is the anchor of the
         joint before.
@@ -218,7 +216,7 @@ class Builder:
         at = place + rotation @ (anchor - before)
         kind: JointType
         if joint.kind in SINGLE:
-            axis = _letter(triple(tidy(rotation @ joint.axis)))
+            axis = _letter(float_triple(tidy(rotation @ joint.axis)))
             kind = Revolute(axis) if joint.kind == HINGE else Prismatic(axis)
         else:
             # Our joints turn before a body's own orientation, the file's after it: a frame in between.
@@ -228,7 +226,7 @@ class Builder:
             kind = {
                 BALL: Spherical(),
                 FREE: Free(),
-                PLANE: Planar(_letter(triple(joint.axis))),
+                PLANE: Planar(_letter(float_triple(joint.axis))),
             }[joint.kind]
         body = self._body(name, parent, kind, at, rotation, link, anchor)
         self.moved[joint.name], self.freedoms[joint.name] = body, joint
@@ -253,12 +251,12 @@ class Builder:
             given = {
                 "mass": link.inertial.mass,
                 "inertia": [float(x) for x in (six if any(six[3:]) else six[:3])],
-                "com": triple(link.inertial.com - anchor),
+                "com": float_triple(link.inertial.com - anchor),
                 "check_inertia": False,
             }
             if problem := impossible(inertia):
                 self.record.note(f"the inertia of '{link.name}' is that of no body ({problem}); kept")
-        return make_body(self.system, name, parent, joint, at=triple(at), orient=orient, **given)
+        return make_body(self.system, name, parent, joint, at=float_triple(at), orient=orient, **given)
 
     def named_point(self, link: str, label: str, where: np.ndarray) -> None:
         """A point that has its name in the file."""
@@ -275,7 +273,7 @@ class Builder:
             return name not in taken and not re.fullmatch(r"[qu]\d+", name) and not hasattr(Body, name)
 
         name = self._legal(label, body.name, is_new)
-        return body.point(name, triple(where - self.shifts[link]))
+        return body.point(name, float_triple(where - self.shifts[link]))
 
     def parameter(self, name: str, value: float, units: str, about: str) -> Expr:
         """A parameter of the file, under a free name."""
@@ -283,7 +281,7 @@ class Builder:
 
 
 def add_gravity(builder: Builder, vector: np.ndarray) -> None:
-    """Uniform gravity, its strength a parameter ``g``; none where it is zero."""
+    """Uniform gravity, its strength a parameter ``g``; nothing if it is zero."""
     strength = float(np.linalg.norm(vector))
     if strength:
         g = builder.parameter("g", strength, "m/s^2", "gravity")
@@ -300,7 +298,7 @@ def impossible(inertia: np.ndarray) -> str:
     return ""
 
 
-def triple(values: Given) -> tuple[float, float, float]:
+def float_triple(values: Given) -> tuple[float, float, float]:
     x, y, z = (float(v) + 0.0 for v in values)
     return x, y, z
 
@@ -322,7 +320,7 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
     if stops is not None:
         stops = _known_stops(stops)
     for name, joint in builder.freedoms.items():
-        with joint.element.located():
+        with joint.element.locate_errors():
             if joint.damping or joint.stiffness:
                 _passive(builder, name, joint)
             if joint.armature:
@@ -351,7 +349,7 @@ def load_joint(
 ) -> None:
     """A load in a joint for each of its speeds: a force along, or a moment about, the axis of that speed.
 
-    A free body's translations are along its parent's axes; all else is along its own, or for a ball along
+    A free body's translations are along its parent's axes; other motion is along its own, or for a ball along
     its parent's with ``in_parent``.
     """
     freedom, body = builder.freedoms[joint], builder.moved[joint]
@@ -365,7 +363,7 @@ def load_joint(
             continue
         label = builder.name(f"{name}{i if len(axes) > 1 else ''}")
         outer = in_parent or (freedom.kind == FREE and not turns)
-        direction = (body.parent if outer else body).frame.vector(triple(axis))
+        direction = (body.parent if outer else body).frame.vector(float_triple(axis))
         if turns:
             moment(builder.system, label, value, direction, on=body, reaction=body.parent)
         else:
@@ -410,7 +408,7 @@ def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
 
 
 def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
-    """The same inertia for each speed of the joint: kg for those that slide, kg m² for those that turn."""
+    """The same inertia for each speed of the joint: kg for sliding speeds, kg m² for turning speeds."""
     about = f"armature of joint {name}"
     made: dict[str, Expr] = {}
     for speed in builder.moved[name].speeds:

@@ -22,8 +22,8 @@ from armillary.files.robots.mechanism import BALL, FREE, SINGLE, Builder, add_gr
 from armillary.files.robots.mjcf_actuators import add_actuators, add_equalities
 from armillary.files.robots.mjcf_bodies import WORLD, MjcfTree, read_tree
 from armillary.files.robots.mjcf_geoms import Meshes, MjcfLooks
-from armillary.files.robots.mjcf_settings import Defaults, Settings, merged, with_includes
-from armillary.files.robots.rotations import snapped_angles, take_angles_as_written, to_quaternion
+from armillary.files.robots.mjcf_settings import Defaults, Settings, merge_elements, with_includes
+from armillary.files.robots.rotations import keep_written_angles, snapped_angles, to_quaternion
 from armillary.files.robots.visuals import textures_left_out
 from armillary.files.xml import Element, read_xml
 from armillary.model.constraints import start
@@ -47,11 +47,11 @@ def start_at(builder: Builder, section: list[Element], wanted: str | None) -> No
         raise ModelError(
             f"there is no keyframe {wanted!r}{nearest(str(wanted), keys)}; the file has: {shown}"
         )
-    with keys[wanted].located():
-        _start(builder, keys[wanted])
+    with keys[wanted].locate_errors():
+        _set_initial_state(builder, keys[wanted])
 
 
-def _start(builder: Builder, key: Element) -> None:
+def _set_initial_state(builder: Builder, key: Element) -> None:
     sizes = [_COUNTS.get(joint.kind, (1, 1)) for joint in builder.freedoms.values()]
     values: dict[Expr, float] = {}
     if key.has("qpos"):
@@ -111,13 +111,13 @@ def load_mjcf(
         file.fail(f"an MJCF file has the root <mujoco>{hint}")
     file = with_includes(file, Path(path))
     if flag(exact_angles, "load_mjcf: exact_angles=", ModelError):
-        take_angles_as_written(file)
-    settings, defaults = Settings(merged(file, "compiler")), Defaults(file)
+        keep_written_angles(file)
+    settings, defaults = Settings(merge_elements(file, "compiler")), Defaults(file)
     system = make(file.text("model", "") or "MuJoCo model")
     record = Imported(str(path), "MJCF", notes=list(file.remarks))
     builder = Builder(system, record)
     builder.links[WORLD], builder.shifts[WORLD] = system.ground, np.zeros(3)
-    on = _options(builder, merged(file, "option"))
+    on = _options(builder, merge_elements(file, "option"))
     meshes = Meshes(file.all("asset"), defaults, settings, Path(path).resolve().parent)
     looks = MjcfLooks(file.all("asset"), defaults, meshes, Path(path), top)
     tree = _worlds(file, settings, defaults, meshes, looks, record)
@@ -167,7 +167,7 @@ def _worlds(
     root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: MjcfLooks, record: Imported
 ) -> MjcfTree:
     """The tree in the <worldbody> elements, which count as one."""
-    world = merged(root, "worldbody")
+    world = merge_elements(root, "worldbody")
     world.read.update(world.attributes)
     return read_tree(world, settings, defaults, meshes, looks, record)
 
@@ -175,7 +175,7 @@ def _worlds(
 def _add_links(builder: Builder, tree: MjcfTree) -> None:
     builder.show(WORLD, tree.world)
     for link in tree.links:
-        with link.element.located():
+        with link.element.locate_errors():
             builder.add(link)
     for name, site in tree.sites.items():
         if site.link == WORLD:

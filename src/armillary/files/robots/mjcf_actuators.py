@@ -20,7 +20,16 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE, TIME, Dimension
-from armillary.files.robots.mechanism import BALL, FREE, SINGLE, SLIDE, Builder, load_joint, triple, units_of
+from armillary.files.robots.mechanism import (
+    BALL,
+    FREE,
+    SINGLE,
+    SLIDE,
+    Builder,
+    float_triple,
+    load_joint,
+    units_of,
+)
 from armillary.files.robots.mjcf_bodies import WORLD, MjcfTree, Site
 from armillary.files.robots.mjcf_settings import ACTUATORS, Defaults, Settings
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
@@ -56,9 +65,9 @@ class ActuatorDrive:
     servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults of kp and kv by kind
 
     def bounds(self, key: str, element: Element, settings: Settings) -> tuple[float, float] | None:
-        """A range where it holds: declared so, or given while limits are automatic.
+        """Return a range if it holds: declared so, or given while limits are automatic.
 
-        A range and whether it holds may stand at different places, each in a class of its own.
+        A range and whether it holds may stand at different places, each in another class.
         """
         low, high = self.ranges.get(key, (0.0, 0.0))
         word = self.limited.get(key, "auto")
@@ -82,7 +91,7 @@ def add_actuators(
     *,
     clamp: bool,
 ) -> None:
-    """A load and an input for each actuator; those that cannot be are noted."""
+    """Add a load and an input for each actuator; note the actuators that cannot be imported."""
     count = 0
     for element in (child for part in section for child in part.all(*ACTUATORS)):
         count += 1
@@ -99,10 +108,12 @@ def add_actuators(
             builder.record.note(f"actuator '{name}' is left out: {reason}")
             element.take_whole()
             continue
-        with element.located():
+        with element.locate_errors():
             control = drive.bounds("ctrlrange", element, settings) if clamp else None
             force = drive.bounds("forcerange", element, settings)
-            _add(builder, name, element, replace(drive, control=control, force=force), where[0], sites)
+            _add_actuator(
+                builder, name, element, replace(drive, control=control, force=force), where[0], sites
+            )
         for key in ("class", "group", "user", "name", *where):
             element.read.add(key)
 
@@ -152,7 +163,7 @@ def _apply(drive: ActuatorDrive, element: Element) -> None:
 
 
 def _keep_gains(drive: ActuatorDrive, level: list[Element]) -> None:
-    """Gains from which servos of inner classes start: those of their kind, or of a general actuator."""
+    """Gains from which servos of inner classes start: gains of their kind, or of a general actuator."""
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
         if kind in (servo, "general"):
@@ -187,7 +198,7 @@ def _refusal(
     return f"it acts on a {where[0]}"
 
 
-def _add(
+def _add_actuator(
     builder: Builder, name: str, element: Element, drive: ActuatorDrive, where: str, sites: dict[str, Site]
 ) -> None:
     target = element.text(where)
@@ -222,7 +233,7 @@ def _at_site(builder: Builder, name: str, site: Site, values: list[Given]) -> No
     for i, value in enumerate(values):
         if isinstance(value, Expr):
             label = builder.name(f"drive_{name}{i + 1}")
-            direction = body.frame.vector(triple(site.rotation[:, i % 3]))
+            direction = body.frame.vector(float_triple(site.rotation[:, i % 3]))
             if i < 3:
                 force(builder.system, label, value, direction, at=point)
             else:
@@ -249,22 +260,23 @@ def _force(
         kind, wanted = "velocity", unit / TIME
     else:
         wanted = effort
-    units = _text(wanted) if kind != "force" else _text(effort)
+    units = _units_text(wanted) if kind != "force" else _units_text(effort)
     about = {"force": f"drive {name}", "position": f"position asked of {name}"}
     label = builder.name(f"ctrl_{name}")
     ctrl = signals.input(system, label, 0.0, units=units, about=about.get(kind, f"velocity asked of {name}"))
     builder.record.inputs[name] = ctrl.name
     asked: Given = _within(ctrl, drive.control, wanted)
     if kind == "position":
-        kp = builder.parameter(f"kp_{name}", gain, _text(effort, unit), f"gain of {name}")
+        kp = builder.parameter(f"kp_{name}", gain, _units_text(effort, unit), f"gain of {name}")
         value = kp * (asked - length)
         if b2:
             about_kv = f"damping of {name}"
             value = (
-                value - builder.parameter(f"kv_{name}", -b2, _text(effort, unit / TIME), about_kv) * velocity
+                value
+                - builder.parameter(f"kv_{name}", -b2, _units_text(effort, unit / TIME), about_kv) * velocity
             )
     elif kind == "velocity":
-        kv = builder.parameter(f"kv_{name}", gain, _text(effort, unit / TIME), f"gain of {name}")
+        kv = builder.parameter(f"kv_{name}", gain, _units_text(effort, unit / TIME), f"gain of {name}")
         value = kv * (asked - velocity)
     else:
         value = gain * asked
@@ -290,7 +302,7 @@ def _within(value: object, bounds: tuple[float, float] | None, dimension: Dimens
 _UNITS = {ONE: "rad", LENGTH: "m", ONE / TIME: "rad/s", LENGTH / TIME: "m/s", MOMENT: "N*m", FORCE: "N"}
 
 
-def _text(dimension: Dimension, per: Dimension | None = None) -> str:
+def _units_text(dimension: Dimension, per: Dimension | None = None) -> str:
     """Units as text; of a gain, an effort per coordinate or speed."""
     if per is None:
         return _UNITS[dimension]
@@ -310,7 +322,7 @@ def add_equalities(builder: Builder, section: list[Element], tree: MjcfTree, def
         if not element.flag("active", True):
             element.take_whole()
             continue
-        with element.located():
+        with element.locate_errors():
             kinds[element.tag](builder, element, name, tree)
         builder.record.note("equality constraints are rigid, not springs: solref and solimp are left out")
         for key in ("solref", "solimp", "class", "torquescale", "anchor", "body2"):
@@ -401,7 +413,7 @@ def _frame(builder: Builder, link: str, label: str, place: np.ndarray, R: np.nda
     """A point whose body has the axes of a frame on a link: the link itself, or a body fixed to it."""
     if is_identity(R):
         return builder.point(link, label, place)
-    at, orient = triple(place - builder.shifts[link]), R.tolist()
+    at, orient = float_triple(place - builder.shifts[link]), R.tolist()
     name = builder.name(label)
     body = make_body(
         builder.system, name, builder.links[link], Fixed(), at=at, orient=orient, mass=0, inertia=0

@@ -22,8 +22,8 @@ from armillary.files.robots.mechanism import (
     Inertial,
     RobotFreedom,
     RobotLink,
-    direction,
-    symmetric,
+    read_direction,
+    symmetric_matrix,
 )
 from armillary.files.robots.mjcf_geoms import Meshes, MjcfLooks, geom_inertial, geom_visual, together
 from armillary.files.robots.mjcf_settings import Defaults, Settings
@@ -78,14 +78,14 @@ def read_tree(
             body.element.fail(f"the name '{name[:60]}' is taken by another body; names are given once")
         link = RobotLink(name, None if parent == WORLD else parent, body.element)
         if parent is not None:
-            _place(link, body, parent, settings, tree)
+            _place_link(link, body, parent, settings, tree)
         inner = _contents(link, body.childclass, settings, defaults, meshes, looks, tree, record)
         if parent is None and link.joints:
             link.joints[0].element.fail("the world cannot have a joint; put it into a <body>")
         if parent is not None:
             if not inner and _is_aligned(link, settings):
                 _align(link, tree)
-            _free(link, parent, tree)
+            _add_free_joint(link, parent, tree)
             tree.links.append(link)
         else:
             tree.world = link.visuals
@@ -95,14 +95,14 @@ def read_tree(
     return tree
 
 
-def _place(link: RobotLink, body: _Child, parent: str, settings: Settings, tree: MjcfTree) -> None:
+def _place_link(link: RobotLink, body: _Child, parent: str, settings: Settings, tree: MjcfTree) -> None:
     own, turned = settings.place(body.element), settings.rotation(body.element)
     link.place, link.rotation = body.place + body.rotation @ own, body.rotation @ turned
     where, R = tree.poses[parent]
     tree.poses[link.name] = where + R @ link.place, R @ link.rotation
 
 
-def _free(link: RobotLink, parent: str, tree: MjcfTree) -> None:
+def _add_free_joint(link: RobotLink, parent: str, tree: MjcfTree) -> None:
     free = [joint for joint in link.joints if joint.kind == FREE]
     if not free:
         return
@@ -121,7 +121,7 @@ def _is_aligned(link: RobotLink, settings: Settings) -> bool:
 
 
 def _align(link: RobotLink, tree: MjcfTree) -> None:
-    """The link with its origin in its mass centre and principal axes; what is on it stays where it is."""
+    """Move the link's origin to its mass centre and principal axes; everything on it keeps its place."""
     part = link.inertial
     R = principal_axes(part.inertia) if part.axes is None else part.axes
     link.place, link.rotation = link.place + link.rotation @ part.com, link.rotation @ R
@@ -148,11 +148,11 @@ def _contents(
     inner: list[_Child] = []
     geoms: list[_Child] = []
     given: Inertial | None = None
-    for child in _flattened(link.element, childclass, settings, defaults):
+    for child in _iterate_elements(link.element, childclass, settings, defaults):
         element = child.element
         if element.tag == "body":
             name = element.text("childclass", child.childclass)
-            inner.append(child._replace(childclass=defaults.known(element, name)))
+            inner.append(child._replace(childclass=defaults.check_class(element, name)))
         elif element.tag in ("joint", "freejoint"):
             if not np.array_equal(child.rotation, np.eye(3)) or child.place.any():
                 element.fail("a joint in a <frame> that moves it; put the joint beside the frame")
@@ -179,7 +179,9 @@ def _contents(
     return inner
 
 
-def _flattened(body: Element, childclass: str, settings: Settings, defaults: Defaults) -> Iterator[_Child]:
+def _iterate_elements(
+    body: Element, childclass: str, settings: Settings, defaults: Defaults
+) -> Iterator[_Child]:
     """The elements of a body in order, those inside <frame> elements in their place."""
     stack = [_Child(body, np.zeros(3), np.eye(3), childclass)]
     while stack:
@@ -191,7 +193,7 @@ def _flattened(body: Element, childclass: str, settings: Settings, defaults: Def
         if outer.element is not body:
             place, R = place + R @ settings.place(outer.element), R @ settings.rotation(outer.element)
             outer.element.read.add("name")
-            name = defaults.known(outer.element, outer.element.text("childclass", name))
+            name = defaults.check_class(outer.element, outer.element.text("childclass", name))
         known = outer.element.all("body", "joint", "freejoint", "inertial", "geom", "site", "frame")
         stack += [_Child(child, place, R, name) for child in reversed(known)]
 
@@ -238,11 +240,11 @@ def _inertial(element: Element, settings: Settings) -> Inertial:
     mass = element.number("mass", least=0.0)
     R = settings.rotation(element)
     if element.has("fullinertia"):
-        own = symmetric(element.numbers("fullinertia", 6))
+        own = symmetric_matrix(element.numbers("fullinertia", 6))
     else:
         own = np.diag(element.numbers("diaginertia", 3, [0, 0, 0]))
     diagonal = not element.has("fullinertia")
-    return Inertial.turned(mass, settings.place(element), own, R, diagonal=diagonal)
+    return Inertial.from_axes(mass, settings.place(element), own, R, diagonal=diagonal)
 
 
 def _joint(
@@ -255,7 +257,7 @@ def _joint(
     kind = element.choice("type", (HINGE, SLIDE, BALL, FREE), HINGE)
     joint = RobotFreedom(element.text("name", f"joint{count}"), kind, element)
     if kind in (HINGE, SLIDE):
-        joint.axis = direction(element, "axis", [0, 0, 1])
+        joint.axis = read_direction(element, "axis", [0, 0, 1])
     if kind in (HINGE, BALL):
         joint.anchor = settings.place(element)
     element.read.update(("axis", "pos", "align"))
@@ -268,7 +270,7 @@ def _joint(
     if kind in (HINGE, SLIDE):
         joint.offset = offset * scale
         joint.rest = (rest - offset) * scale
-    if settings.limited(element, "range", "limited") and kind != FREE:
+    if settings.has_limits(element, "range", "limited") and kind != FREE:
         low, high = element.numbers("range", 2, [0, 0])
         joint.limits = low * scale - joint.offset, high * scale - joint.offset
         if low > high:
@@ -280,7 +282,7 @@ def _joint(
 
 
 def _first(element: Element, key: str, joint: str, record: Imported) -> float:
-    """A coefficient; those of higher powers, which newer files may have, are left out."""
+    """Return a coefficient; leave out higher powers, which newer files may have."""
     values = element.numbers(key, (1, 3), [0.0])
     if any(values[1:]):
         record.note(f"{key} of joint '{joint}' is taken as linear; its higher powers are left out")

@@ -39,12 +39,12 @@ from pathlib import Path
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.files.meshes.reading import checked, read_mesh
+from armillary.files.meshes.reading import check_triangles, read_mesh
 from armillary.files.meshes.surface import MeshFault, Triangles, hull
 from armillary.files.robots.mechanism import Inertial
-from armillary.files.robots.mjcf_settings import Defaults, Settings, inside
+from armillary.files.robots.mjcf_settings import Defaults, Settings, find_file
 from armillary.files.robots.rotations import from_z, principal_axes, quaternion
-from armillary.files.robots.visuals import Visual, mesh_file, painted
+from armillary.files.robots.visuals import Visual, make_visual, mesh_file
 from armillary.files.xml import Element
 from armillary.model.bodies.lines_and_surfaces import Plane
 from armillary.model.bodies.solids import Box, Capsule, Cylinder, Ellipsoid, Figure, Mesh, Polyhedron, Sphere
@@ -85,7 +85,7 @@ class Meshes:
 
     def _triangles(self, element: Element) -> Triangles:
         if element.has("vertex"):
-            corners, triangles = checked(*written(element))
+            corners, triangles = check_triangles(*inline_mesh(element))
         elif element.has("file"):
             corners, triangles = read_mesh(self._file(element))
         else:
@@ -100,11 +100,11 @@ class Meshes:
             return corners, hull(corners)
         return corners, triangles
 
-    def named(self, element: Element) -> Path:
-        """The file of a mesh, relative to that of the model."""
-        return self.placed(element.text("file"), self.settings.mesh_folder)
+    def file_of_mesh(self, element: Element) -> Path:
+        """Return the file of a mesh, relative to the file of the model."""
+        return self.asset_path(element.text("file"), self.settings.mesh_folder)
 
-    def placed(self, name: str, folder: str) -> Path:
+    def asset_path(self, name: str, folder: str) -> Path:
         """A file of the assets in its folder."""
         name = name.replace("\\", "/")
         if self.settings.strip_path:
@@ -112,14 +112,14 @@ class Meshes:
         return Path(folder.replace("\\", "/")) / name
 
     def _file(self, element: Element) -> Path:
-        where = self.named(element)
+        where = self.file_of_mesh(element)
         if where.suffix.lower() not in _WEIGHED:
             raise MeshFault(f"files '{where.suffix[:20]}' are not read; {', '.join(_WEIGHED)} are")
         # Robots share meshes in a folder beside their own. Only corners are taken from them, as numbers.
-        return inside(self.folder, str(where), element, anywhere=True)
+        return find_file(self.folder, str(where), element, anywhere=True)
 
 
-def written(element: Element) -> Triangles:
+def inline_mesh(element: Element) -> Triangles:
     """Corners and faces of a mesh whose vertices stand in the file itself."""
     vertices = element.numbers("vertex", (0, sys.maxsize))
     faces = element.numbers("face", (0, sys.maxsize), [])
@@ -212,7 +212,7 @@ def solid(kind: str, size: list[float]) -> tuple[float, np.ndarray]:
 def geom_inertial(
     geom: Element, settings: Settings, meshes: Meshes, place: np.ndarray, turned: np.ndarray
 ) -> Inertial | None:
-    """Mass and inertia of a shape in its link's axes; None for those that have none here."""
+    """Mass and inertia of a shape in its link's axes; `None` for a shape without mass here."""
     kind = geom.choice("type", (*SOLIDS, *OTHERS), "sphere")
     if kind not in SOLIDS and kind != "mesh":
         return None
@@ -240,7 +240,9 @@ def geom_inertial(
     volume, per_mass = solid(kind, size[:count])
     density = geom.number("density", _WATER, least=0.0)
     mass = geom.number("mass", least=0.0) if geom.has("mass") else density * volume
-    return _placed(Inertial(mass, np.zeros(3), np.diag(mass * per_mass)), np.eye(3), where, R, place, turned)
+    return _to_link_axes(
+        Inertial(mass, np.zeros(3), np.diag(mass * per_mass)), np.eye(3), where, R, place, turned
+    )
 
 
 def _mesh_inertial(
@@ -255,10 +257,10 @@ def _mesh_inertial(
     inertia = own.inertia * (mass / own.mass)
     part = Inertial(mass, own.com, inertia)
     where, R = settings.place(geom), settings.rotation(geom)
-    return _placed(part, principal_axes(own.inertia), where, R, place, turned)
+    return _to_link_axes(part, principal_axes(own.inertia), where, R, place, turned)
 
 
-def _placed(
+def _to_link_axes(
     part: Inertial,
     axes: np.ndarray,
     where: np.ndarray,
@@ -266,7 +268,9 @@ def _placed(
     place: np.ndarray,
     turned: np.ndarray,
 ) -> Inertial:
-    """A part given in a shape's axes, in those of its link; ``place`` and ``turned``: of frames between."""
+    """Transform a part from a shape's axes to its link's axes; ``place`` and ``turned`` belong to frames
+    between.
+    """
     whole = turned @ R
     inertia = whole @ part.inertia @ whole.T
     com = place + turned @ (where + R @ part.com)
@@ -317,7 +321,7 @@ class MjcfLooks:
         if not name or geom.text("type", "sphere") != "mesh" or "rgba" in geom.attributes:
             return None
         self.shown.add(material["texture"])
-        place = self.meshes.placed(name, self.meshes.settings.texture_folder)
+        place = self.meshes.asset_path(name, self.meshes.settings.texture_folder)
         return mesh_file(str(place), self.robot, self.root)
 
     @property
@@ -326,7 +330,7 @@ class MjcfLooks:
         return [name for name, given in self.textures.items() if "file" in given and name not in self.shown]
 
     def rgba(self, geom: Element) -> list[float] | None:
-        """The colour of a geom, that of its material, or that of the material's texture."""
+        """Return the colour of a geom, of its material, or of the material's texture."""
         material = self.materials.get(geom.attributes.get("material", ""), {})
         texture = self.textures.get(material.get("texture", ""), {})
         text = geom.attributes.get("rgba") or material.get("rgba") or texture.get("rgb1")
@@ -339,9 +343,9 @@ class MjcfLooks:
 def geom_visual(
     geom: Element, settings: Settings, looks: MjcfLooks, place: np.ndarray, turned: np.ndarray
 ) -> Visual | None:
-    """A geom, with the defaults of its class, as a visual of its link; None for one that is not shown.
+    """A geom, with the defaults of its class, as a visual of its link; `None` if it is not shown.
 
-    ``place`` and ``turned`` are those of the frames between the link and the geom.
+    ``place`` and ``turned`` belong to the frames between the link and the geom.
     """
     if geom.number("group", 0.0) > _SHOWN:
         return None
@@ -366,7 +370,7 @@ def geom_visual(
     else:
         return None
     rgba = looks.rgba(geom)
-    found = painted(figure, place + turned @ where, turned @ R, rgba)
+    found = make_visual(figure, place + turned @ where, turned @ R, rgba)
     # A texture is multiplied by the colour of its material, which is white with few exceptions.
     textured = isinstance(figure, Mesh) and figure.texture
     return replace(found, colour="") if found is not None and textured else found
@@ -393,11 +397,11 @@ def _mesh(geom: Element, looks: MjcfLooks) -> tuple[Figure, np.ndarray, np.ndarr
     scale = tuple(element.numbers("scale", 3, [1, 1, 1]))
     figure: Figure
     if element.has("vertex"):
-        corners, faces = written(element)
+        corners, faces = inline_mesh(element)
         turned = faces[:, ::-1] if np.prod(scale) < 0 else faces  # a mirror turns faces around
         figure = Polyhedron((corners * scale + 0.0).tolist(), turned.tolist() or None)
     else:
-        file = mesh_file(str(looks.meshes.named(element)), looks.robot, looks.root)
+        file = mesh_file(str(looks.meshes.file_of_mesh(element)), looks.robot, looks.root)
         figure = Mesh(file, scale=scale, texture=looks.picture(geom) or "")
     place = np.array(element.numbers("refpos", 3, [0, 0, 0]))
     axes = quaternion(element.numbers("refquat", 4, [1, 0, 0, 0])).T

@@ -20,10 +20,10 @@ ACTUATORS = (
 
 
 def with_includes(root: Element, path: Path) -> Element:
-    """The file with each <include> replaced by what is inside the file that it names.
+    """Return the file with each <include> replaced by the content of the file that it names.
 
     Names are relative to the main file's folder, and lead nowhere else: a model is data, and must not make
-    the reader open what is not part of it. As in MuJoCo a file is included once, so none includes itself.
+    the reader open other files. As in MuJoCo a file is included once, so none includes itself.
     """
     folder = path.resolve().parent
     seen = {path.resolve()}
@@ -38,7 +38,7 @@ def with_includes(root: Element, path: Path) -> Element:
                 place += 1
                 continue
             name = child.text("file")
-            target = inside(folder, name, child)
+            target = find_file(folder, name, child)
             if target in seen:
                 child.fail(f"'{name}' is included twice, or includes itself; each file once")
             seen.add(target)
@@ -46,7 +46,7 @@ def with_includes(root: Element, path: Path) -> Element:
     return root
 
 
-def inside(folder: Path, name: str, element: Element, *, anywhere: bool = False) -> Path:
+def find_file(folder: Path, name: str, element: Element, *, anywhere: bool = False) -> Path:
     """A file in the model's folder or below it, or ``anywhere`` relative to it."""
     if "\0" in name or len(name) > 1000:
         element.fail("its file is not the name of a file")
@@ -61,7 +61,7 @@ def inside(folder: Path, name: str, element: Element, *, anywhere: bool = False)
     return target
 
 
-def merged(root: Element, tag: str) -> Element:
+def merge_elements(root: Element, tag: str) -> Element:
     """All elements of a kind at the top as one; later ones replace the attributes of earlier ones."""
     found = root.all(tag)
     if not found:
@@ -116,20 +116,22 @@ class Settings:
         if key == "quat":
             return rotations.quaternion(values)
         if key == "axisangle":
-            return rotations.about(rotations.unit(direction).tolist(), values[3] * self.angle)
+            return rotations.rotation_about(rotations.unit_vector(direction).tolist(), values[3] * self.angle)
         if key == "zaxis":
             return rotations.from_z(values)
         R = rotations.from_xy(values)
         return R if R is not None else element.fail("xyaxes are parallel; give two directions")
 
-    def limited(self, element: Element, key: str, flag: str) -> bool:
+    def has_limits(self, element: Element, key: str, flag: str) -> bool:
         """Whether a range holds: declared so, or given while limits are automatic."""
         word = element.choice(flag, ("true", "false", "auto"), "auto")
         return word == "true" or (word == "auto" and self.autolimits and element.has(key))
 
 
 class Defaults:
-    """Attributes by class and kind of element; a class has those of the class around it, then its own."""
+    """Attributes by class and kind of element; a class has the attributes of the class around it, then its
+    own.
+    """
 
     def __init__(self, root: Element) -> None:
         self.classes: dict[str, dict[str, dict[str, str]]] = {"main": {}}
@@ -156,7 +158,7 @@ class Defaults:
             element.take_whole()
 
     def apply(self, element: Element, childclass: str) -> Element:
-        """The element with the attributes of its class where it has none of its own."""
+        """Return the element with attributes of its class added where it lacks them."""
         defaults: Mapping[str, str] = self.classes[self.of(element, childclass)].get(element.tag, {})
         if any(element.has(key) for key in ORIENTATIONS):
             defaults = {key: value for key, value in defaults.items() if key not in ORIENTATIONS}
@@ -165,8 +167,8 @@ class Defaults:
 
     def of(self, element: Element, childclass: str) -> str:
         """The class of an element."""
-        return self.known(element, element.text("class", childclass))
+        return self.check_class(element, element.text("class", childclass))
 
-    def known(self, element: Element, name: str) -> str:
+    def check_class(self, element: Element, name: str) -> str:
         """A class that exists."""
         return name if name in self.classes else element.fail(f"there is no default class '{name[:60]}'")

@@ -24,7 +24,7 @@ _DIGITS = 5  # at least: 3.14 may mean 3.14
 _TURNS = 24 * 4
 
 
-def multiple_spelled(word: str) -> int | None:
+def find_multiple(word: str) -> int | None:
     """k where a number in radians is k π/12, rounded or cut off after its last digit; None elsewhere."""
     try:
         written = Decimal(word)
@@ -40,20 +40,20 @@ def multiple_spelled(word: str) -> int | None:
 
 
 def read_angles(element: Element, key: str, count: int, default: list[float] | None = None) -> list[float]:
-    """Angles in radians of an attribute; those that spell a multiple of π/12 are that multiple, unless
-    ``take_angles_as_written``.
+    """Angles in radians of an attribute; digits that spell a multiple of π/12 give that multiple, unless
+    ``keep_written_angles``.
     """
     values = element.numbers(key, count, default)
     if not element.has(key) or element.literal:
         return values
     for i, word in enumerate(element.attributes[key].split()):
-        if (k := multiple_spelled(word)) is not None and values[i] != k * _STEP:
+        if (k := find_multiple(word)) is not None and values[i] != k * _STEP:
             element.snapped.append((key, word, k))
             values[i] = k * _STEP
     return values
 
 
-def take_angles_as_written(root: Element) -> None:
+def keep_written_angles(root: Element) -> None:
     """Have the angles of a file read to the digit, as other programs read them."""
     for element in _elements(root):
         element.literal = True
@@ -95,7 +95,7 @@ _ROUNDING = 1e-15
 _CONVERGED = 1e-12
 
 
-def about(axis: Sequence[float], angle: float) -> Array:
+def rotation_about(axis: Sequence[float], angle: float) -> Array:
     """Rotation by an angle about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ."""
     x, y, z = axis
     c, s = math.cos(angle), math.sin(angle)
@@ -106,7 +106,9 @@ def about(axis: Sequence[float], angle: float) -> Array:
 def roll_pitch_yaw(angles: Sequence[float]) -> Array:
     """URDF's rpy, about fixed axes: R = R_z(yaw) R_y(pitch) R_x(roll)."""
     roll, pitch, yaw = angles
-    return tidy(about((0, 0, 1), yaw) @ about((0, 1, 0), pitch) @ about((1, 0, 0), roll))
+    return tidy(
+        rotation_about((0, 0, 1), yaw) @ rotation_about((0, 1, 0), pitch) @ rotation_about((1, 0, 0), roll)
+    )
 
 
 def quaternion(values: Sequence[float]) -> Array:
@@ -144,23 +146,23 @@ def euler(angles: Sequence[float], sequence: str) -> Array:
     """Three turns: about body-fixed axes for small letters, about fixed axes for capital ones."""
     R = np.eye(3)
     for letter, angle in zip(sequence, angles, strict=True):
-        turn = about(np.eye(3)["xyz".index(letter.lower())].tolist(), angle)
+        turn = rotation_about(np.eye(3)["xyz".index(letter.lower())].tolist(), angle)
         R = R @ turn if letter.islower() else turn @ R
     return tidy(R)
 
 
 def from_z(direction: Sequence[float]) -> Array:
     """The shortest rotation that takes z to a direction; about x where that is −z."""
-    z = unit(direction)
+    z = unit_vector(direction)
     axis = np.cross((0, 0, 1), z)
     sine = float(np.linalg.norm(axis))
     if sine < 1e-12:
-        return np.eye(3) if z[2] > 0 else about((1, 0, 0), math.pi)
-    return about((axis / sine).tolist(), math.atan2(sine, z[2]))
+        return np.eye(3) if z[2] > 0 else rotation_about((1, 0, 0), math.pi)
+    return rotation_about((axis / sine).tolist(), math.atan2(sine, z[2]))
 
 
 def from_xy(values: Sequence[float]) -> Array | None:
-    """From the x axis and a y axis that need not be quite across it; None where they are parallel."""
+    """From the x axis and a y axis that need not be quite across it; `None` if they are parallel."""
     x, y = np.array(values[:3]), np.array(values[3:])
     if np.linalg.norm(x) < 1e-14:
         return None
@@ -172,7 +174,7 @@ def from_xy(values: Sequence[float]) -> Array | None:
     return tidy(np.stack([x, y, np.cross(x, y)], axis=1))
 
 
-def unit(vector: Sequence[float]) -> Array:
+def unit_vector(vector: Sequence[float]) -> Array:
     """A vector of length one in its direction."""
     array = np.array(vector, float)
     return tidy(array / np.linalg.norm(array))
@@ -197,12 +199,12 @@ def principal_axes(inertia: Array) -> Array:
         if math.cos(angle) > 1.0 - _CONVERGED:
             break
         axis = 3 - row - column
-        R = R @ about(np.eye(3)[axis].tolist(), angle if axis == 1 else -angle)
+        R = R @ rotation_about(np.eye(3)[axis].tolist(), angle if axis == 1 else -angle)
     moments = np.diag(R.T @ inertia @ R).copy()
     for first in (0, 1, 0):
         if moments[first] + _CONVERGED < moments[first + 1]:
             moments[[first, first + 1]] = moments[[first + 1, first]]
-            R = R @ about(np.eye(3)[(first + 2) % 3].tolist(), math.pi / 2)
+            R = R @ rotation_about(np.eye(3)[(first + 2) % 3].tolist(), math.pi / 2)
     return tidy(R)
 
 

@@ -33,19 +33,19 @@ from armillary.files.robots.mechanism import (
     RobotFreedom,
     RobotLink,
     add_gravity,
-    direction,
     finish_joints,
     load_joint,
-    symmetric,
+    read_direction,
+    symmetric_matrix,
     units_of,
 )
 from armillary.files.robots.rotations import (
+    keep_written_angles,
     read_angles,
     roll_pitch_yaw,
     snapped_angles,
-    take_angles_as_written,
 )
-from armillary.files.robots.visuals import Visual, mesh_file, painted, textures_left_out
+from armillary.files.robots.visuals import Visual, make_visual, mesh_file, textures_left_out
 from armillary.files.xml import Element, read_xml
 from armillary.model.bodies.solids import Box, Capsule, Cylinder, Figure, Mesh, Sphere
 from armillary.model.constraints import constrain
@@ -95,7 +95,7 @@ class UrdfLooks:
         if not geometry.children:
             geometry.fail("it is empty")
         figure = self._figure(geometry.children[0], self._material(element))
-        found = painted(figure, place, rotation, self._rgba(element))
+        found = make_visual(figure, place, rotation, self._rgba(element))
         textured = isinstance(figure, Mesh) and figure.texture  # in place of the colour
         return replace(found, colour="") if found is not None and textured else found
 
@@ -183,14 +183,14 @@ def load_urdf(
         macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
     robot.taken = True
     if flag(exact_angles, "load_urdf: exact_angles=", ModelError):
-        take_angles_as_written(robot)
+        keep_written_angles(robot)
     system = make(robot.text("name", "") or "robot")
     builder = Builder(system, Imported(str(path), "URDF", notes=list(robot.remarks)))
     _add_gravity(builder, gravity)
     joints = {j.text("name"): j for j in robot.all("joint")}
     looks = UrdfLooks(robot, Path(path), top)
     for link in _links(robot, joints, floating):
-        with link.element.located():
+        with link.element.locate_errors():
             link.visuals = looks.of(link.element, builder.record)
             builder.add(link)
     builder.record.remark(textures_left_out(looks.left_out))
@@ -239,7 +239,7 @@ def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list
     above: dict[str, Element] = {}
     below: dict[str, list[Element]] = {name: [] for name in elements}
     for joint in joints.values():
-        parent, child = (_linked(joint, word, elements) for word in ("parent", "child"))
+        parent, child = (_find_link(joint, word, elements) for word in ("parent", "child"))
         if child in above:
             joint.fail(f"link '{child}' has a parent already; a closed loop is not a URDF robot")
         above[child] = joint
@@ -262,7 +262,7 @@ def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list
     return made
 
 
-def _linked(joint: Element, word: str, links: Mapping[str, Element]) -> str:
+def _find_link(joint: Element, word: str, links: Mapping[str, Element]) -> str:
     end = joint.need(word)
     name = end.text("link")
     if name not in links:
@@ -299,7 +299,7 @@ def _inertial(link: Element) -> Inertial:
     if inertia is None:
         return Inertial(mass, com)
     six = [inertia.number(key, 0.0) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
-    return Inertial.turned(mass, com, symmetric(six), R)
+    return Inertial.from_axes(mass, com, symmetric_matrix(six), R)
 
 
 def _freedom(joint: Element) -> RobotFreedom | None:
@@ -310,7 +310,7 @@ def _freedom(joint: Element) -> RobotFreedom | None:
         return None
     freedom = RobotFreedom(joint.text("name"), kind, joint)
     if (axis := joint.only("axis")) is not None and kind != FREE:
-        freedom.axis = direction(axis, "xyz", [1, 0, 0])
+        freedom.axis = read_direction(axis, "xyz", [1, 0, 0])
     else:
         freedom.axis = np.array([1.0, 0.0, 0.0])  # URDF's default
     if kind in SINGLE and (dynamics := joint.only("dynamics")) is not None:
@@ -345,7 +345,7 @@ def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
         if offset := mimic.number("offset", 0.0):
             q = q + builder.parameter(f"offset_{name}", offset, units, f"offset of {name} from {other}")
         about = f"{name} follows {other}"
-        with mimic.located():
+        with mimic.locate_errors():
             constrain(builder.system, own.q1 - q, name=f"mimic {name}", eliminate=own.u1, about=about)
 
 

@@ -1,8 +1,8 @@
 """Visuals of robot files: figures at places of a link, with their colours, and where their meshes are.
 
 Meshes are named by paths relative to the robot's file, or by ``package://name/…``. Both lead to files inside
-a root: the stated one, else the folder of the package above the file or, for relative paths, the folder
-above that of the file. Nothing is opened here; a picture reads the meshes, and leaves out missing ones.
+a root: the stated one, else the folder of the package above the file or, for relative paths, the folder above
+the file's folder. Nothing is opened here; a picture reads the meshes, and leaves out missing ones.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Visual:
         return replace(self, place=axes.T @ (self.place - origin), rotation=axes.T @ self.rotation)
 
 
-def painted(
+def make_visual(
     figure: Figure, place: np.ndarray, rotation: np.ndarray, rgba: list[float] | None
 ) -> Visual | None:
-    """A visual with this colour; None where it cannot be seen."""
+    """Return a visual with this colour; `None` if it cannot be seen."""
     if rgba is None:
         return Visual(figure, place, rotation)
     if rgba[3] <= 0:
@@ -57,9 +57,9 @@ def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
         if text.startswith(start):
             package, _, rest = text.removeprefix(start).lstrip("/").partition("/")
             base = _package(package, folder, root)
-            return _inside(base / rest, root.resolve() if root is not None else base, name)
+            return _check_inside(base / rest, root.resolve() if root is not None else base, name)
     limit = root.resolve() if root is not None else folder.parent
-    return _inside(folder / text.removeprefix("file://"), limit, name)
+    return _check_inside(folder / text.removeprefix("file://"), limit, name)
 
 
 def textures_left_out(names: list[str]) -> str:
@@ -84,7 +84,7 @@ def _folder(robot: Path) -> Path:
     return robot.resolve().parent
 
 
-def _inside(path: Path, root: Path, name: str) -> Path:
+def _check_inside(path: Path, root: Path, name: str) -> Path:
     target = Path(os.path.normpath(path))
     if not target.is_relative_to(root):
         raise ModelError(

@@ -1,6 +1,6 @@
 """SSP packages: their data, their reading, and their FMUs as parts of a system.
 
-A package as data: its FMUs, what is connected, which connectors it shows, which parameters it sets.
+The data are FMUs, their connections, the connectors that the package shows and the parameters that it sets.
 
 A package's description of itself, from SystemStructure.ssd (SSP 1.0, section 4). Nothing is executed.
 
@@ -20,8 +20,15 @@ from armillary.algebra.arguments import file_path
 from armillary.algebra.expression import Expr, number
 from armillary.errors import ModelError, nearest, there_are
 from armillary.files.fmu import fmu as read_fmu
-from armillary.files.fmu.coupling import FmuPart, check_period, join, outward, prepare, settings
-from armillary.files.fmu.description import LONGEST_DESCRIPTION, Fmu, FmuVariable, content, opened, unpack
+from armillary.files.fmu.coupling import FmuPart, check_period, join, outward, prepare, read_parameters
+from armillary.files.fmu.description import (
+    LONGEST_DESCRIPTION,
+    Fmu,
+    FmuVariable,
+    content,
+    open_archive,
+    unpack,
+)
 from armillary.files.xml import Element, parse_xml
 from armillary.model.description import Description
 from armillary.model.reading.expressions import check_new_name
@@ -85,11 +92,11 @@ def connector(text: object, components: Mapping[str, object], where: str) -> Con
 _FMU = "application/x-fmu-sharedlibrary"
 
 
-def read(path: str | os.PathLike[str]) -> Package:
+def read_package(path: str | os.PathLike[str]) -> Package:
     """The package in a file."""
     path = file_path(path, "an SSP package", ModelError)
-    with opened(path, "an SSP package") as archive:
-        root = _parsed(archive, STRUCTURE)
+    with open_archive(path, "an SSP package") as archive:
+        root = _parse_xml(archive, STRUCTURE)
         system = root.need("System")
         if root.tag != "SystemStructureDescription":
             root.fail(f"a '{root.tag[:80]}', not a SystemStructureDescription")
@@ -104,7 +111,7 @@ def read(path: str | os.PathLike[str]) -> Package:
                 element.fail(f"two FMUs are called '{name}'")
             if element.text("type", _FMU) != _FMU:
                 element.fail(f"'{name}' is of type '{element.text('type')[:80]}'; FMUs can be read")
-            components[name] = _inside(element)
+            components[name] = _path_of_fmu(element)
             _bindings(archive, element, name, parameters)
     connections = tuple(_connection(c, components) for c in system.inside("Connections"))
     shown = {c.text("name"): c.text("kind", "") for c in system.inside("Connectors")}
@@ -116,7 +123,7 @@ def read(path: str | os.PathLike[str]) -> Package:
     )  # fmt: skip
 
 
-def _parsed(archive: zipfile.ZipFile, name: str) -> Element:
+def _parse_xml(archive: zipfile.ZipFile, name: str) -> Element:
     """A file of XML, without the prefixes of its names."""
     file = f"{Path(archive.filename or '').name}/{name}"
     root = parse_xml(content(archive, name, LONGEST_DESCRIPTION, "an SSP package"), file)
@@ -128,7 +135,7 @@ def _parsed(archive: zipfile.ZipFile, name: str) -> Element:
     return root
 
 
-def _inside(element: Element) -> str:
+def _path_of_fmu(element: Element) -> str:
     """The place of an FMU in the package."""
     source = element.text("source")
     place = PurePosixPath(source)
@@ -161,21 +168,21 @@ def _bindings(
             binding.fail("a ParameterMapping; give the parameters their own names")
         values = binding.only("ParameterValues")
         source = binding.text("source", "")
-        sets = values.children if values else [_parsed(archive, source)] if source else []
+        sets = values.children if values else [_parse_xml(archive, source)] if source else []
         prefix = binding.text("prefix", "")
         for group in sets:
             for parameter in group.inside("Parameters"):
                 full = f"{prefix}{parameter.text('name')}"
-                component, variable = (name, full) if name else _split(full)
-                found[Connector(component, variable)] = _value(parameter)
+                component, variable = (name, full) if name else _split_connector(full)
+                found[Connector(component, variable)] = _read_value(parameter)
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_connector(text: str) -> tuple[str, str]:
     component, _, variable = text.partition(".")
     return component, variable
 
 
-def _value(parameter: Element) -> float | str | bool:
+def _read_value(parameter: Element) -> float | str | bool:
     for kind in parameter.children:
         match kind.tag:
             case "Real" | "Integer":
@@ -199,16 +206,16 @@ def add_package(
     """The implementation of the verb ``ssp``."""
     check_new_name(system, name, "SSP package")
     where = f"SSP package '{name}'"
-    package = read(source)
+    package = read_package(source)
     period = check_period(every, where)
     with tempfile.TemporaryDirectory(prefix="armillary-ssp-", ignore_cleanup_errors=True) as folder:
         unpack(package.path, ("resources",), Path(folder))
         units = {key: read_fmu(Path(folder, place)) for key, place in package.components.items()}
-        given = _given(package, units, parameters, where)
+        given = _collect_parameters(package, units, parameters, where)
         parts: dict[str, FmuPart] = {}
         for key, unit in units.items():
             label = f"{where}, FMU '{key}'"
-            values = settings(unit, given.get(key), label)
+            values = read_parameters(unit, given.get(key), label)
             shown = list(unit.outputs.values())
             parts[key] = prepare(system, f"{name}_{key}", unit, period, values, shown, extrapolate)
         result = {
@@ -216,14 +223,14 @@ def add_package(
             for key, part in parts.items()
             for variable, value in part.outputs.items()
         }
-        driven = _driven(system, package, units, result, inputs or {}, where)
+        driven = _connect_inputs(system, package, units, result, inputs or {}, where)
         for key, part in parts.items():
             own = {v: value for (component, v), value in driven.items() if component == key}
             join(system, part, own, coupled=True)
     shown_by = {str(c.end): c for c in package.connections if not c.end.component}
     for label in package.outputs:
         if label in shown_by:
-            value = _source(shown_by[label].start, result, where)
+            value = _find_source(shown_by[label].start, result, where)
             result[label] = shown_by[label].factor * value + number(shown_by[label].offset, value.dimension)
             _show(system, f"{name}_{label}", result[label], label)
     return result
@@ -236,16 +243,16 @@ def _show(system: Description, label: str, value: Expr, about: str) -> None:
     system.outputs[label] = OutputRecord(label, value, units, f"output '{about}' of the package")
 
 
-def _source(start: Connector, outputs: Mapping[str, Expr], where: str) -> Expr:
+def _find_source(start: Connector, outputs: Mapping[str, Expr], where: str) -> Expr:
     if str(start) not in outputs:
         raise ModelError(f"{where}: there is no output '{start}'{nearest(str(start), outputs)}")
     return outputs[str(start)]
 
 
-def _given(
+def _collect_parameters(
     package: Package, units: Mapping[str, Fmu], parameters: DataMapping | None, where: str
 ) -> dict[str, DataTable]:
-    """Parameters by FMU: those of the package, and in their place those of the user."""
+    """Return parameters by FMU: the user's, else the package's."""
     found: dict[str, DataTable] = {}
     for at, value in package.parameters.items():
         if at.variable in units[at.component].parameters:
@@ -258,7 +265,7 @@ def _given(
     return found
 
 
-def _driven(
+def _connect_inputs(
     system: Description,
     package: Package,
     units: Mapping[str, Fmu],
@@ -275,7 +282,7 @@ def _driven(
         label = f"{where}, connection to '{link.end}'"
         variable = units[link.end.component].variable(link.end.variable, "input", label)
         if link.start.component:
-            value: Given = _source(link.start, outputs, label)
+            value: Given = _find_source(link.start, outputs, label)
         elif link.start.variable in unused or link.start.variable in inputs:
             value = inputs[link.start.variable]
             unused.discard(link.start.variable)

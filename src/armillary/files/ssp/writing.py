@@ -41,7 +41,7 @@ def write_ssp(
     target = file_path(path, "the SSP package", ModelError)
     _check_names(components)
     with tempfile.TemporaryDirectory(prefix="armillary-ssp-") as folder:
-        units = {name: _unit(name, part, Path(folder), options) for name, part in components.items()}
+        units = {name: _make_fmu(name, part, Path(folder), options) for name, part in components.items()}
         links = [_link(end, start, units) for end, start in (connections or {}).items()]
         _check_links(links)
         settings: dict[Connector, float] = {}
@@ -68,7 +68,7 @@ def _check_names(components: object) -> None:
             raise ModelError(f"'{name}' cannot be the name of an FMU in a package: letters, digits and _")
 
 
-def _unit(name: str, part: object, folder: Path, options: Mapping[str, object]) -> Fmu:
+def _make_fmu(name: str, part: object, folder: Path, options: Mapping[str, object]) -> Fmu:
     if isinstance(part, Fmu):
         return part
     if isinstance(part, DerivedEquations):

@@ -63,7 +63,7 @@ from armillary.model.description import Description
 from armillary.model.flexible.attachment import Nodal
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
-from armillary.model.joints.base import Step, across
+from armillary.model.joints.base import Step, perpendicular_triple
 from armillary.model.recording.records import Prescription
 from armillary.model.space.attraction import all_gravities
 
@@ -192,7 +192,7 @@ def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
 def _adapted_axes(axis: Triple) -> Matrix:
     """Constant axes (columns), the given one first; a coordinate axis across it is kept if there is one."""
     zeros = [i for i in range(3) if is_zero(axis[i])]
-    second = unit(zeros[0]) if zeros else across(axis)
+    second = unit(zeros[0]) if zeros else perpendicular_triple(axis)
     third = cross_triples(axis, second)
     return transposed((axis, second, third))
 

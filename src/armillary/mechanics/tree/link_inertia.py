@@ -27,7 +27,7 @@ from armillary.algebra.triples import (
     sum_of_products,
     times,
 )
-from armillary.model.flexible.deformation import Deformation, deformation, weighted
+from armillary.model.flexible.deformation import Deformation, deformation, weighted_sum
 from armillary.model.recording.records import Flexible
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name
     """(J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ): the inertia wrench of modal speeds at steady ξ."""
     drift = named(combined(shape.P, xi), f"Pxi_{name}")
     spin = named(combined(shape.H, xi), f"Hxi_{name}")
-    growth = weighted(shape.slopes, xi, f"Jd_{name}")
+    growth = weighted_sum(shape.slopes, xi, f"Jd_{name}")
     f = add(scaled(cross_triples(w, drift), 2), shape.bending)
     return add(matrix_vector(growth, w), cross_triples(w, spin), shape.twisting), f
 

@@ -47,14 +47,14 @@ def build_frames(
     """(frame of the body, displacement of its origin from the parent's, velocity of its origin in the
     parent).
 
-    Each turn gets a frame of its own, so that mixed-frame vectors stay short; the last one is also turned by
-    ``orient``: v_parent = R_joint(q) R_orient v_child. A flexible body held at one of its nodes moves in
-    that node's axes last of all.
+    Each turn has its own frame, so that mixed-frame vectors stay short; the last one is also turned by
+    ``orient``: v_parent = R_joint(q) R_orient v_child. A flexible body held at one of its nodes moves in the
+    axes of that node last of all.
     """
     if steps and isinstance(steps[-1], Flexed) and (len(steps) > 1 or orient is not None):
         held, displacement, drift = build_frames(f"{name}'", parent, place, steps[:-1], orient)
         frame, moved, moving = build_frames(name, held, (0, 0, 0), steps[-1:], None)
-        turning = sum((f.rate for f in _between(held, parent)), Vector({}))
+        turning = sum((f.rate for f in _frames_of_joint(held, parent)), Vector({}))
         return frame, displacement + moved, drift + moving + cross(turning, moved)
     frame = parent
     displacement = parent.vector(place)
@@ -93,7 +93,7 @@ def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> lis
     return [0 if is_zero(x) else measured(x, dimension, "modal") for x in values]
 
 
-def _between(frame: Frame, parent: Frame) -> list[Frame]:
+def _frames_of_joint(frame: Frame, parent: Frame) -> list[Frame]:
     """The frames of a joint, without the parent's."""
     found = []
     while frame is not parent:
@@ -190,12 +190,12 @@ class Body(_Part):
 
     @property
     def coordinates(self) -> tuple[Expr, ...]:
-        """Coordinates of the joint, then those of the modes."""
+        """Coordinates of the joint, then coordinates of the modes."""
         return self.joint_coordinates + (self.flex.coordinates if self.flex else ())
 
     @property
     def speeds(self) -> tuple[Expr, ...]:
-        """Speeds of the joint, then those of the modes."""
+        """Speeds of the joint, then speeds of the modes."""
         return self.joint_speeds + (self.flex.speeds if self.flex else ())
 
     @verb(NoForm("the entry of the body holds it, as flexible"))
@@ -299,7 +299,7 @@ class Body(_Part):
     def shape(self, shape: object, *, name: str | None = None, **options: object) -> None:
         """A figure for pictures: ``body.shape(arm.Box(0.4, 0.2, 0.1), at=(0, 0, 0.1), colour="#0072b2")``.
 
-        ``at``, ``orient``, ``colour`` and ``opacity`` are those of ``System.shape``.
+        ``at``, ``orient``, ``colour`` and ``opacity`` are as in ``System.shape``.
         """
         taken = self.system.shapes
         numbered = (f"{self.name}_shape{i}" for i in count(1))

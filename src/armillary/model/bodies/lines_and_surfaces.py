@@ -60,7 +60,7 @@ _Radius = Annotated[GivenScalar | None, Either((FLAG, EXPRESSION))]  # true: one
 
 @records_arguments
 class Polyline(Figure):
-    """A line through places of a body, in its axes; ``radius`` is that of a tube around it."""
+    """A line through places of a body, in its axes; ``radius`` is the radius of a tube around it."""
 
     kind: ClassVar[str] = "polyline"
 

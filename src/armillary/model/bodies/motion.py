@@ -19,7 +19,7 @@ from armillary.model.bodies.body import Body, Point
 from armillary.model.recording.verbs import Identity
 
 
-def _place(thing: object, verb: str) -> Point:
+def _as_point(thing: object, verb: str) -> Point:
     if isinstance(thing, Point):
         return thing
     if isinstance(thing, Body):
@@ -29,7 +29,7 @@ def _place(thing: object, verb: str) -> Point:
     )
 
 
-def _body(thing: object, verb: str) -> Body:
+def _as_body(thing: object, verb: str) -> Body:
     if isinstance(thing, Body):
         return thing
     raise ModelError(f"{verb} needs a body, not {type(thing).__name__} {thing!r}")
@@ -45,8 +45,8 @@ def lineage(body: Body) -> Iterator[Body]:
 
 def position(point: object, relative_to: object = None) -> Vector:
     """Vector to the point from the ground's origin, or from another point."""
-    end = _place(point, "position")
-    start = None if relative_to is None else _place(relative_to, "position")
+    end = _as_point(point, "position")
+    start = None if relative_to is None else _as_point(relative_to, "position")
     vector = end.body.frame.vector(end.coordinates)
     if start is not None:
         vector = vector - start.body.frame.vector(start.coordinates)
@@ -70,13 +70,13 @@ def frame_velocity(frame: Frame) -> Vector:
 
 def angular_velocity(body: object, relative_to: object = None) -> Vector:
     """Angular velocity of a body in the ground, or in another body."""
-    w = frame_velocity(_body(body, "angular_velocity").frame)
-    return w if relative_to is None else w - frame_velocity(_body(relative_to, "angular_velocity").frame)
+    w = frame_velocity(_as_body(body, "angular_velocity").frame)
+    return w if relative_to is None else w - frame_velocity(_as_body(relative_to, "angular_velocity").frame)
 
 
 def velocity(point: object, relative_to: object = None) -> Vector:
     """Velocity of a point in the ground; from another point the difference, from a body as seen there."""
-    end = _place(point, "velocity")
+    end = _as_point(point, "velocity")
     absolute = _origin_velocity(end.body) + cross(
         angular_velocity(end.body), end.body.frame.vector(end.coordinates)
     )
@@ -109,23 +109,23 @@ def motion_along_chain(point: object, axes: Frame | None = None) -> tuple[Vector
     """Velocity of a point and angular velocity of its body, likewise; in the axes of each body on the way, or
     all along the same ``axes``.
     """
-    end = _place(point, "velocity")
+    end = _as_point(point, "velocity")
     w, v = Vector({}), Vector({})
     for body in reversed(list(lineage(end.body))):
         if body.parent is None:
             continue
         frame = axes or body.frame
-        v = v + body.drift + cross(w, _along(body.displacement, axes))
+        v = v + body.drift + cross(w, _express_in(body.displacement, axes))
         for step in ancestors(body.frame):
             if step is body.parent.frame:
                 break
             w = w + step.rate
         w = frame.vector([named(x, f"w_{body.name}") for x in w.components(frame)])
         v = frame.vector([named(x, f"v_{body.name}") for x in v.components(frame)])
-    return v + cross(w, _along(end.body.frame.vector(end.coordinates), axes)), w
+    return v + cross(w, _express_in(end.body.frame.vector(end.coordinates), axes)), w
 
 
-def _along(vector: Vector, axes: Frame | None) -> Vector:
+def _express_in(vector: Vector, axes: Frame | None) -> Vector:
     return vector if axes is None else axes.vector(vector.components(axes))
 
 
@@ -135,7 +135,7 @@ def time_derivative(quantity: object) -> Operand:
     d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
     """
     if isinstance(quantity, Vector):
-        rates = _rates(c for c in quantity.terms.values() if isinstance(c, Expr))
+        rates = _rates_of_symbols(c for c in quantity.terms.values() if isinstance(c, Expr))
         result = Vector({})
         for frame, triple in quantity.by_frame().items():
             own = frame.vector(triple)
@@ -143,10 +143,10 @@ def time_derivative(quantity: object) -> Operand:
             result = result + frame.vector(dots) + cross(frame_velocity(frame), own)
         return result
     expression = as_expr(quantity)
-    return directional_derivatives([expression], _rates([expression]))[0]
+    return directional_derivatives([expression], _rates_of_symbols([expression]))[0]
 
 
-def _rates(expressions: Iterable[Expr]) -> dict[Expr, Expr]:
+def _rates_of_symbols(expressions: Iterable[Expr]) -> dict[Expr, Expr]:
     rates: dict[Expr, Expr] = {}
     for s in symbols(*expressions):
         owner = s.data.owner
@@ -163,13 +163,13 @@ def _rates(expressions: Iterable[Expr]) -> dict[Expr, Expr]:
 
 def acceleration(point: object) -> Vector:
     """Acceleration of a point in the ground."""
-    found: Vector = time_derivative(velocity(_place(point, "acceleration")))
+    found: Vector = time_derivative(velocity(_as_point(point, "acceleration")))
     return found
 
 
 def angular_acceleration(body: object) -> Vector:
     """Angular acceleration of a body in the ground."""
-    found: Vector = time_derivative(angular_velocity(_body(body, "angular_acceleration")))
+    found: Vector = time_derivative(angular_velocity(_as_body(body, "angular_acceleration")))
     return found
 
 

@@ -119,11 +119,12 @@ def shape(
     colour: Words = "",
     opacity: Number = 1.0,
 ) -> Shape:
-    """A figure that pictures show on a body, in place of what they would draw for it, or between points.
+    """Add a figure that pictures show on a body, instead of their own drawing of it, or between points.
 
     ``at`` is its centre and ``orient`` the direction of its axes, both in the body's axes, as for a body.
     ``between`` are the two or more points that a ``Spring``, ``Damper``, ``Rod`` or ``Cable`` is drawn along.
-    ``colour`` is written "#0072b2"; without one it is that of the body. ``opacity`` is between 0 and 1.
+    ``colour`` is written "#0072b2"; without one the figure has the body's colour. ``opacity`` is between 0
+    and 1.
     """
     where = f"shape '{name}'"
     if not isinstance(name, str) or not name.isidentifier():

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Figure:
-    """A figure: its kind, the names of its sizes, and what they are."""
+    """A figure: its kind, and the names and values of its sizes."""
 
     kind: ClassVar[str] = ""
     names: ClassVar[tuple[str, ...]] = ()
@@ -119,7 +119,7 @@ class Cylinder(Figure):
 
 @records_arguments
 class Capsule(Figure):
-    """A cylinder along ``axis`` with half a ball on each end; ``length`` is that of the cylinder alone."""
+    """A cylinder along ``axis`` with half a ball on each end; ``length`` excludes the ends."""
 
     kind, names = "capsule", ("radius", "length")
 
@@ -163,8 +163,8 @@ class Mesh(Figure):
 
     ``scale`` multiplies lengths, by one number or one along each axis: 0.001 for a file in millimetres. Of a
     .dae file, which states its units, lengths are in metres. ``up="z"`` turns what a .glb or .dae file has
-    upwards to that axis; without it, axes are as they are in the file. ``texture`` is an image in place of
-    the colours of the file, for meshes with places in one.
+    upwards to that axis; without it, the axes of the file are used. ``texture`` is an image in place of the
+    colours of the file, for meshes with places in one.
     """
 
     kind: ClassVar[str] = "mesh"

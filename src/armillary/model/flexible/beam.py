@@ -27,7 +27,7 @@ import numpy as np
 
 from armillary.algebra.arguments import records_arguments
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.modal_integrals import lumped, modal_integrals, settle, shortening_size
+from armillary.model.flexible.modal_integrals import lumped_mass, modal_integrals, settle, shortening_size
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 from armillary.model.flexible.part_input import (
     Direction,
@@ -35,13 +35,13 @@ from armillary.model.flexible.part_input import (
     local_axes,
     modal_damping,
     node_records,
-    numbers,
     one_or_more,
     place_name,
     poisson,
-    positive,
+    read_array,
+    read_positive,
     station_names,
-    turned,
+    turn_shapes,
 )
 from armillary.model.reading.kinds import (
     NUMBER,
@@ -69,7 +69,7 @@ class Section:
 
     def __post_init__(self) -> None:
         for name in ("area", "Iy", "Iz", "J"):
-            value = float(numbers(getattr(self, name), "Section", name, ()))
+            value = float(read_array(getattr(self, name), "Section", name, ()))
             if value < 0:
                 raise ModelError(f"Section: {name} must not be negative, but it is {value:g}")
 
@@ -81,7 +81,10 @@ class Section:
     @classmethod
     def tube(cls, radius: Number, thickness: Number) -> Section:
         """A ring of outer ``radius`` and wall ``thickness``."""
-        outer, wall = positive(radius, "Section", "radius"), positive(thickness, "Section", "thickness")
+        outer, wall = (
+            read_positive(radius, "Section", "radius"),
+            read_positive(thickness, "Section", "thickness"),
+        )
         if wall > outer:
             raise ModelError(f"Section: the wall of {wall:g} is thicker than the radius {outer:g}")
         inner = outer - wall
@@ -95,7 +98,7 @@ class Section:
         J = a b³ (1/3 − 64/π⁵ (b/a) Σ tanh(nπa/2b)/n⁵), n odd, b the shorter side (Timoshenko and Goodier,
         art. 109).
         """
-        y, z = positive(y, "Section", "y"), positive(z, "Section", "z")
+        y, z = read_positive(y, "Section", "y"), read_positive(z, "Section", "z")
         long, short = max(y, z), min(y, z)
         n = np.arange(1, 40, 2)
         series = float(np.sum(np.tanh(n * np.pi * long / (2 * short)) / n**5.0))
@@ -127,16 +130,16 @@ class Wave:
 
     def values(self, x: Array, order: int = 0) -> Array:
         """The wave, or its derivative of some order, at places x."""
-        functions = _functions(self.number * np.asarray(x), self.number * self.length, order)
+        functions = _beam_functions(self.number * np.asarray(x), self.number * self.length, order)
         count = len(self.coefficients)
         return self.number**order * np.tensordot(self.coefficients, functions[:count], 1)
 
-    def scaled(self, factor: float) -> Wave:
+    def scale(self, factor: float) -> Wave:
         """The wave times a factor."""
         return Wave(self.length, self.number, self.coefficients * factor)
 
 
-def _functions(phase: Array, full: Array | float, order: int) -> Array:
+def _beam_functions(phase: Array, full: Array | float, order: int) -> Array:
     """The four functions, differentiated ``order`` times by their phase kx; ``full`` is kL."""
     turned = phase + order * np.pi / 2
     sign = (-1.0) ** order
@@ -160,7 +163,7 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
         """The conditions of the ends on the four coefficients, … × 4 × 4, rows of unit size."""
 
         def row(at_tip: bool, order: int) -> Array:
-            return np.moveaxis(_functions(full * at_tip, full, order), 0, -1)
+            return np.moveaxis(_beam_functions(full * at_tip, full, order), 0, -1)
 
         orders = {"clamped": (0, 1), "pinned": (0, 2), "free": (2, 3)}
         rows = [row(False, order) for order in orders[root]]
@@ -226,7 +229,7 @@ _gauss = lru_cache(maxsize=64)(np.polynomial.legendre.leggauss)
 
 @dataclass(frozen=True)
 class _Mode:
-    """A wave with what it does: its direction of motion, and its angular frequency."""
+    """A wave with its direction of motion and its angular frequency."""
 
     motion: str
     wave: Wave
@@ -253,8 +256,8 @@ class Beam:
     local x, y, z) are a small body on a free tip. ``stations`` names further nodes by their distance from the
     root; "root" and "tip" are always there. Rotary inertia of bending is neglected, as in the theory.
 
-    Spin *softens* such a beam, and where it is fast the beam diverges, unless
-    ``flexible(…, stiffening=True)`` lets it shorten as it bends.
+    Spin *softens* such a beam, and fast spin makes it diverge, unless ``flexible(…, stiffening=True)`` lets
+    it shorten as it bends.
     """
 
     def __init__(
@@ -282,7 +285,7 @@ class Beam:
         across: Direction = None,
     ) -> None:
         where = "Beam"
-        self.length = positive(length, where, "length")
+        self.length = read_positive(length, where, "length")
         if section is not None:
             given = {"EI": EI, "EA": EA, "GJ": GJ, "mass_per_length": mass_per_length, "polar": polar}
             if twice := [name for name, value in given.items() if value is not None]:
@@ -291,26 +294,26 @@ class Beam:
                 raise ModelError(
                     f"{where}: section={section!r} is not a Section; make one, e.g. Section.circle(radius)"
                 )
-            modulus, weight = positive(E, where, "E"), positive(density, where, "density")
+            modulus, weight = read_positive(E, where, "E"), read_positive(density, where, "density")
             if G is not None and nu is not None:
                 raise ModelError(f"{where}: G= is given and follows from E and nu too; give one")
             shear = G if nu is None else modulus / (2 * (1 + poisson(nu, where)))
             EI, EA = (modulus * section.Iy, modulus * section.Iz), modulus * section.area
-            GJ = None if shear is None else positive(shear, where, "G") * section.J
+            GJ = None if shear is None else read_positive(shear, where, "G") * section.J
             mass_per_length, polar = weight * section.area, weight * (section.Iy + section.Iz)
         elif material := [
             n for n, v in (("E", E), ("G", G), ("nu", nu), ("density", density)) if v is not None
         ]:
             raise ModelError(f"{where}: {material[0]}= needs a section=, or give EI and mass_per_length")
-        self.mass_per_length = positive(mass_per_length, where, "mass_per_length")
-        self.polar = 0.0 if polar is None else positive(polar, where, "polar", zero=True)
+        self.mass_per_length = read_positive(mass_per_length, where, "mass_per_length")
+        self.polar = 0.0 if polar is None else read_positive(polar, where, "polar", zero=True)
         for end, kind in (("root", root), ("tip", tip)):
             if kind not in ENDS:
                 raise ModelError(
                     f"{where}: {end}={kind!r} is not one of {', '.join(ENDS)}{nearest(str(kind), ENDS)}"
                 )
         self.root, self.tip = root, tip
-        self.tip_mass = positive(tip_mass, where, "tip_mass", zero=True)
+        self.tip_mass = read_positive(tip_mass, where, "tip_mass", zero=True)
         self.tip_inertia = one_or_more(tip_inertia, 3, where, "tip_inertia")
         if np.min(self.tip_inertia) < 0:
             raise ModelError(f"{where}: tip_inertia {self.tip_inertia} has a negative moment")
@@ -319,7 +322,7 @@ class Beam:
         self.rigidities = self._read_rigidities(EI, EA, GJ, where)
         self.motions = self._read_motions(motions, where)
         self.axes = local_axes(along, across, where)
-        self.origin = numbers(origin, where, "origin", (3,))
+        self.origin = read_array(origin, where, "origin", (3,))
         self.stations = {"root": 0.0, "tip": self.length, **self._read_stations(stations, where)}
 
     def _read_rigidities(self, EI: object, EA: object, GJ: object, where: str) -> dict[str, float]:
@@ -327,11 +330,11 @@ class Beam:
         found: dict[str, float] = {}
         if EI is not None:
             about_y, about_z = one_or_more(EI, 2, where, "EI")
-            found["y"], found["z"] = positive(about_z, where, "EI"), positive(about_y, where, "EI")
+            found["y"], found["z"] = read_positive(about_z, where, "EI"), read_positive(about_y, where, "EI")
         if EA is not None:
-            found["axial"] = positive(EA, where, "EA")
+            found["axial"] = read_positive(EA, where, "EA")
         if GJ is not None:
-            found["torsion"] = positive(GJ, where, "GJ")
+            found["torsion"] = read_positive(GJ, where, "GJ")
             if not self.polar:
                 raise ModelError(f"{where}: torsion (GJ) needs polar=, the moment of inertia per length")
         if not found:
@@ -359,7 +362,7 @@ class Beam:
         return {name: self._station(s, f"{where}: station '{name}'") for name, s in found.items()}
 
     def _station(self, s: object, where: str) -> float:
-        found = float(numbers(s, where, "its distance from the root", ())) + 0.0  # no −0
+        found = float(read_array(s, where, "its distance from the root", ())) + 0.0  # no −0
         if not 0 <= found <= self.length:
             raise ModelError(f"{where}: {found:g} lies outside the beam, 0 to {self.length:g}")
         return found
@@ -394,7 +397,7 @@ class Beam:
             if np.max(np.abs(size)) < 0.1 * np.max(np.abs(everywhere)):
                 size = everywhere
             sign = np.sign(size[np.argmax(np.abs(size) > 0.5 * np.max(np.abs(size)))])
-            found.append(_Mode(motion, wave.scaled(sign / np.sqrt(modal)), float(rate * wave.number**power)))
+            found.append(_Mode(motion, wave.scale(sign / np.sqrt(modal)), float(rate * wave.number**power)))
         return found
 
     def _quadrature(self, number: float) -> tuple[Array, Array]:
@@ -455,7 +458,7 @@ class Beam:
                 f"{where}: stiffening lets the tip move along the beam as it bends, but it is {self.tip}; "
                 "use tip='free'"
             )
-        limit = None if frequency_limit is None else positive(frequency_limit, where, "frequency_limit")
+        limit = None if frequency_limit is None else read_positive(frequency_limit, where, "frequency_limit")
         chosen = self._lowest(modes, limit, where)
         places, weights = self._quadrature(max(mode.wave.number for mode in chosen))
         places = np.append(places, self.length)
@@ -465,7 +468,7 @@ class Beam:
         inertias[-1] = np.diag(self.tip_inertia)
         bend = self._shortening(chosen, places, places, masses) if stiffening else None
         found = modal_integrals(
-            lumped(masses, self.axes @ inertias @ self.axes.T),
+            lumped_mass(masses, self.axes @ inertias @ self.axes.T),
             self._positions(places),
             self._shapes(chosen, places),
             second_order=second_order,
@@ -505,21 +508,21 @@ class Beam:
                 local[:, 2, p], local[:, 4, p] = wave.values(s), -wave.values(s, 1)
             else:
                 local[:, 0 if mode.motion == "axial" else 3, p] = wave.values(s)
-        return turned(self.axes if axes is None else axes, local)
+        return turn_shapes(self.axes if axes is None else axes, local)
 
     def _shortening(self, modes: list[_Mode], s: Array, places: Array, masses: Array) -> Array:
         """Foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
 
         A beam whose root floats keeps the centre of its ``masses`` at ``places`` instead of its root.
         """
-        drawn = self._drawn(modes, s)
+        drawn = self._slope_products(modes, s)
         if self.root == "free":
-            drawn = drawn - np.tensordot(masses, self._drawn(modes, places), 1) / np.sum(masses)
+            drawn = drawn - np.tensordot(masses, self._slope_products(modes, places), 1) / np.sum(masses)
         along = self.axes[:, 0]
         found: Array = -along[None, :, None, None] * drawn[:, None]
         return found
 
-    def _drawn(self, modes: list[_Mode], s: Array) -> Array:
+    def _slope_products(self, modes: list[_Mode], s: Array) -> Array:
         """∫₀ˢ of products of slopes, n × N × N."""
         points, weights = self._quadrature(max(mode.wave.number for mode in modes))
         found = np.zeros((len(s), len(modes), len(modes)))

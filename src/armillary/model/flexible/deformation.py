@@ -21,9 +21,9 @@ that a rotation by any angle is exact to rounding. Source: corrected statement o
 
 A flexible part in its present shape: first moment, inertia and couplings as functions of its modes.
 
-The symbols are those of ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q that
-do and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes, and Σ
-ξ_p ξ_q B_qp is Ḣξ.
+Symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q that do
+and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes, and Σ ξ_p
+ξ_q B_qp is Ḣξ.
 
 Energy and momentum of flexible parts, in the symbols of ``part.py``.
 """
@@ -79,8 +79,8 @@ _TERMS = {4: 8, 5: 7}
 def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
     """The motion of a node's axes in its body's."""
     label = f"{body}_{node.name}"
-    place, shapes, quick = _displaced(node, eta, xi, label)
-    turning = _Turning(_columns(node.rotation), eta, xi, label)
+    place, shapes, quick = _displace_node(node, eta, xi, label)
+    turning = _Turning(_column_triples(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
     moving = tuple(named(matrix_vector(inverse, column), f"psi_{label}") for column in shapes)
     rates = turning.rates(-1)
@@ -99,10 +99,12 @@ def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
 
 
 def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
-    """The motion of a body's axes in those of the node that holds it: the inverse of the node's motion."""
+    """Return the motion of a body's axes in the axes of the node that holds it: the inverse of the node's
+    motion.
+    """
     label = f"{body}_{node.name}"
-    place, shapes, quick = _displaced(node, eta, xi, label)
-    turning = _Turning(_columns(node.rotation), eta, xi, label)
+    place, shapes, quick = _displace_node(node, eta, xi, label)
+    turning = _Turning(_column_triples(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
     rates = turning.rates(1)
     columns = tuple(negative(c) for c in rates.columns)
@@ -135,23 +137,23 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
     )
 
 
-def _displaced(
+def _displace_node(
     node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr], label: str
 ) -> tuple[Triple, list[Triple], Triple]:
     """(place, shapes, what their change adds to the acceleration), where the node's path bends to second
     order: x = r + Ψη + ½ Σ η_p η_q G_pq.
     """
-    straight = _columns(node.shape)
+    straight = _column_triples(node.shape)
     if node.shortening is None:
-        place = add(_numbers(node.position), combined(straight, eta))
+        place = add(_number_triple(node.position), combined(straight, eta))
         return _lengths(place, f"at_{label}"), straight, (0, 0, 0)
-    bent = [_columns(node.shortening[:, p, :]) for p in range(len(eta))]
+    bent = [_column_triples(node.shortening[:, p, :]) for p in range(len(eta))]
     shapes = [
         named(add(column, combined(G, eta)), f"shape_{label}")
         for column, G in zip(straight, bent, strict=True)
     ]
     mean = [scaled(add(a, b), 0.5) for a, b in zip(straight, shapes, strict=True)]
-    place = add(_numbers(node.position), combined(mean, eta))
+    place = add(_number_triple(node.position), combined(mean, eta))
     quick = combined([combined(G, xi) for G in bent], xi)
     return _lengths(place, f"at_{label}"), shapes, named(quick, f"bent_{label}")
 
@@ -191,7 +193,7 @@ class _Turning:
 
     def _exponential(self) -> Matrix:
         A = fn.named(1.0 - self.x * self.C, f"A_{self.label}")
-        tilde, square = skew(self.b), _tilde_squared(self.b, self.x)
+        tilde, square = skew(self.b), _squared_tilde(self.b, self.x)
         rows = []
         for i in range(3):
             row = []
@@ -249,12 +251,12 @@ def _series(x: Expr, first: int) -> Expr:
     return value
 
 
-def _columns(matrix: np.ndarray) -> list[Triple]:
+def _column_triples(matrix: np.ndarray) -> list[Triple]:
     """Columns of a 3 × N array as triples of plain numbers, zeros exactly zero."""
-    return [_numbers(column) for column in matrix.T]
+    return [_number_triple(column) for column in matrix.T]
 
 
-def _numbers(triple: np.ndarray) -> Triple:
+def _number_triple(triple: np.ndarray) -> Triple:
     return joined(float(a) if a else 0 for a in triple)
 
 
@@ -265,7 +267,7 @@ def _lengths(v: Triple, name: str) -> Triple:
     return x, y, z
 
 
-def _tilde_squared(b: Triple, x: Scalar) -> Matrix:
+def _squared_tilde(b: Triple, x: Scalar) -> Matrix:
     """b̃b̃ = b bᵀ − (b·b) 1."""
     rows = []
     for i in range(3):
@@ -304,8 +306,8 @@ class Deformation:
 def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence[Expr]) -> Deformation:
     """The present shape of a part."""
     shortening = None if part.g is None else np.transpose(part.g, (0, 2, 1))
-    P = _deformed(part.P, shortening, eta, f"P_{name}")
-    odd, even = _parts(part.H1)
+    P = _add_change(part.P, shortening, eta, f"P_{name}")
+    odd, even = _odd_and_even(part.H1)
     slopes = _slopes(part.J1, part.J2, eta, name)
     halves = [e * 0.5 for e in eta]
     mean = [
@@ -313,34 +315,34 @@ def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence
         for x, y in zip(part.J1.tolist(), slopes, strict=True)
     ]
     both = [add(x, y) for x, y in zip(part.P.T.tolist(), P, strict=True)]
-    shift_slopes = _applied(shortening, xi)
+    shift_slopes = _apply_array(shortening, xi)
     return Deformation(
         first=named(combined(both, halves), f"dc_{name}"),
-        inertia=weighted(mean, halves, f"dJ_{name}"),
+        inertia=weighted_sum(mean, halves, f"dJ_{name}"),
         P=P,
-        H=_deformed(part.H, part.H1, eta, f"H_{name}"),
-        M=tuple(tuple(_plain(x) for x in row) for row in part.M.tolist()),
+        H=_add_change(part.H, part.H1, eta, f"H_{name}"),
+        M=tuple(tuple(_exact_zero(x) for x in row) for row in part.M.tolist()),
         slopes=slopes,
-        coriolis=tuple(named(tuple(times(2, x) for x in v), f"cor_{name}") for v in _applied(odd, xi)),
+        coriolis=tuple(named(tuple(times(2, x) for x in v), f"cor_{name}") for v in _apply_array(odd, xi)),
         bending=named(combined(shift_slopes, xi), f"bend_{name}"),
-        twisting=named(combined(_applied(even, xi), xi), f"tw_{name}"),
+        twisting=named(combined(_apply_array(even, xi), xi), f"tw_{name}"),
         restoring=tuple(
             fn.named(
                 plus(combination(part.K[p].tolist(), eta), combination(part.C[p].tolist(), xi)), f"s_{name}"
             )
             for p in range(part.modes)
         ),
-        turn_slopes=_applied(None if part.H1 is None else np.transpose(part.H1, (2, 1, 0)), xi),
+        turn_slopes=_apply_array(None if part.H1 is None else np.transpose(part.H1, (2, 1, 0)), xi),
         shift_slopes=shift_slopes,
     )
 
 
-def _plain(x: float) -> Scalar:
+def _exact_zero(x: float) -> Scalar:
     return x if x else 0
 
 
-def _parts(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """(odd, even) under exchange of the two modes; None where nothing is there."""
+def _odd_and_even(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """(odd, even) under exchange of the two modes; `None` for a part that is zero."""
     if H1 is None:
         return None, None
     other = np.transpose(H1, (2, 1, 0))
@@ -353,20 +355,20 @@ def _parts(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]
     return kept(odd), kept(even)
 
 
-def _deformed(
+def _add_change(
     base: np.ndarray, change: np.ndarray | None, eta: Sequence[Scalar], name: str
 ) -> tuple[Triple, ...]:
     """base_p + Σ η_q change_q,p as triples, ``change`` by [q][:, p]."""
-    columns = [joined(_plain(x) for x in column) for column in base.T.tolist()]
+    columns = [joined(_exact_zero(x) for x in column) for column in base.T.tolist()]
     if change is None:
         return tuple(columns)
-    moved = _applied(change, eta)
+    moved = _apply_array(change, eta)
     return tuple(
         named(add(c, m), f"{name}_{p + 1}") for p, (c, m) in enumerate(zip(columns, moved, strict=True))
     )
 
 
-def _applied(array: np.ndarray | None, values: Sequence[Scalar]) -> tuple[Triple, ...]:
+def _apply_array(array: np.ndarray | None, values: Sequence[Scalar]) -> tuple[Triple, ...]:
     """Σ_q array[q][:, p] value_q for each p."""
     count = len(values)
     if array is None:
@@ -380,7 +382,7 @@ def _slopes(J1: np.ndarray, J2: np.ndarray | None, eta: Sequence[Scalar], name: 
         rows: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
         for i in range(3):
             for j in range(i, 3):
-                value = _plain(float(J1[p, i, j]))
+                value = _exact_zero(float(J1[p, i, j]))
                 if J2 is not None:
                     value = plus(value, combination(J2[p, :, i, j].tolist(), eta))
                 rows[i][j] = rows[j][i] = fn.named(value, f"J_{name}_{p + 1}_{i + 1}{j + 1}")
@@ -388,7 +390,7 @@ def _slopes(J1: np.ndarray, J2: np.ndarray | None, eta: Sequence[Scalar], name: 
     return tuple(found)
 
 
-def weighted(
+def weighted_sum(
     matrices: Sequence[Sequence[Sequence[Scalar]]] | np.ndarray, weights: Sequence[Scalar], name: str
 ) -> Matrix:
     """Σ weight·matrix of symmetric matrices."""
@@ -400,7 +402,7 @@ def weighted(
     return joined(joined(row) for row in rows)
 
 
-def _shape(body: Body) -> Deformation:
+def _deformation_of(body: Body) -> Deformation:
     flex = body.flex
     assert flex is not None
     return deformation(body.name, flex.part, flex.coordinates, flex.speeds)
@@ -410,7 +412,9 @@ def first_moment(body: Body) -> Triple:
     """c(η) of a body's flexible part in body axes; zero for a rigid body."""
     if body.flex is None:
         return (ZERO, ZERO, ZERO)
-    return _named(add(body.flex.part.first.tolist(), _shape(body).first), f"c_{body.name}", MASS * LENGTH)
+    return _name_triple(
+        add(body.flex.part.first.tolist(), _deformation_of(body).first), f"c_{body.name}", MASS * LENGTH
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,25 +433,27 @@ def central(body: Body) -> Central:
     """The flexible part of a body, which has mass, about its mass centre: J − (c·c 1 − c cᵀ)/m."""
     flex = body.flex
     assert flex is not None
-    part, shape, name = flex.part, _shape(body), body.name
+    part, shape, name = flex.part, _deformation_of(body), body.name
     c = first_moment(body)
     share = 1.0 / part.mass
     J = [add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True)]
     slopes = []
     for p, (P, S) in enumerate(zip(shape.P, shape.slopes, strict=True)):
-        both = [[_product(c[i], P[j]) + _product(P[i], c[j]) for j in range(3)] for i in range(3)]
-        slopes.append(_less(S, both, share, f"Ic_{name}_{p + 1}"))
-    square = [[_product(c[i], c[j]) for j in range(3)] for i in range(3)]
+        both = [[_multiply(c[i], P[j]) + _multiply(P[i], c[j]) for j in range(3)] for i in range(3)]
+        slopes.append(_subtract_share(S, both, share, f"Ic_{name}_{p + 1}"))
+    square = [[_multiply(c[i], c[j]) for j in range(3)] for i in range(3)]
     return Central(
         number(part.mass, MASS),
-        _named(joined(product(x, share) for x in c), f"cm_{name}", LENGTH),
-        _less(J, square, share, f"Ic_{name}"),
+        _name_triple(joined(product(x, share) for x in c), f"cm_{name}", LENGTH),
+        _subtract_share(J, square, share, f"Ic_{name}"),
         tuple(joined(product(as_expr(x), share) for x in P) for P in shape.P),
         tuple(slopes),
     )
 
 
-def _less(J: Sequence[Triple], square: Sequence[Sequence[Scalar]], share: float, name: str) -> Matrix:
+def _subtract_share(
+    J: Sequence[Triple], square: Sequence[Sequence[Scalar]], share: float, name: str
+) -> Matrix:
     """J − share (tr(square) 1 − square), of dimension inertia."""
     trace = square[0][0] + square[1][1] + square[2][2]
     rows = []
@@ -461,7 +467,7 @@ def _less(J: Sequence[Triple], square: Sequence[Sequence[Scalar]], share: float,
     return joined(rows)
 
 
-def _product(a: object, b: object) -> Expr:
+def _multiply(a: object, b: object) -> Expr:
     return as_expr(a) * as_expr(b)
 
 
@@ -478,7 +484,7 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
     """T of a body's flexible part: ½ (v·p + ω·L + ξ·π), half the speeds times their momenta."""
     flex = body.flex
     assert flex is not None
-    shape, xi = _shape(body), flex.speeds
+    shape, xi = _deformation_of(body), flex.speeds
     p, L = _momenta(body, shape, w, v)
     modal = [
         plus(plus(inner(P, v), inner(H, w)), combination(row, xi))
@@ -490,7 +496,7 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
 
 def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
     """(momentum, angular momentum about the body's origin) of a body's flexible part."""
-    p, L = _momenta(body, _shape(body), w, v)
+    p, L = _momenta(body, _deformation_of(body), w, v)
     return body.frame.vector(p), body.frame.vector(L)
 
 
@@ -505,9 +511,9 @@ def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Trip
     p = add(mass, cross_triples(w, c), combined(shape.P, xi))
     L = add(matrix_vector(J, w), cross_triples(c, v), combined(shape.H, xi))
     momentum = MASS * SPEED
-    return _named(p, f"p_{body.name}", momentum), _named(L, f"L_{body.name}", momentum * LENGTH)
+    return _name_triple(p, f"p_{body.name}", momentum), _name_triple(L, f"L_{body.name}", momentum * LENGTH)
 
 
-def _named(v: Triple, name: str, dimension: Dimension) -> Triple:
+def _name_triple(v: Triple, name: str, dimension: Dimension) -> Triple:
     x, y, z = (measured(a, dimension, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
     return x, y, z

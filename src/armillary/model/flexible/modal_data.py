@@ -27,7 +27,7 @@ Mn the mass matrix of the nodes, S the sum of translations over nodes and M the 
     K' = K + (TΩ)~ Mn (TΩ)~ + Mn ((SΩ)~(SΩ)~ − S [Ω][Ω] Sᵀ Mn / M) − (TΩ)~ (Mn TΩ)~
 
 where T sums rotations and ( )~ puts cross-product matrices on the diagonal. K holds the geometric stiffness
-of the preload by spin, where there is one. The last term of K' is the report's separate matrix A'; it is
+of the preload by spin, if there is any. The last term of K' is the report's separate matrix A'; it is
 symmetric where Ω is a principal direction of every node.
 
 Source: Fleischer and Likins (1975), eqs. 16 to 26.
@@ -40,10 +40,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.model.flexible.modal_integrals import cross_matrix, lumped, modal_integrals
+from armillary.model.flexible.modal_integrals import cross_matrix, lumped_mass, modal_integrals
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, GivenModes, Lumps, MatrixLike
 from armillary.model.flexible.part_input import (
     AXES,
+    check_symmetric,
     modal_damping,
     modal_mass,
     modal_stiffness,
@@ -51,12 +52,11 @@ from armillary.model.flexible.part_input import (
     mode_shapes,
     node_places,
     node_records,
-    numbers,
-    positive,
+    read_array,
+    read_positive,
     reduced_mass,
     semidefinite,
-    symmetric,
-    times,
+    shape_text,
 )
 from armillary.model.flexible.structures import node_inertias, node_masses
 
@@ -90,27 +90,27 @@ def from_integrals(
     so J(η) = J − Σ η_p (R_p + R_pᵀ) − Σ η_p η_q S_pq and H(η) = H + Qη. S is missing in Stoneking (2010);
     without it, or Q, that term is dropped. Stiffness: K, or frequencies (rad/s); damping: C, or ratios.
     """
-    modal = symmetric(_modal_matrix(M, where, "M"), where, "M", mode_names(np.shape(M)[0]))
+    modal = check_symmetric(_modal_matrix(M, where, "M"), where, "M", mode_names(np.shape(M)[0]))
     count = len(modal)
-    inertia = symmetric(numbers(J, where, "J", (3, 3)), where, "J", AXES)
+    inertia = check_symmetric(read_array(J, where, "J", (3, 3)), where, "J", AXES)
     semidefinite(inertia, where, "J", AXES)
-    momentum = numbers(P, where, "P", (3, count))
+    momentum = read_array(P, where, "P", (3, count))
     modal = modal_mass(modal, where)
     K_matrix = modal_stiffness(modal, where, frequencies=frequencies, stiffness=K)
-    first = np.zeros((count, 3, 3)) if R is None else numbers(R, where, "R", (count, 3, 3))
+    first = np.zeros((count, 3, 3)) if R is None else read_array(R, where, "R", (count, 3, 3))
     J2 = H1 = None
     if second_order and S is not None:
-        second = numbers(S, where, "S", (count, count, 3, 3))
+        second = read_array(S, where, "S", (count, count, 3, 3))
         second = -(second + np.swapaxes(second, 0, 1))
         J2 = 0.5 * (second + np.swapaxes(second, 2, 3))
     if second_order and Q is not None:
-        H1 = np.transpose(numbers(Q, where, "Q", (3, count, count)), (2, 0, 1))
+        H1 = np.transpose(read_array(Q, where, "Q", (3, count, count)), (2, 0, 1))
     return FlexiblePart(
-        mass=positive(m, where, "m", zero=True),
-        first=numbers(c, where, "c", (3,)),
+        mass=read_positive(m, where, "m", zero=True),
+        first=read_array(c, where, "c", (3,)),
         inertia=inertia,
         P=momentum,
-        H=numbers(H, where, "H", (3, count)),
+        H=read_array(H, where, "H", (3, count)),
         M=modal,
         K=K_matrix,
         C=modal_damping(modal, K_matrix, where, damping=damping, damping_matrix=C),
@@ -143,21 +143,21 @@ def from_coupling(
     """
     if not isinstance(coupling, list | tuple) or len(coupling) != 2:
         raise ModelError(f"{where}: coupling is the pair (P, Delta), each 3 × N for N modes")
-    P = numbers(coupling[0], where, "P of the coupling")
+    P = read_array(coupling[0], where, "P of the coupling")
     if P.ndim != 2 or P.shape[0] != 3 or P.shape[1] < 1:
         raise ModelError(f"{where}: P of the coupling must be 3 × N for N modes, not {np.shape(P)}")
     count = P.shape[1]
-    delta = numbers(coupling[1], where, "Delta of the coupling", (3, count))
+    delta = read_array(coupling[1], where, "Delta of the coupling", (3, count))
     M = unit = np.eye(count)
     if total_mass is not None:
-        M = unit + P.T @ P / positive(total_mass, where, "total_mass")
+        M = unit + P.T @ P / read_positive(total_mass, where, "total_mass")
     K = modal_stiffness(unit, where, frequencies=frequencies, stiffness=None)
     return FlexiblePart(
         mass=0.0,
         first=np.zeros(3),
         inertia=np.zeros((3, 3)),
         P=P,
-        H=delta + np.cross(numbers(about, where, "about", (3,)), P, axisb=0, axisc=0),
+        H=delta + np.cross(read_array(about, where, "about", (3,)), P, axisb=0, axisc=0),
         M=M,
         K=K,
         # ratios belong to the reduced modal mass, which is 1
@@ -169,7 +169,7 @@ def from_coupling(
 
 
 def _modal_matrix(value: MatrixLike, where: str, what: str) -> Array:
-    found = numbers(value, where, what)
+    found = read_array(value, where, what)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
         raise ModelError(f"{where}: {what} must be N × N for N modes, not {np.shape(value)}")
     return found
@@ -208,7 +208,7 @@ class SpinningMatrices:
     gyroscopic: Array
     stiffness: Array
 
-    def projected(self, basis: Array) -> SpinningMatrices:
+    def project_onto(self, basis: Array) -> SpinningMatrices:
         """The same in the displacements that a basis spans."""
         return SpinningMatrices(*(basis.T @ a @ basis for a in (self.mass, self.gyroscopic, self.stiffness)))
 
@@ -257,7 +257,7 @@ def real_modes(mass: Array, stiffness: Array, where: str) -> tuple[Array, Array]
     """(σ, φ) of K φ = σ² M φ, lowest first, with φᵀ M φ = 1 and the largest displacement of each positive."""
     factor = _cholesky(mass, f"{where}: its mass matrix is not positive: every displacement needs mass")
     inverse = np.linalg.inv(factor)
-    squares, vectors = np.linalg.eigh(inverse @ _symmetric(stiffness) @ inverse.T)
+    squares, vectors = np.linalg.eigh(inverse @ _symmetric_part(stiffness) @ inverse.T)
     if squares[0] <= 0:
         raise ModelError(
             f"{where}: its stiffness is not positive (σ² = {squares[0]:.3g} of its lowest mode); hold it to "
@@ -287,7 +287,7 @@ def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
         return ComplexModes(frequencies, shapes / (frequencies * np.sqrt(2)), np.zeros_like(shapes))
     L = _cholesky(M, f"{where}: its mass matrix is not positive: every displacement needs mass")
     U = _cholesky(
-        _symmetric(K),
+        _symmetric_part(K),
         f"{where}: the nominal spin takes all its stiffness; it has no steady state to vibrate about",
     )
     coupling = U.T @ np.linalg.inv(L).T
@@ -319,7 +319,7 @@ def _diagonal(blocks: list[Array]) -> Array:
     return found
 
 
-def _symmetric(a: Array) -> Array:
+def _symmetric_part(a: Array) -> Array:
     found: Array = 0.5 * (a + a.T)
     return found
 
@@ -362,25 +362,27 @@ def from_complex_modes(
     )
     count = psi.shape[1]
     if gamma.shape != psi.shape:
-        raise ModelError(f"{where}: Ψ is {times(psi.shape)}, Γ {times(gamma.shape)}; give both for all modes")
-    rates = np.atleast_1d(numbers(frequencies, where, "frequencies", (count,)))
+        raise ModelError(
+            f"{where}: Ψ is {shape_text(psi.shape)}, Γ {shape_text(gamma.shape)}; give both for all modes"
+        )
+    rates = np.atleast_1d(read_array(frequencies, where, "frequencies", (count,)))
     if np.any(rates <= 0):
         raise ModelError(f"{where}: frequency {rates.min():g} of a complex mode is not positive")
-    total = positive(total_mass, where, "total_mass")
-    turn = np.zeros(3) if spin is None else numbers(spin, where, "spin", (3,))
+    total = read_positive(total_mass, where, "total_mass")
+    turn = np.zeros(3) if spin is None else read_array(spin, where, "spin", (3,))
     Mn = nodal_mass(weights, tensors)
     shapes, whole = _real_shapes(np.hstack([psi, gamma]), Mn, count, where)
     real, imaginary = (shapes.T @ Mn @ half for half in (psi, gamma))
-    stiffness = np.linalg.inv(_sum(real, imaginary, np.ones(count)))
+    stiffness = np.linalg.inv(_sum_products(real, imaginary, np.ones(count)))
     if whole:
-        moving = spinning_matrices(weights, tensors, np.zeros_like(Mn), turn, total).projected(shapes)
-        _check_normalised(moving.mass @ _sum(real, imaginary, rates**2), where)
+        moving = spinning_matrices(weights, tensors, np.zeros_like(Mn), turn, total).project_onto(shapes)
+        _check_normalised(moving.mass @ _sum_products(real, imaginary, rates**2), where)
         stiffness = stiffness - 0.5 * (moving.stiffness + moving.stiffness.T)
         semidefinite(stiffness, where, "the stiffness that the complex modes leave", mode_names(count))
     moved = shapes.reshape(len(names), 6, count)
-    found = modal_integrals(lumped(weights, tensors), positions, moved, second_order=second_order)
+    found = modal_integrals(lumped_mass(weights, tensors), positions, moved, second_order=second_order)
     own = reduced_mass(modal_mass(found["M"], where), found["P"], total, where)
-    given = 0.0 if damping is None else numbers(damping, where, "damping")
+    given = 0.0 if damping is None else read_array(damping, where, "damping")
     if np.shape(given) not in ((), (count,)):
         raise ModelError(f"{where}: {count} complex modes need {count} damping ratios or one for all")
     ratios = np.broadcast_to(np.asarray(given, dtype=float), (count,)).copy()
@@ -395,7 +397,7 @@ def from_complex_modes(
     )
 
 
-def _sum(real: Array, imaginary: Array, weights: Array) -> Array:
+def _sum_products(real: Array, imaginary: Array, weights: Array) -> Array:
     """2 Σ w (Ψ Ψᵀ + Γ Γᵀ)."""
     found: Array = 2 * (real * weights @ real.T + imaginary * weights @ imaginary.T)
     return found

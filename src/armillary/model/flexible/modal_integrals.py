@@ -15,7 +15,7 @@ by RIRᵀ. For a consistent mass matrix they are exact wherever its interpolatio
 u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order terms hold as well
 as the mesh does.
 
-Computed modes without rounding: what is zero, one or equal in exact arithmetic becomes so.
+Computed modes without rounding: numbers that are zero, one or equal in exact arithmetic become so.
 
 Integrals and shapes of computed modes carry rounding errors that differ between processors and libraries of
 linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an addition, and two moments that
@@ -33,7 +33,7 @@ a_p = √M_pp:
     M, K, C: √(A_pp A_qq)    displacements of nodes: a_p/√m    rotations of nodes: a_p/√J_s
 
 With foreshortening G, b_pq² = ∫G_pq·G_pq (at least b_pp b_qq) adds √J_s b_pq to J2 and H1, and g has √m b_pq.
-Numbers that the user gives (modal integrals, coupling, shapes) are left as they are.
+Numbers that the user gives (modal integrals, coupling, shapes) are not changed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def cross_matrix(vectors: Array) -> Array:
     return found
 
 
-def lumped(masses: Array, inertias: Array) -> MassTimes:
+def lumped_mass(masses: Array, inertias: Array) -> MassTimes:
     """The mass matrix of separate nodes with masses (n) and inertias (n × 3 × 3)."""
 
     def apply(motion: Array) -> Array:
@@ -103,7 +103,7 @@ def modal_integrals(
         "P": coupling[:3],
         "H": coupling[3:],
         "M": _twin(modal),
-        "J1": 2 * _twin(_against_turned(turning, shapes)),
+        "J1": 2 * _twin(_momentum_of_turned_shapes(turning, shapes)),
     }
     if second_order or shortening is not None:
         found["J2"], found["H1"] = _second_order(apply, turning, shapes)
@@ -121,7 +121,7 @@ def _twin(matrices: Array) -> Array:
     return found
 
 
-def _against_turned(momentum: Array, shapes: Array) -> Array:
+def _momentum_of_turned_shapes(momentum: Array, shapes: Array) -> Array:
     """Σ momentumᵀ S_p, N × 3 × 3, where S_p = (−ψ̃_p, −θ̃_p) is the motion of the deflection p when turned."""
     halves = ((momentum[:, half], shapes[:, half]) for half in (slice(3), slice(3, 6)))
     moved = sum(np.tensordot(p, psi, ([0], [0])) for p, psi in halves)
@@ -138,7 +138,7 @@ def _second_order(apply: MassTimes, turning: Array, shapes: Array) -> tuple[Arra
     for p in range(count):
         turned = np.concatenate([-cross_matrix(shapes[:, :3, p]), -cross_matrix(angles[:, :, p])], axis=1)
         momentum = apply(turned)
-        second[p] = 2 * _twin(_against_turned(momentum, shapes))
+        second[p] = 2 * _twin(_momentum_of_turned_shapes(momentum, shapes))
         rates[p] = np.tensordot(momentum, shapes, ([0, 1], [0, 1]))
         if turns:
             own = angles[:, :, p]
@@ -155,7 +155,7 @@ def _second_order(apply: MassTimes, turning: Array, shapes: Array) -> tuple[Arra
 EQUAL = 1e-12
 
 
-def rounded(values: Array, size: Array | float) -> Array:
+def round_values(values: Array, size: Array | float) -> Array:
     """An array with the rule applied to its elements, which have these natural sizes."""
     return rounded_together((values, size))[0]
 
@@ -178,7 +178,7 @@ def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
 
 
 def _common(magnitudes: Array, size: Array) -> Array:
-    """Rising magnitudes: those that differ by rounding are made equal, those that are nearly 1 become 1."""
+    """Make rising magnitudes equal if they differ by rounding, and 1 if they are nearly 1."""
     below, above = size[:-1], size[1:]
     apart = np.diff(magnitudes) > EQUAL * np.minimum(above, below)
     group = np.concatenate([[0], np.cumsum(apart)])
@@ -210,16 +210,16 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
     )
     found = replace(
         part,
-        mass=float(rounded(np.array([mass]), mass)[0]),
-        first=rounded(part.first, np.sqrt(mass * polar)),
-        inertia=rounded(part.inertia, polar),
-        P=rounded(part.P, np.sqrt(mass) * own),
+        mass=float(round_values(np.array([mass]), mass)[0]),
+        first=round_values(part.first, np.sqrt(mass * polar)),
+        inertia=round_values(part.inertia, polar),
+        P=round_values(part.P, np.sqrt(mass) * own),
         H=H,
         M=M,
         J1=J1,
         J2=None if part.J2 is None else 2 * J2,
         H1=None if part.H1 is None else H1,
-        g=None if part.g is None else rounded(part.g, np.sqrt(mass) * drawn[:, :, None]),
+        g=None if part.g is None else round_values(part.g, np.sqrt(mass) * drawn[:, :, None]),
     )
     if given:
         return found
@@ -229,7 +229,7 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         shapes = _shapes(np.concatenate([known.shape, known.rotation])[None], mass, polar, own)[0]
         bent = known.shortening
         if bent is not None and mass > 0:
-            bent = rounded(bent, drawn / np.sqrt(mass))
+            bent = round_values(bent, drawn / np.sqrt(mass))
         return replace(known, shape=shapes[:3], rotation=shapes[3:], shortening=bent)
 
     if lumps is not None:
@@ -237,8 +237,8 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         lumps = replace(lumps, shapes=moved.reshape(lumps.shapes.shape))
     return replace(
         found,
-        K=rounded(part.K, _own_pairs(part.K)),
-        C=rounded(part.C, _own_pairs(part.C)),
+        K=round_values(part.K, _own_pairs(part.K)),
+        C=round_values(part.C, _own_pairs(part.C)),
         nodes={name: node(known) for name, known in part.nodes.items()},
         lumps=lumps,
         anywhere=anywhere and (lambda place: node(anywhere(place))),
@@ -263,5 +263,5 @@ def _shapes(shapes: Array, mass: float, polar: float, own: Array) -> Array:
     found = shapes.copy()
     for half, weight in ((slice(3), mass), (slice(3, 6), polar)):
         if weight > 0:
-            found[:, half] = rounded(shapes[:, half], own / np.sqrt(weight))
+            found[:, half] = round_values(shapes[:, half], own / np.sqrt(weight))
     return found

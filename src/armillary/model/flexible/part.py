@@ -34,10 +34,10 @@ ORTHOGONAL = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlexibleNode:
-    """A place of a flexible part: where it is undeformed, and how the modes move and turn it.
+    """A place of a flexible part: its undeformed position, and how the modes move and turn it.
 
-    It stands at r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is there only where stiffening
-    was requested.
+    It stands at r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is zero unless stiffening was
+    requested.
     """
 
     name: str
@@ -138,14 +138,14 @@ class FlexiblePart:
 
     @cached_property
     def _uncoupled(self) -> tuple[Array, Array]:
-        return uncoupled(self.M, self.K)
+        return uncouple_modes(self.M, self.K)
 
     @property
     def frequencies(self) -> Array:
         """Angular frequencies in rad/s with the body held: √(K_pp / M_pp) mode by mode.
 
-        Where the part's modes are coupled through M or K, frequencies, damping and effective masses are all
-        those of the uncoupled modes Φ, K Φ = M Φ ω², lowest first.
+        Where the part's modes are coupled through M or K, frequencies, damping and effective masses refer to
+        the uncoupled modes Φ, K Φ = M Φ ω², lowest first.
         """
         return self._uncoupled[0]
 
@@ -161,7 +161,7 @@ class FlexiblePart:
     def effective_masses(self) -> Array:
         """Mass that each of these modes moves along x, y, z when the body is shaken: (Pφ)², N × 3.
 
-        Over all modes of a clamped part they add up to its mass, so what is missing is what truncation lost.
+        Over all modes of a clamped part they add up to its mass, so the missing mass is lost by truncation.
         """
         found: Array = ((self.P @ self._uncoupled[1]) ** 2).T
         return found
@@ -222,8 +222,8 @@ class FlexiblePart:
         return "\n".join(lines)
 
 
-def uncoupled(M: Array, K: Array) -> tuple[Array, Array]:
-    """(ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: as they are where orthogonal, else uncoupled, lowest first."""
+def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
+    """(ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: orthogonal modes unchanged, others uncoupled, lowest first."""
     scale = 1 / np.sqrt(np.diag(M))
     if max(coherence(M)[0], coherence(K)[0]) < ORTHOGONAL:
         return np.sqrt(np.maximum(np.diag(K), 0.0) / np.diag(M)), np.diag(scale)

@@ -20,7 +20,14 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names
 from armillary.errors import ModelError, shown
-from armillary.model.flexible.part import ORTHOGONAL, Array, FlexibleNode, MatrixLike, coherence, uncoupled
+from armillary.model.flexible.part import (
+    ORTHOGONAL,
+    Array,
+    FlexibleNode,
+    MatrixLike,
+    coherence,
+    uncouple_modes,
+)
 from armillary.model.reading.kinds import NUMBERS, WORDS, Either
 from armillary.untyped import DataTable, Given
 
@@ -30,7 +37,7 @@ AXES = ("x", "y", "z", "rx", "ry", "rz")
 _ASYMMETRY = 1e-6
 
 
-def numbers(value: object, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
+def read_array(value: object, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
     """A copy of finite numbers as an array, of the shape requested."""
     if value is None:
         raise ModelError(f"{where}: {what} is missing; give a value")
@@ -41,7 +48,9 @@ def numbers(value: object, where: str, what: str, shape: tuple[int, ...] | None 
         raise ModelError(f"{where}: {what} must be numbers, not {shown(value)}") from None
     no_imaginary(given, where, what)
     if shape is not None and found.shape != shape:
-        raise ModelError(f"{where}: {what} must have shape {times(shape)}, not {times(found.shape)}")
+        raise ModelError(
+            f"{where}: {what} must have shape {shape_text(shape)}, not {shape_text(found.shape)}"
+        )
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         place = f" at ({', '.join(str(i + 1) for i in bad[0])})" if found.ndim else ""
@@ -60,14 +69,14 @@ def no_imaginary(values: Array, where: str, what: str) -> None:
         )
 
 
-def times(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...]) -> str:
     """A shape as people write it: 3 × 4."""
     return " × ".join(map(str, shape)) if shape else "of one number"
 
 
-def positive(value: object, where: str, what: str, *, zero: bool = False) -> float:
+def read_positive(value: object, where: str, what: str, *, zero: bool = False) -> float:
     """One positive number (or zero where that is allowed)."""
-    found = float(numbers(value, where, what, ()))
+    found = float(read_array(value, where, what, ()))
     if found < 0 or (found == 0 and not zero):
         raise ModelError(f"{where}: {what} = {found:g} must be {'zero or more' if zero else 'positive'}")
     return found
@@ -75,15 +84,15 @@ def positive(value: object, where: str, what: str, *, zero: bool = False) -> flo
 
 def one_or_more(value: object, count: int, where: str, what: str) -> Array:
     """``count`` numbers, of which one stands for all."""
-    found = numbers(value, where, what)
+    found = read_array(value, where, what)
     if found.shape not in ((), (count,)):
-        raise ModelError(f"{where}: {what} must be one number or {count}, not {times(found.shape)}")
+        raise ModelError(f"{where}: {what} must be one number or {count}, not {shape_text(found.shape)}")
     return np.broadcast_to(found, (count,)).copy()
 
 
 def poisson(value: object, where: str) -> float:
     """Poisson's ratio."""
-    nu = float(numbers(value, where, "nu", ()))
+    nu = float(read_array(value, where, "nu", ()))
     if not -1 < nu <= 0.5:
         raise ModelError(f"{where}: Poisson's ratio nu={nu:g} must lie between -1 and 0.5")
     return nu
@@ -116,7 +125,7 @@ def place_name(*coordinates: float) -> str:
     return "_".join(["at", *texts])
 
 
-def symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
+def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
     """A square matrix freed of its rounding asymmetry; the worst pair is named when there is more."""
     difference = np.abs(matrix - matrix.T)
     limit = _ASYMMETRY * max(float(np.max(np.abs(matrix), initial=0.0)), np.finfo(float).tiny)
@@ -151,7 +160,7 @@ def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[st
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
         for name, place in value.items():
-            numbers(place, where, f"the position of node '{name}'", (3,))
+            read_array(place, where, f"the position of node '{name}'", (3,))
         places = list(value.values())
     else:
         places = list(value) if isinstance(value, Iterable) else [value]
@@ -160,7 +169,7 @@ def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[st
         raise ModelError(f"{where}: {what}={value!r} must be positions (x, y, z), by name or in order")
     if not names:
         raise ModelError(f"{where}: {what} is empty; give at least one position (x, y, z)")
-    return names, numbers(places, where, f"{what} (positions)", (len(names), 3))
+    return names, read_array(places, where, f"{what} (positions)", (len(names), 3))
 
 
 def per_node(value: object, names: Sequence[str], where: str, what: str) -> Given:
@@ -200,23 +209,23 @@ def node_records(
 def mode_shapes(value: object, rotations: object, names: Sequence[str], where: str) -> Array:
     """Shapes with rotations, n × 6 × N."""
     count = len(names)
-    found = numbers(per_node(value, names, where, "shapes"), where, "shapes")
+    found = read_array(per_node(value, names, where, "shapes"), where, "shapes")
     if found.ndim == 2 and found.shape[0] in (3 * count, 6 * count):
         found = found.reshape(count, -1, found.shape[1])
     if found.ndim != 3 or found.shape[0] != count or found.shape[1] not in (3, 6) or found.shape[2] < 1:
         raise ModelError(
             f"{where}: shapes of {count} nodes must be {count} × 3 × N, {count} × 6 × N, {3 * count} × N or "
-            f"{6 * count} × N for N modes, not {times(found.shape)}"
+            f"{6 * count} × N for N modes, not {shape_text(found.shape)}"
         )
     if rotations is None:
         turned = np.zeros((count, 3, found.shape[2])) if found.shape[1] == 3 else found[:, 3:]
     elif found.shape[1] == 6:
         raise ModelError(f"{where}: shapes hold rotations already (6 per node); leave out rotations=")
     else:
-        turned = numbers(per_node(rotations, names, where, "rotations"), where, "rotations")
+        turned = read_array(per_node(rotations, names, where, "rotations"), where, "rotations")
         if turned.ndim == 2 and turned.shape[0] == 3 * count:
             turned = turned.reshape(count, 3, -1)
-        turned = numbers(turned, where, "rotations", found.shape)
+        turned = read_array(turned, where, "rotations", found.shape)
     return np.concatenate([found[:, :3], turned], axis=1)
 
 
@@ -228,7 +237,7 @@ def read_matrix(value: object, where: str, what: str) -> MatrixLike:
         value = _from_file(Path(value), where, what)
         what = f"{what} of file"
     if not scipy.sparse.issparse(value):
-        found = numbers(value, where, what)
+        found = read_array(value, where, what)
         _square(found.shape, where, what)
         return found
     given = scipy.sparse.csr_matrix(value)
@@ -247,7 +256,7 @@ def read_matrix(value: object, where: str, what: str) -> MatrixLike:
 
 def _square(shape: tuple[int, ...], where: str, what: str) -> None:
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ModelError(f"{where}: {what} must be square, not {times(shape)}")
+        raise ModelError(f"{where}: {what} must be square, not {shape_text(shape)}")
 
 
 def _from_file(path: Path, where: str, what: str) -> MatrixLike:
@@ -280,7 +289,7 @@ Direction = Annotated[Given, Either((WORDS, NUMBERS))]  # "x", "-y", …, or thr
 _NAMED = {name: np.eye(3)[i] for i, name in enumerate("xyz")}
 
 
-def direction(value: object, where: str, what: str) -> Array:
+def read_direction(value: object, where: str, what: str) -> Array:
     """A unit vector: "x", "-y", …, or three components."""
     if isinstance(value, str):
         axis = _NAMED.get(value[1:] if value[:1] in ("+", "-") else value)
@@ -288,7 +297,7 @@ def direction(value: object, where: str, what: str) -> Array:
             raise ModelError(f"{where}: {what}={value!r} is not an axis; give x, y, z, -x, … or a vector")
         found: Array = -axis if value.startswith("-") else axis
         return found
-    vector = numbers(value, where, what, (3,))
+    vector = read_array(value, where, what, (3,))
     size = float(np.linalg.norm(vector))
     if size == 0:
         raise ModelError(f"{where}: {what} is the zero vector and has no direction")
@@ -300,11 +309,11 @@ def local_axes(along: object, across: object, where: str) -> Array:
 
     Without ``across`` it is the first of the body's y, z and x that does not stand along.
     """
-    first = direction(along, where, "along")
+    first = read_direction(along, where, "along")
     if across is None:
         second = next(_NAMED[name] for name in "yzx" if abs(_NAMED[name] @ first) < 0.9)
     else:
-        second = direction(across, where, "across")
+        second = read_direction(across, where, "across")
     second = second - first * (first @ second)
     size = float(np.linalg.norm(second))
     if size < 1e-9:
@@ -313,7 +322,7 @@ def local_axes(along: object, across: object, where: str) -> Array:
     return np.column_stack([first, second, np.cross(first, second)])
 
 
-def turned(axes: Array, shapes: Array) -> Array:
+def turn_shapes(axes: Array, shapes: Array) -> Array:
     """Shapes n × 6 × N (or displacements n × 3 × …) from local to body axes."""
     whole = [np.tensordot(shapes[:, half], axes, ([1], [1])) for half in (slice(3), slice(3, 6))]
     return np.concatenate([np.moveaxis(part, -1, 1) for part in whole if part.size], axis=1)
@@ -349,7 +358,7 @@ def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
     """
     if total_mass is None:
         return M
-    mass = positive(total_mass, where, "total_mass")
+    mass = read_positive(total_mass, where, "total_mass")
     reduced: Array = M - P.T @ P / mass
     p = int(np.argmin(np.diag(reduced) / np.diag(M)))
     if reduced[p, p] <= 1e-12 * M[p, p]:
@@ -371,13 +380,13 @@ def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: obj
         raise ModelError(f"{where}: frequencies (rad/s) and stiffness are {what}; give exactly one of them")
     count = len(M)
     if stiffness is not None:
-        matrix = numbers(stiffness, where, "the modal stiffness", (count, count))
-        matrix = symmetric(matrix, where, "the modal stiffness", mode_names(count))
+        matrix = read_array(stiffness, where, "the modal stiffness", (count, count))
+        matrix = check_symmetric(matrix, where, "the modal stiffness", mode_names(count))
         semidefinite(matrix, where, "the modal stiffness", mode_names(count))
         return matrix
-    rates = np.atleast_1d(numbers(frequencies, where, "frequencies"))
+    rates = np.atleast_1d(read_array(frequencies, where, "frequencies"))
     if rates.shape != (count,):
-        raise ModelError(f"{where}: {count} modes need {count} frequencies, not {times(rates.shape)}")
+        raise ModelError(f"{where}: {count} modes need {count} frequencies, not {shape_text(rates.shape)}")
     if np.any(rates <= 0):
         p = int(np.argmin(rates))
         raise ModelError(
@@ -403,13 +412,15 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_ma
     if damping is not None and damping_matrix is not None:
         raise ModelError(f"{where}: damping (ratios) and damping_matrix are both given; give one of them")
     if damping_matrix is not None:
-        matrix = numbers(damping_matrix, where, "damping_matrix", (count, count))
-        matrix = symmetric(matrix, where, "damping_matrix", mode_names(count))
+        matrix = read_array(damping_matrix, where, "damping_matrix", (count, count))
+        matrix = check_symmetric(matrix, where, "damping_matrix", mode_names(count))
         semidefinite(matrix, where, "damping_matrix", mode_names(count))
         return matrix
-    ratios = numbers(0.0 if damping is None else damping, where, "damping")
+    ratios = read_array(0.0 if damping is None else damping, where, "damping")
     if ratios.shape not in ((), (count,)):
-        raise ModelError(f"{where}: damping is one ratio or {count}, one per mode, not {times(ratios.shape)}")
+        raise ModelError(
+            f"{where}: damping is one ratio or {count}, one per mode, not {shape_text(ratios.shape)}"
+        )
     if np.any(ratios < 0):
         p = int(np.argmin(ratios)) if ratios.ndim else 0
         raise ModelError(
@@ -424,7 +435,7 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_ma
         )
     if differ or worst < ORTHOGONAL:
         return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))
-    rates, modes = uncoupled(M, K)
+    rates, modes = uncouple_modes(M, K)
     momenta = M @ modes
     found: Array = (momenta * (2 * np.max(ratios) * rates)) @ momenta.T
     return found

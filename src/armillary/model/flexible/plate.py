@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.algebra.arguments import records_arguments
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.modal_integrals import lumped, modal_integrals, settle
+from armillary.model.flexible.modal_integrals import lumped_mass, modal_integrals, settle
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
 from armillary.model.flexible.part_input import (
     Direction,
@@ -18,12 +18,12 @@ from armillary.model.flexible.part_input import (
     local_axes,
     modal_damping,
     node_records,
-    numbers,
     place_name,
     poisson,
-    positive,
+    read_array,
+    read_positive,
     station_names,
-    turned,
+    turn_shapes,
 )
 from armillary.model.flexible.reduction import lowest_pairs
 from armillary.model.reading.kinds import NUMBERS, Either, Number, TableOf, Words
@@ -70,18 +70,18 @@ class Plate:
         across: Direction = None,
     ) -> None:
         where = "Plate"
-        self.a, self.b = positive(a, where, "a"), positive(b, where, "b")
-        height = positive(thickness, where, "thickness")
+        self.a, self.b = read_positive(a, where, "a"), read_positive(b, where, "b")
+        height = read_positive(thickness, where, "thickness")
         self.nu = poisson(nu, where)
-        self.rigidity = positive(E, where, "E") * height**3 / (12 * (1 - self.nu**2))
-        self.mass_per_area = positive(density, where, "density") * height
+        self.rigidity = read_positive(E, where, "E") * height**3 / (12 * (1 - self.nu**2))
+        self.mass_per_area = read_positive(density, where, "density") * height
         if root not in EDGES:
             raise ModelError(
                 f"{where}: root={root!r} is not one of {', '.join(EDGES)}{nearest(str(root), EDGES)}"
             )
         self.root = root
         self.axes = local_axes(along, across, where)
-        self.origin = numbers(origin, where, "origin", (3,))
+        self.origin = read_array(origin, where, "origin", (3,))
         half = self.b / 2
         corners = [(0.0, -half), (self.a, -half), (self.a, half), (0.0, half)]
         own = {"root": (0.0, 0.0), "tip": (self.a, 0.0)}
@@ -92,7 +92,7 @@ class Plate:
         }
 
     def _station(self, place: object, where: str) -> tuple[float, float]:
-        x, y = numbers(place, where, "its place (x, y)", (2,)) + 0.0  # no −0
+        x, y = read_array(place, where, "its place (x, y)", (2,)) + 0.0  # no −0
         if not (0 <= x <= self.a and abs(y) <= self.b / 2):
             raise ModelError(
                 f"{where}: ({x:g}, {y:g}) lies outside the plate, 0 to {self.a:g} and ±{self.b / 2:g}"
@@ -166,7 +166,7 @@ class Plate:
         ]
         coefficients = coefficients * np.where(largest < 0, -1.0, 1.0)  # the last corner moves up
         found = modal_integrals(
-            lumped(masses, np.zeros((len(masses), 3, 3))),
+            lumped_mass(masses, np.zeros((len(masses), 3, 3))),
             self._positions(grid_x, grid_y),
             self._shapes(count, coefficients, grid_x, grid_y),
             second_order=second_order,
@@ -206,7 +206,7 @@ class Plate:
 
         local = np.zeros((len(x), 6, coefficients.shape[1]))
         local[:, 2], local[:, 3], local[:, 4] = field(0, 0), field(0, 1), -field(1, 0)
-        return turned(self.axes if axes is None else axes, local)
+        return turn_shapes(self.axes if axes is None else axes, local)
 
 
 def _powers(x: Array, power: int) -> list[Array]:

@@ -10,7 +10,7 @@ from armillary.algebra.arguments import flag
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.flexible.modal_data import from_complex_modes, from_coupling, from_integrals
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.part_input import numbers
+from armillary.model.flexible.part_input import read_array
 from armillary.model.flexible.structures import from_matrices, from_nodes
 from armillary.untyped import DataTable, Given
 
@@ -56,7 +56,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
         mark = next((mark for mark in WAYS if mark in options), None)
         if mark is None:
             marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
-            _known(where, options)
+            _check_known(where, options)
             raise ModelError(
                 f"{where}: it is not stated what is flexible; give a Beam or Plate, or one of: {marks}"
             )
@@ -64,7 +64,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
         if spin is not None and "spin" in inspect.signature(reader).parameters:
             options = options | {"spin": spin}
         part = _call(reader, kind, where, options)
-    return part if spin is None else replace(part, spin=numbers(spin, where, "spin", (3,)))
+    return part if spin is None else replace(part, spin=read_array(spin, where, "spin", (3,)))
 
 
 def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: DataTable) -> FlexiblePart:
@@ -72,7 +72,7 @@ def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: D
     wanted = inspect.signature(reader).parameters
     for name in options:
         if name not in wanted:
-            _known(where, [name], *wanted)
+            _check_known(where, [name], *wanted)
             remedy = "describe the part in one way only"
             if name not in WAYS:
                 takes = [f"{p.name}=" for p in wanted.values() if p.kind is p.KEYWORD_ONLY]
@@ -85,7 +85,7 @@ def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: D
     return reader(where, **options)
 
 
-def _known(where: str, given: Given, *more: str) -> None:
+def _check_known(where: str, given: Given, *more: str) -> None:
     names = {"spin", "held", *more}
     for _, reader in WAYS.values():
         names.update(p.name for p in inspect.signature(reader).parameters.values() if p.name != "where")

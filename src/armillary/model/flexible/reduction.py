@@ -8,7 +8,7 @@ free           elastic modes of the part as it floats; its rigid motions are the
 fixed          modes with some freedoms clamped to the body (a cantilever)
 craig-bampton  static modes of an interface, each with one of its freedoms moved by one unit and the others
                held, and normal modes with the whole interface held; then made orthogonal among themselves
-               (Craig and Bampton 1968). What is attached at the interface finds its exact static flexibility.
+               (Craig and Bampton 1968). Parts attached at the interface see the exact static flexibility.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def lowest_pairs(
     tried = count if limit is None else min(count, 16)
     if isinstance(mass, np.ndarray) or size < _SMALL or 3 * tried > size:
         return _dense_pairs(mass, stiffness, shift, count)
-    solve = _factor((stiffness + shift * mass).tocsc())
+    solve = _factorize((stiffness + shift * mass).tocsc())
     while True:
         squares, vectors = ritz(mass, stiffness, _sparse_vectors(mass, stiffness, shift, solve, tried))
         if tried == count or (limit is not None and squares[-1] > limit**2):
@@ -96,7 +96,7 @@ def ritz(mass: MatrixLike, stiffness: object, vectors: Array) -> tuple[Array, Ar
     )
     vectors = vectors @ mix
     for first, last in _alike(squares):
-        vectors[:, first:last] = _separated(vectors[:, first:last])
+        vectors[:, first:last] = _separate_vectors(vectors[:, first:last])
     size = np.abs(vectors)
     leading = np.argmax(size > _NEARLY * np.max(size, axis=0), axis=0)
     return squares, vectors * np.sign(vectors[leading, np.arange(vectors.shape[1])])
@@ -109,7 +109,7 @@ def _alike(squares: Array) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(borders) if b - a > 1]
 
 
-def _separated(vectors: Array) -> Array:
+def _separate_vectors(vectors: Array) -> Array:
     """Vectors of one eigenvalue, turned among themselves: any combination of them is an eigenvector too.
 
     The first is the one that moves the row in which they are largest; the others rest there, the second moves
@@ -150,7 +150,7 @@ def _dense_vectors(mass: MatrixLike, stiffness: MatrixLike, shift: float, count:
     import scipy.linalg
 
     mass, shifted = _full(mass), _full(stiffness + shift * mass)
-    _factor(shifted)  # finds the row at fault where there is one
+    _factorize(shifted)  # finds the row at fault where there is one
     size = len(mass)
     _, vectors = scipy.linalg.eigh(mass, shifted, subset_by_index=(size - count, size - 1))
     return np.asarray(vectors[:, ::-1])
@@ -167,7 +167,7 @@ def _sparse_vectors(mass: MatrixLike, stiffness: object, shift: float, solve: ob
 
 
 def negative_row(matrix: MatrixLike, least: float) -> int | None:
-    """A row in which a symmetric matrix shows an eigenvalue below −``least``, None where it has none.
+    """Return a row in which a symmetric matrix shows an eigenvalue below −``least``; `None` if there is none.
 
     A full matrix: the largest component of the eigenvector. A sparse one: the lowest pivot of A + least 1,
     which is negative exactly then (Sylvester's law of inertia).
@@ -199,11 +199,11 @@ def _factors(matrix: MatrixLike) -> MatrixLike:
 
 def solve_static(stiffness: object, loads: object) -> Array:
     """K⁻¹ times columns."""
-    return np.asarray(_factor(stiffness)(_full(loads)))
+    return np.asarray(_factorize(stiffness)(_full(loads)))
 
 
-def _factor(matrix: MatrixLike) -> MatrixLike:
-    """x ↦ A⁻¹x of a symmetric positive matrix; `SingularMatrix` names the row where it is not."""
+def _factorize(matrix: MatrixLike) -> MatrixLike:
+    """x ↦ A⁻¹x of a symmetric positive matrix; raise `SingularMatrix` with the row if it is not positive."""
     diagonal = matrix.diagonal()
     if np.any(diagonal <= 0):
         raise SingularMatrix(int(np.argmin(diagonal)))
@@ -269,7 +269,7 @@ class Structure:
         """A freedom in the user's names."""
         return f"node '{self.names[freedom // self.freedoms]}' {AXES[freedom % self.freedoms]}"
 
-    def chosen(self, entries: object, what: str) -> Array:
+    def select_freedoms(self, entries: object, what: str) -> Array:
         """Freedoms by number from nodes ("root") and single freedoms of nodes ("root.rz")."""
         axes = AXES[: self.freedoms]
         found: set[int] = set()
@@ -329,8 +329,8 @@ def reduce_structure(
     where = structure.where
     one_of(basis, BASES, f"{where}: there is no basis ", ModelError)
     modes = None if modes is None else how_many(modes, where, 0 if basis == "craig-bampton" else 1)
-    clamped = structure.chosen(fixed, "fixed")
-    ends = np.setdiff1d(structure.chosen(interface, "interface"), clamped)
+    clamped = structure.select_freedoms(fixed, "fixed")
+    ends = np.setdiff1d(structure.select_freedoms(interface, "interface"), clamped)
     if basis == "free" and len(clamped):
         raise ModelError(f"{where}: basis 'free' holds nothing; leave out fixed=, or use basis='fixed'")
     if basis == "craig-bampton" and not len(ends):
@@ -374,7 +374,7 @@ def _rigid(structure: Structure, basis: str) -> Array:
 
 
 def _strain(stiffness: MatrixLike, vectors: Array) -> tuple[Array, Array]:
-    """φᵀKφ of each column, and what it would be if nothing cancelled, |φ|ᵀ|K||φ|."""
+    """φᵀKφ of each column, and its value if nothing cancelled, |φ|ᵀ|K||φ|."""
     size = np.abs(vectors)
     scale = np.sum(size * (abs(stiffness) @ size), axis=0)
     return np.sum(vectors * (stiffness @ vectors), axis=0), np.maximum(scale, np.finfo(float).tiny)
@@ -463,7 +463,7 @@ def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | No
         raise ModelError(f"{structure.where}: every moving freedom is interface, so there are 0 normal modes")
     basis = np.hstack(columns)
     mass, stiffness = kept.block(kept.freedoms, kept.freedoms)
-    _independent(kept, ends, basis.T @ (mass @ basis))
+    _check_independent(kept, ends, basis.T @ (mass @ basis))
     squares, vectors = ritz(mass, stiffness, basis)
     away = kept.rigid.shape[1]
     strain, scale = _strain(stiffness, vectors)
@@ -477,7 +477,7 @@ def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | No
     return squares[away:], vectors[:, away:]
 
 
-def _independent(kept: Kept, ends: Array, mass: Array) -> None:
+def _check_independent(kept: Kept, ends: Array, mass: Array) -> None:
     """Static and normal modes that move the masses in different ways; else the freedom at fault is named."""
     own = np.diag(mass)
     if np.min(own) > 0:

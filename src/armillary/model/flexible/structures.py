@@ -14,7 +14,7 @@ from armillary.algebra.triples import SIX
 from armillary.errors import ModelError
 from armillary.model.flexible.modal_integrals import (
     MassTimes,
-    lumped,
+    lumped_mass,
     modal_integrals,
     settle,
     shortening_size,
@@ -22,6 +22,7 @@ from armillary.model.flexible.modal_integrals import (
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps, MatrixLike
 from armillary.model.flexible.part_input import (
     AXES,
+    check_symmetric,
     how_many,
     modal_damping,
     modal_mass,
@@ -29,14 +30,13 @@ from armillary.model.flexible.part_input import (
     mode_shapes,
     node_places,
     node_records,
-    numbers,
     per_node,
-    positive,
+    read_array,
     read_matrix,
+    read_positive,
     reduced_mass,
     semidefinite,
-    symmetric,
-    times,
+    shape_text,
 )
 from armillary.model.flexible.reduction import Structure, negative_row, reduce_structure
 
@@ -64,12 +64,11 @@ def from_nodes(
 
     ``nodes``: positions by name, or in order (then named "1", "2", …). ``masses``: one per node, or one for
     all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
-    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node after node
-    (3n × N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or
-    between the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` is
-    their number.
-    ``total_mass``: frequencies and ratios are those of a free vehicle of that mass.
-    ``shortening``: n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
+    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node after node (3n ×
+    N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or between
+    the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` is their
+    number. ``total_mass``: frequencies and ratios belong to a free vehicle of that mass. ``shortening``: n ×
+    3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
     """
     names, positions = node_places(nodes, where)
     modes = None if modes is None else how_many(modes, where)
@@ -80,7 +79,9 @@ def from_nodes(
         for option, value in (("rotations", rotations), ("frequencies", frequencies)):
             if value is not None:
                 raise ModelError(f"{where}: {option} are given without shapes=; give the mode shapes too")
-        squares, moved, nodal = _computed(where, names, positions, weights, tensors, stiffness, basis, modes)
+        squares, moved, nodal = _compute_modes(
+            where, names, positions, weights, tensors, stiffness, basis, modes
+        )
         frequencies, stiffness = np.sqrt(squares), None
     else:
         moved = mode_shapes(shapes, rotations, names, where)
@@ -91,11 +92,11 @@ def from_nodes(
         stiffness, nodal = _modal(stiffness, moved, names, where)
     bend = _shortening(shortening, stiffening, names, count, where)
     found = modal_integrals(
-        lumped(weights, tensors), positions, moved, second_order=second_order, shortening=bend
+        lumped_mass(weights, tensors), positions, moved, second_order=second_order, shortening=bend
     )
     M = modal_mass(found["M"], where)
     if frequencies is not None and modes is not None:
-        frequencies = np.atleast_1d(numbers(frequencies, where, "frequencies"))[:modes]
+        frequencies = np.atleast_1d(read_array(frequencies, where, "frequencies"))[:modes]
     own = reduced_mass(M, found["P"], total_mass, where)
     K = modal_stiffness(own, where, frequencies=frequencies, stiffness=stiffness)
     C = modal_damping(own, K, where, damping=damping, damping_matrix=damping_matrix)
@@ -112,9 +113,11 @@ def from_nodes(
 
 def node_masses(value: object, names: list[str], where: str) -> Array:
     """Masses, n."""
-    found = numbers(per_node(value, names, where, "masses"), where, "masses")
+    found = read_array(per_node(value, names, where, "masses"), where, "masses")
     if found.shape not in ((), (len(names),)):
-        raise ModelError(f"{where}: {len(names)} nodes need {len(names)} masses, not {times(found.shape)}")
+        raise ModelError(
+            f"{where}: {len(names)} nodes need {len(names)} masses, not {shape_text(found.shape)}"
+        )
     found = np.broadcast_to(found, (len(names),)).copy()
     if np.any(found < 0):
         s = int(np.argmin(found))
@@ -133,16 +136,16 @@ def node_inertias(value: object, names: list[str], where: str) -> Array:
     tensors = np.zeros((count, 3, 3))
     for s, name in enumerate(names):
         what = f"the inertia of node '{name}'"
-        own = numbers(given[s], where, what)
+        own = read_array(given[s], where, what)
         if own.shape == (3, 3):
-            tensors[s] = symmetric(own, where, what, AXES)
+            tensors[s] = check_symmetric(own, where, what, AXES)
         elif own.shape in ((3,), (6,)):
             for (i, j), element in zip(SIX, own, strict=False):
                 tensors[s, i, j] = tensors[s, j, i] = element
         elif own.shape != () or own != 0:
             raise ModelError(
                 f"{where}: {what} must be 0, three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, "
-                f"not {times(own.shape)}"
+                f"not {shape_text(own.shape)}"
             )
         semidefinite(tensors[s], where, what, AXES)
     return tensors
@@ -156,8 +159,8 @@ def _first(shapes: Array, modes: int, where: str) -> Array:
 
 
 def _full(stiffness: object, count: int, where: str) -> Array | None:
-    """A stiffness between the nodes as 6n × 6n, or None where it is not of that size."""
-    found = numbers(stiffness, where, "stiffness")
+    """Return a stiffness between the nodes as 6n × 6n, or `None` if it has another size."""
+    found = read_array(stiffness, where, "stiffness")
     if found.shape == (6 * count, 6 * count):
         return found
     if found.shape == (3 * count, 3 * count):
@@ -167,7 +170,7 @@ def _full(stiffness: object, count: int, where: str) -> Array | None:
     return None
 
 
-def _computed(
+def _compute_modes(
     where: str,
     names: list[str],
     positions: Array,
@@ -185,10 +188,10 @@ def _computed(
     if whole is None:
         raise ModelError(
             f"{where}: without shapes the stiffness of {count} nodes must be {3 * count} × {3 * count} or "
-            f"{6 * count} × {6 * count}, not {times(np.shape(stiffness))}"
+            f"{6 * count} × {6 * count}, not {shape_text(np.shape(stiffness))}"
         )
     labels = [f"node '{name}' {axis}" for name in names for axis in AXES]
-    whole = symmetric(whole, where, "stiffness", labels)
+    whole = check_symmetric(whole, where, "stiffness", labels)
     dofs = 3 if np.shape(stiffness)[0] == 3 * count else 6
     mass = np.zeros((count, dofs, count, dofs))
     for s in range(count):
@@ -202,9 +205,9 @@ def _computed(
 
 
 def _modal(stiffness: object, shapes: Array, names: list[str], where: str) -> tuple[Array, Array | None]:
-    """The modal stiffness, and that between the nodes where it is what was given."""
+    """Return the modal stiffness, and the stiffness between the nodes if that was given."""
     modes, flat = shapes.shape[2], shapes.reshape(-1, shapes.shape[2])
-    found = numbers(stiffness, where, "stiffness")
+    found = read_array(stiffness, where, "stiffness")
     whole = _full(found, len(names), where)
     own = found.shape == (modes, modes)
     if own and whole is None:
@@ -212,10 +215,10 @@ def _modal(stiffness: object, shapes: Array, names: list[str], where: str) -> tu
     if whole is None:
         raise ModelError(
             f"{where}: stiffness must be modal ({modes} × {modes}) or between the nodes "
-            f"({6 * len(names)} × {6 * len(names)}), not {times(found.shape)}"
+            f"({6 * len(names)} × {6 * len(names)}), not {shape_text(found.shape)}"
         )
     labels = [f"node '{name}' {axis}" for name in names for axis in AXES]
-    whole = symmetric(whole, where, "stiffness", labels)
+    whole = check_symmetric(whole, where, "stiffness", labels)
     modal = flat.T @ whole @ flat
     if own and not np.allclose(modal, found):
         raise ModelError(
@@ -237,8 +240,8 @@ def _shortening(value: object, asked: bool, names: list[str], modes: int, where:
         return None
     if not asked:
         raise ModelError(f"{where}: shortening= acts only with stiffening=True; give both or none")
-    found = numbers(per_node(value, names, where, "shortening"), where, "shortening")
-    found = numbers(found, where, "shortening", (len(names), 3, modes, modes))
+    found = read_array(per_node(value, names, where, "shortening"), where, "shortening")
+    found = read_array(found, where, "shortening", (len(names), 3, modes, modes))
     result: Array | None = 0.5 * (found + np.swapaxes(found, 2, 3))
     return result
 
@@ -286,24 +289,24 @@ def from_matrices(
             f"{where}: matrices of {size} rows do not fit {len(names)} nodes in positions=, which have "
             f"{3 * len(names)} or {6 * len(names)} freedoms (x, y, z, and rx, ry, rz)"
         )
-    structure = _checked(Structure(where, names, places, mass, stiffness))
-    limit = None if frequency_limit is None else positive(frequency_limit, where, "frequency_limit")
+    structure = _check_structure(Structure(where, names, places, mass, stiffness))
+    limit = None if frequency_limit is None else read_positive(frequency_limit, where, "frequency_limit")
     squares, shapes = reduce_structure(
         structure, basis=basis, fixed=fixed, interface=interface, modes=modes, frequency_limit=limit
     )
-    found = modal_integrals(_times(structure), places, shapes, second_order=second_order)
+    found = modal_integrals(_mass_times(structure), places, shapes, second_order=second_order)
     K = np.diag(squares * np.diag(found["M"]))
     part = FlexiblePart(
         **found,
         K=K,
         C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
         nodes=node_records(names, places, shapes),
-        lumps=_lumps(structure, structure.chosen(fixed, "fixed"), shapes),
+        lumps=_lumps(structure, structure.select_freedoms(fixed, "fixed"), shapes),
     )
     return settle(part)
 
 
-def _times(structure: Structure) -> MassTimes:
+def _mass_times(structure: Structure) -> MassTimes:
     """The mass matrix at work on motions with six freedoms per node."""
     count, freedoms = len(structure.names), structure.freedoms
 
@@ -325,7 +328,7 @@ def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
     return sparse.csc_matrix(mass), sparse.csc_matrix(stiffness)
 
 
-def _checked(structure: Structure) -> Structure:
+def _check_structure(structure: Structure) -> Structure:
     """The structure with symmetric matrices, no negative diagonal, and one mass for all three directions."""
     where, clean = structure.where, {}
     for what in ("mass", "stiffness"):
@@ -337,7 +340,7 @@ def _checked(structure: Structure) -> Structure:
                 f"{where}: {what}_matrix is not positive: {diagonal[worst]:.6g} on its diagonal at "
                 f"{structure.label(worst)}; check its signs"
             )
-        clean[what] = _symmetric(structure, matrix, what)
+        clean[what] = _check_symmetric_matrix(structure, matrix, what)
     structure = Structure(where, structure.names, structure.positions, clean["mass"], clean["stiffness"])
     _positive_mass(structure)
     rigid = structure.rigid
@@ -357,10 +360,10 @@ def _checked(structure: Structure) -> Structure:
     return structure
 
 
-def _symmetric(structure: Structure, matrix: MatrixLike, what: str) -> MatrixLike:
+def _check_symmetric_matrix(structure: Structure, matrix: MatrixLike, what: str) -> MatrixLike:
     if isinstance(matrix, np.ndarray):
         labels = [structure.label(i) for i in range(len(matrix))]
-        return symmetric(matrix, structure.where, f"{what}_matrix", labels)
+        return check_symmetric(matrix, structure.where, f"{what}_matrix", labels)
     difference = abs(matrix - matrix.T).tocoo()
     if difference.nnz and difference.data.max() > 1e-6 * abs(matrix).max():
         worst = int(np.argmax(difference.data))

@@ -63,7 +63,7 @@ class Drift:
     """Translation to ``position`` (parent axes) together with the rotation R.
 
     ``linear`` are the speeds of the child's origin, by axis number, in the axes that ``velocity`` names
-    ("parent" or "body"); ``angular`` those of the relative angular velocity in the child's axes.
+    ("parent" or "body"); ``angular`` the components of the relative angular velocity in the child's axes.
     """
 
     position: Triple
@@ -80,8 +80,8 @@ class Flexed:
 
     The origin moves to ``position`` (axes before) and the axes turn by R, v_before = R v_after. A unit of a
     mode's speed gives the new axes the angular velocity ``turning`` and their origin the velocity ``moving``,
-    both relative to the axes before and resolved in the new ones; ``turned`` and ``moved`` are what these
-    have of acceleration where the modal speeds stay as they are.
+    both relative to the axes before and resolved in the new ones; ``turned`` and ``moved`` are their
+    accelerations at constant modal speeds.
     """
 
     flexible: str  # the flexible body's name
@@ -192,7 +192,9 @@ def axis_name(axis: Given) -> str:
 
 
 def check_axis(axis: Given, joint: str) -> Given:
-    """The axis if it is a letter or three values, not all zero; else an error with what is right."""
+    """Return the axis if it is a letter or three values, not all zero; else raise an error with valid
+    examples.
+    """
     if isinstance(axis, str):
         if axis not in UNIT_AXES:
             raise ModelError(f"{joint}: axis '{axis}' is not one of 'x', 'y', 'z' or three numbers")
@@ -225,10 +227,10 @@ def unit_axis(axis: Given, maker: Maker) -> Triple:
         raise ModelError(
             f"joint of '{maker.body}': its axis {axis_name(axis)} has no direction; give a nonzero one"
         )
-    return joined(plain(v / length) for v in values)
+    return joined(as_scalar(v / length) for v in values)
 
 
-def across(axis: Triple) -> Triple:
+def perpendicular_triple(axis: Triple) -> Triple:
     """A unit triple across a unit axis, whatever the axis is when the model runs: nothing can be divided by
     zero.
 
@@ -237,11 +239,13 @@ def across(axis: Triple) -> Triple:
     x, y, z = (as_expr(a) for a in axis)
     sign = fn.select(z >= 0, 1, -1)
     a = -1 / (sign + z)
-    return plain(x * y * a), plain(sign + y * y * a), plain(-y)
+    return as_scalar(x * y * a), as_scalar(sign + y * y * a), as_scalar(-y)
 
 
-def plain(value: Expr) -> Scalar:
-    """Numbers as plain numbers, so that zeros and ones are seen at once; expressions as they are."""
+def as_scalar(value: Expr) -> Scalar:
+    """Return a number as a plain number, so that zeros and ones are seen at once; return other expressions
+    unchanged.
+    """
     return value.data if value.kind == "number" else value
 
 
@@ -287,7 +291,9 @@ def sequence_rotation(sequence: str, angles: Sequence[object], name: str) -> Mat
 
 
 def check_sequence(sequence: str, lengths: tuple[int, ...], joint: str) -> str:
-    """A sequence of axis letters without two equal neighbours; else an error with what is right."""
+    """Return a sequence of axis letters without two equal neighbours; else raise an error with valid
+    examples.
+    """
     if (
         not isinstance(sequence, str)
         or len(sequence) not in lengths

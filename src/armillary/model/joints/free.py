@@ -87,7 +87,7 @@ def sequence_rates(
     """Rates of three body-fixed angles for the angular velocity w in the child's axes.
 
     With w' = R₃ w (axes before the last turn) the second rate is w'·e₂; the first follows from the component
-    of w' that only the first turn can have, and the third from what is left.
+    of w' that only the first turn can have, and the third from the remainder.
     """
     a1, a2, a3 = ("xyz".index(letter) for letter in sequence)
     other = 3 - a1 - a2
@@ -158,9 +158,9 @@ class Free(JointType):
 
     Coordinates: position of the origin in the parent's axes, then Euler parameters (scalar first) or three
     angles. Speeds: velocity of the origin, in the parent's axes or (velocity="body") in the child's; then the
-    angular velocity in the child's axes. With velocity="auto" the speeds are those in the parent's axes, and
-    the derivation chooses what is integrated in their place: the velocity of the origin or of the composite
-    mass centre, in either axes, whichever costs least.
+    angular velocity in the child's axes. With velocity="auto" the speeds are components in the parent's axes,
+    and the derivation chooses the integrated variables: the velocity of the origin or of the composite mass
+    centre, in either axes, whichever costs least.
     """
 
     speed_count = 6

@@ -24,10 +24,10 @@ from armillary.model.joints.base import (
     Slide,
     Step,
     Turn,
-    across,
     axis_name,
     check_axis,
     check_sequence,
+    perpendicular_triple,
     principal_rotation,
     unit_axis,
 )
@@ -196,7 +196,7 @@ class Planar(JointType):
 def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
     """Two unit axes that complete the normal to a right-handed triad."""
     if any(isinstance(a, Expr) for a in normal):
-        return (first := across(normal)), cross_triples(normal, first)
+        return (first := perpendicular_triple(normal)), cross_triples(normal, first)
     for i, name in enumerate("xyz"):
         if normal == UNIT_AXES[name]:
             return UNIT_AXES["xyz"[(i + 1) % 3]], UNIT_AXES["xyz"[(i + 2) % 3]]

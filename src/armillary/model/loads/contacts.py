@@ -8,7 +8,7 @@ are kept exactly, by forces that the derivation finds (``rigid.py``).
 
 Contact of a solid with a plane, as contacts of the points and balls that can touch it.
 
-    Sphere      one ball, whose point of contact moves over it as it rolls
+    Sphere      one ball, whose point of contact moves over it rolls
     Capsule     a ball at each end, on its axis
     Box         its eight corners
 
@@ -110,7 +110,7 @@ def figure_contacts(
     normal forces, which ``name`` stands for in texts.
     """
     where = f"contact '{name}'"
-    touching = _distinct(_parts(system, centre, figure, where), base, normal)
+    touching = _drop_alike_parts(_touching_points(system, centre, figure, where), base, normal)
     pushes = []
     for k, (point, radius) in enumerate(touching, start=1):
         label = f"{name}_{k}" if len(touching) > 1 else name
@@ -122,7 +122,7 @@ def figure_contacts(
     return whole
 
 
-def _parts(
+def _touching_points(
     system: Description, centre: Point, figure: object, where: str
 ) -> Iterator[tuple[Point, Expr | None]]:
     """Points of a figure that can touch a plane, with the radius of the ball about each."""
@@ -142,23 +142,23 @@ def _parts(
         radius, length = sizes
         axis = [as_expr(x) * (length / 2) for x in unit_triple(system, figure.axis, f"axis of {where}")]
         for k, sign in enumerate((-1, 1), start=1):
-            yield _moved(centre, f"end{k}", [x * sign for x in axis]), radius
+            yield _offset_point(centre, f"end{k}", [x * sign for x in axis]), radius
         return
     for k, signs in enumerate(product((-1, 1), repeat=3), start=1):
         half = [size * sign / 2 for size, sign in zip(sizes, signs, strict=True)]
-        yield _moved(centre, f"corner{k}", half), None
+        yield _offset_point(centre, f"corner{k}", half), None
 
 
-def _moved(centre: Point, label: str, by: Sequence[Expr]) -> Point:
+def _offset_point(centre: Point, label: str, by: Sequence[Expr]) -> Point:
     """A point beside another, in the axes of its body."""
     x, y, z = (as_expr(a) + b for a, b in zip(centre.coordinates, by, strict=True))
     return Point(f"{centre.name}_{label}", centre.body, (x, y, z))
 
 
-def _distinct(
+def _drop_alike_parts(
     parts: Iterator[tuple[Point, Expr | None]], base: Point, normal: Vector
 ) -> list[tuple[Point, Expr | None]]:
-    """The parts without those that move as an earlier one does along the normal and in the plane."""
+    """Drop each part that moves as an earlier one does along the normal and in the plane."""
     found: dict[object, tuple[Point, Expr | None]] = {}
     for point, radius in parts:
         velocity = motion.velocity(point, base.body)
@@ -205,35 +205,35 @@ def sticking_friction(
     limit = fn.named(fn.select(status > STICKS, limits.sliding, limits.sticking), f"{name}_limit")
     trial = [
         fn.named(p + damping * v, f"{name}_trial")
-        for p, v in zip(_shortened(pull, limit), velocity, strict=True)
+        for p, v in zip(_limit_length(pull, limit), velocity, strict=True)
     ]
-    excess = fn.named(_length(trial) - limit, f"{name}_excess")
+    excess = fn.named(_vector_length(trial) - limit, f"{name}_excess")
 
     slides = excess >= 0
     # What both the present and the next status bear: else the pull would jump up to μ_s N where a slide ends.
     bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
-    moved = fn.or_(_length(pull) > bound, status <= OPEN)
+    moved = fn.or_(_vector_length(pull) > bound, status <= OPEN)
     renewed: dict[Expr | str, Expr] = {
         a: fn.select(moved, x - p / stiffness, a)  # else the very same value: rounding would creep
-        for a, x, p in zip(anchors, place, _shortened(pull, bound), strict=True)
+        for a, x, p in zip(anchors, place, _limit_length(pull, bound), strict=True)
     }
     renewed[status] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
     for variable, value in renewed.items():
         update(system, variable, value)
     event(system, f"{name}_grip", excess, set=renewed, about=f"{name} begins to stick or to slide")
-    return [-p for p in _shortened(trial, limit)]
+    return [-p for p in _limit_length(trial, limit)]
 
 
-def _length(vector: Sequence[Expr]) -> Expr:
+def _vector_length(vector: Sequence[Expr]) -> Expr:
     found: Expr = fn.absolute(vector[0]) if len(vector) == 1 else fn.sqrt(sum(x * x for x in vector))
     return found
 
 
-def _shortened(vector: Sequence[Expr], limit: Expr) -> list[Expr]:
+def _limit_length(vector: Sequence[Expr], limit: Expr) -> list[Expr]:
     """The vector, no longer than the limit."""
     if len(vector) == 1:
         return [fn.maximum(fn.minimum(vector[0], limit), -limit)]
-    length = _length(vector)
+    length = _vector_length(vector)
     factor = fn.select(length > limit, limit / length, 1)
     return [x * factor for x in vector]
 
@@ -295,9 +295,9 @@ def brake(
 ) -> Expr:
     """A brake, or dry friction in a joint, that holds at rest without creep.
 
-    ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static``
-    the one it bears at rest, the same where it is left out. At rest the joint is locked; with ``stiffness``
-    and ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
+    ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static`` the
+    one it bears at rest, equal to it if left out. At rest the joint is locked; with ``stiffness`` and
+    ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
     ``name_status`` (0 released, 1 sticks, ±2 slides), with an anchor ``name_anchor`` too; its event is
     ``name_grip``.
     """
@@ -340,7 +340,7 @@ def contact(
 ) -> Expr:
     """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
 
-    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 where it is left out) is
+    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 if left out) is
     Newton's, of velocities, Poisson's, of impulses, or the energetic one, of work, by ``law``; ``friction``
     and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
     ball or disc, which may roll. With a ``shape``, a ``Sphere``, ``Capsule`` or ``Box`` about the point in

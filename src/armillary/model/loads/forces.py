@@ -50,7 +50,7 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.joints.base import UNIT_AXES, across
+from armillary.model.joints.base import UNIT_AXES, perpendicular_triple
 from armillary.model.reading.expressions import argument_range, check_new_name, parse_text, read_expression
 from armillary.model.reading.kinds import (
     POINT,
@@ -78,7 +78,7 @@ _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")
 def line_variables(
     system: Description, name: str, text: str, ends: tuple[Point, Point], direction: Vector
 ) -> dict[str, Expr]:
-    """Those of x, x0 and v that a text uses and that are no names of the system's own."""
+    """Return the variables x, x0 and v that a text uses, except names of the system."""
     tables = (system.parameters, system.bodies, system.memories, system.states, system.loads)
     taken = {known for table in (*tables, system.definitions) for known in table}
     used = set(_WORD.findall(text)) - taken
@@ -133,9 +133,10 @@ def force(
     reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
     means at its origin. The length of the direction does not count; ``force_vector`` takes whole vectors.
 
-    A text may use ``x``, the distance of ``at`` along the direction from the reaction (a body's origin
-    where it is one, the ground's without one), ``x0``, its value with all coordinates zero, and ``v``,
-    the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model's own go first.
+    A text may use ``x``, the distance of ``at`` along the direction from the reaction (the origin of a
+    reaction that is a body; the ground's origin without reaction), ``x0``, its value with all coordinates
+    zero, and ``v``, the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model's own
+    go first.
     """
     check_new_name(system, name, "force")
     point = find_point(system, at, f"force '{name}'")
@@ -353,17 +354,17 @@ def axes_in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
     own: Triple = normal.components(body.frame)
     start = next(i for i in range(3) if not is_zero(own[i]))
     flat = [i % 3 for i in (start + 1, start + 2) if is_zero(own[i % 3])]
-    first: Triple = UNIT_AXES["xyz"[flat[0]]] if flat else across(own)
+    first: Triple = UNIT_AXES["xyz"[flat[0]]] if flat else perpendicular_triple(own)
     return body.frame.vector(first), body.frame.vector(cross_triples(own, first))
 
 
 def dimension_of(node: Expr) -> Dimension:
-    """That of a coordinate or speed; amplitudes of modes are numbers."""
+    """Return the dimension of a coordinate or speed; amplitudes of modes are numbers."""
     return ONE if node.dimension is None else node.dimension
 
 
 def effort_of(coordinate: Expr) -> Dimension:
-    """That of the load on a coordinate."""
+    """Return the dimension of the load on a coordinate."""
     return FORCE if coordinate.dimension is LENGTH else MOMENT
 
 
@@ -404,9 +405,9 @@ def force_vector(
     where = f"force '{name}'"
     check_new_name(system, name, "force")
     point = find_point(system, at, where)
-    value = _vector(system, vector, where, FORCE)
+    value = _read_vector(system, vector, where, FORCE)
     other = None if reaction is None else find_point(system, reaction, f"reaction of {where}")
-    size = _size(value, name)
+    size = _vector_size(value, name)
     body = None if other is None else other.body
     return add_load(system, Load(name, "force", size, value, point.body, point, body, other))
 
@@ -421,19 +422,19 @@ def moment_vector(
     where = f"moment '{name}'"
     check_new_name(system, name, "moment")
     body = find_body(system, on, where)
-    value = _vector(system, vector, where, MOMENT)
+    value = _read_vector(system, vector, where, MOMENT)
     other = None if reaction is None else find_reaction(system, reaction, body, where)
-    return add_load(system, Load(name, "moment", _size(value, name), value, body, None, other))
+    return add_load(system, Load(name, "moment", _vector_size(value, name), value, body, None, other))
 
 
-def _vector(system: Description, value: object, where: str, dimension: Dimension) -> Vector:
+def _read_vector(system: Description, value: object, where: str, dimension: Dimension) -> Vector:
     found = parse_text(system, value, where, {}) if isinstance(value, str) else value
     if not isinstance(found, Vector) or not found.terms:
         raise ModelError(f"{where}: {value!r} is not a vector; give one such as 3*ground.x + 4*ground.y")
     return found.map(lambda c: read_expression(system, c, where, dimension))
 
 
-def _size(vector: Vector, name: str) -> Expr:
+def _vector_size(vector: Vector, name: str) -> Expr:
     found: Expr = fn.named(as_expr(vec.length(vector)), Signed(name))
     return found
 

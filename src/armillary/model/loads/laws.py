@@ -102,8 +102,8 @@ class SmoothFriction:
 class StickSlip:
     """Friction of a contact that holds at rest without creep, by an elastic anchor kept in memory.
 
-    ``stiffness`` (N/m) and ``damping`` (N·s/m) are those of the surfaces while they stick; ``static`` is the
-    coefficient at which they break loose, the same as ``coefficient`` where it is left out.
+    ``stiffness`` (N/m) and ``damping`` (N·s/m) belong to the surfaces while they stick; ``static`` is the
+    coefficient at which they break loose, equal to ``coefficient`` if left out.
     """
 
     coefficient: ExpressionLike

@@ -32,7 +32,7 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import variables
 from armillary.model.loads import laws
-from armillary.model.reading.inertia_input import dimensioned, finite_number
+from armillary.model.reading.inertia_input import finite_number, with_dimension
 from armillary.model.recording.verbs import NoForm, quantities_of, verb
 from armillary.untyped import AnyFunction, DataMapping, Given
 
@@ -87,7 +87,7 @@ def count_arguments(function: Callable[..., object]) -> Given:
 
 
 def stated_arguments(function: Callable[..., object], arity: object, name: str) -> Given:
-    """Number of arguments as a user states it, else as it is found."""
+    """Return the number of arguments that a user states, else the number that is found."""
     if arity is None:
         return count_arguments(function)
     if isinstance(arity, bool) or not isinstance(arity, int) or not 0 <= arity <= _MOST_ARGUMENTS:
@@ -184,9 +184,10 @@ def make_parameter(system: Description, name: str, dimension: Dimension, about: 
 def function(
     system: Description, name: str, function: Callable[..., object], arity: int | None = None
 ) -> AnyFunction:
-    """A function for use in text expressions: a Python function of expressions (traced, so that it
-    becomes part of the program), a lookup table or a foreign compiled function. Returned as it is, for
-    use in Python."""
+    """A function for use in text expressions: a Python function of expressions (traced, so that it becomes
+    part of the program), a lookup table or a foreign compiled function. Return it unchanged, for use in
+    Python.
+    """
     check_new_name(system, name, "function")
     if not callable(function):
         raise ModelError(f"function '{name}': {function!r} cannot be called")
@@ -248,7 +249,7 @@ def read_number(system: Description, value: Given, where: str, dimension: Dimens
         plain = float(value)
     except (TypeError, ValueError, OverflowError):
         raise ExpressionError(f"{where}: {shown(value)} is not a number, text or expression") from None
-    return dimensioned(finite_number(plain, where), dimension or ONE)
+    return with_dimension(finite_number(plain, where), dimension or ONE)
 
 
 def check_owner(system: Description, node: Expr, where: str) -> None:
@@ -303,7 +304,7 @@ def parse_text(
 def lookup(system: Description, name: str) -> Given:
     """The value of a name in a text; an undeclared plain one becomes a parameter without a default."""
     if not _PLAIN.match(name):
-        return _quoted(system, name)
+        return _find_quoted(system, name)
     head, _, tail = name.partition(".")
     if not tail:
         for table in (system.parameters, system.bodies):
@@ -316,7 +317,7 @@ def lookup(system: Description, name: str) -> Given:
         if name in system.loads:
             return system.loads[name].magnitude
         if name in system.definitions:
-            return _defined(system, name)
+            return _find_definition(system, name)
         if name == "t":
             return system.time
         if name == "pi":
@@ -341,7 +342,7 @@ def lookup(system: Description, name: str) -> Given:
     return body.part(tail)
 
 
-def _quoted(system: Description, name: str) -> Given:
+def _find_quoted(system: Description, name: str) -> Given:
     """A variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
     if name == "mass centre":  # what energy and momentum may be taken about
         return name
@@ -354,9 +355,10 @@ def _quoted(system: Description, name: str) -> Given:
 def define(
     system: Description, name: str, value: object, *, label: str = "", units: str | None = None
 ) -> None:
-    """A name for an expression or vector in texts, read when a text first uses it. Text models need it;
-    in Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
-    ``units`` are those of an expression whose numbers hide them, "" where they are not known."""
+    """A name for an expression or vector in texts, read when a text first uses it. Text models need it; in
+    Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
+    ``units`` are the units of an expression whose numbers hide them, "" if unknown.
+    """
     check_new_name(system, name, "expression")
     if not isinstance(value, str | Expr | Vector | Dyadic | Body | Point):
         read_number(system, value, f"expression '{name}'", None)
@@ -364,7 +366,7 @@ def define(
     system.definitions[name] = (value, label, dimension, units is None)
 
 
-def _defined(system: Description, name: str) -> Given:
+def _find_definition(system: Description, name: str) -> Given:
     found = system.definitions[name]
     if not isinstance(found, tuple):
         return found

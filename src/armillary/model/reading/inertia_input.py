@@ -18,11 +18,11 @@ Maker = Callable[[str, Given, str], Expr]
 
 
 def read_mass(value: object, body: str, read: Reader, make: Maker) -> Expr:
-    """The mass; a parameter named after the body where it is left out."""
+    """Return the mass; if it is left out, a parameter named after the body."""
     if value is None:
         return make(f"{body}.mass", MASS, f"mass of {body}")
     mass = read(value, MASS)
-    known = _number(mass)
+    known = _numeric_value(mass)
     if known is not None and known < 0:
         raise ModelError(f"body '{body}': its mass {known:g} is negative; a mass is zero or more")
     return mass
@@ -35,10 +35,10 @@ def read_inertia(value: Given, body: str, read: Reader, make: Maker, *, check: b
             make(f"{body}.I{i}{i}", INERTIA, f"moment of inertia of {body} about its own {a}")
             for i, a in _AXES
         ]
-        return _symmetric([*moments, ZERO, ZERO, ZERO])
+        return _symmetric_matrix([*moments, ZERO, ZERO, ZERO])
     if _is_scalar(value):
         if isinstance(value, int | float) and value == 0:
-            return _symmetric([ZERO] * 6)
+            return _symmetric_matrix([ZERO] * 6)
         raise ModelError(
             f"body '{body}': inertia={value!r} is not an inertia; give 0, three moments, six elements "
             "(11, 22, 33, 12, 13, 23) or a 3×3"
@@ -61,7 +61,7 @@ def read_inertia(value: Given, body: str, read: Reader, make: Maker, *, check: b
         )
     if check:
         _check_possible(six, body)
-    return _symmetric(six)
+    return _symmetric_matrix(six)
 
 
 _AXES = ((1, "x"), (2, "y"), (3, "z"))
@@ -71,13 +71,13 @@ def _is_scalar(value: object) -> bool:
     return item_count(value) < 0
 
 
-def _symmetric(six: list[Expr]) -> ExprMatrix:
+def _symmetric_matrix(six: list[Expr]) -> ExprMatrix:
     i11, i22, i33, i12, i13, i23 = six
     return ((i11, i12, i13), (i12, i22, i23), (i13, i23, i33))
 
 
 def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
-    """Elements are equal; numbers may differ by rounding, as those of a tensor that was turned do."""
+    """Check that elements are equal; numbers may differ by rounding, as in a tensor that was turned."""
     rounding = 1e-12 * max([abs(e.data) for row in matrix for e in row if e.kind == "number"], default=0)
     for i in range(3):
         for j in range(i):
@@ -93,11 +93,11 @@ def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
 
 def _check_possible(six: list[Expr], body: str) -> None:
     """Principal moments of a real body are not negative and satisfy the triangle inequality."""
-    known = [_number(e) for e in six]
+    known = [_numeric_value(e) for e in six]
     if any(v is None for v in known):
         return
     i11, i22, i33, i12, i13, i23 = (float(v) for v in known if v is not None)
-    moments = sorted(_eigenvalues(i11, i22, i33, i12, i13, i23))
+    moments = sorted(_principal_values(i11, i22, i33, i12, i13, i23))
     slack = 1e-9 * max(moments[-1], 0.0)
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
         shown = ", ".join(f"{m:.6g}" for m in moments)
@@ -107,13 +107,13 @@ def _check_possible(six: list[Expr], body: str) -> None:
         )
 
 
-def _eigenvalues(a: float, b: float, c: float, d: float, e: float, f: float) -> list[float]:
+def _principal_values(a: float, b: float, c: float, d: float, e: float, f: float) -> list[float]:
     import numpy as np
 
     return [float(v) for v in np.linalg.eigvalsh([[a, d, e], [d, b, f], [e, f, c]])]
 
 
-def _number(value: Expr) -> float | None:
+def _numeric_value(value: Expr) -> float | None:
     if value.kind == "number":
         return float(value.data)
     if value.kind == "symbol" and value.data.default is not None:
@@ -134,6 +134,6 @@ def finite_number(value: object, what: str) -> float:
     return found
 
 
-def dimensioned(value: float, dimension: Given) -> Expr:
+def with_dimension(value: float, dimension: Given) -> Expr:
     """A number of the model's data with its dimension; zero stays plain zero, so that it vanishes."""
     return number(value, dimension) if value else ZERO

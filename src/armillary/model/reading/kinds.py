@@ -46,7 +46,7 @@ class Kind:
         """The kind as JSON schema."""
         raise NotImplementedError
 
-    def renamed(self, value: object, rename: object) -> Given:
+    def rename_texts(self, value: object, rename: object) -> Given:
         """The value with the names in its texts changed."""
         return value
 
@@ -101,7 +101,7 @@ class TableKind(Kind):
 
 
 class FileName(Kind):
-    """The name of a file or folder, which is not empty."""
+    """The name of a file or folder, not empty."""
 
     def __init__(self, words: str) -> None:
         self.words = words
@@ -142,8 +142,8 @@ class WholeNumber(Kind):
 class Written(Kind):
     """A text in the model's names, or a number where ``number`` allows one.
 
-    ``variables`` are names that only this text has, with their dimensions: those of a law. In Python a
-    function of them may stand in place of the text.
+    ``variables`` are the names that only this text has, such as the variables of a law, with their
+    dimensions. In Python a function of them may stand in place of the text.
     """
 
     def __init__(self, words: str, *, number: bool = True, **variables: Dimension) -> None:
@@ -157,7 +157,7 @@ class Written(Kind):
     def schema(self) -> Schema:
         return {"type": ["number", "string"] if self.number else "string", "description": self.words}
 
-    def renamed(self, value: Given, rename: Given) -> Given:
+    def rename_texts(self, value: Given, rename: Given) -> Given:
         return rename(value) if isinstance(value, str) else value
 
 
@@ -180,8 +180,8 @@ class ListOf(Kind):
         made: Schema = {"type": "array", "items": self.of.schema()}
         return made | ({"minItems": self.count, "maxItems": self.count} if self.count else {})
 
-    def renamed(self, value: object, rename: object) -> Given:
-        return [self.of.renamed(item, rename) for item in value] if isinstance(value, list) else value
+    def rename_texts(self, value: object, rename: object) -> Given:
+        return [self.of.rename_texts(item, rename) for item in value] if isinstance(value, list) else value
 
 
 class Turned(Kind):
@@ -204,9 +204,11 @@ class Turned(Kind):
             "minItems": 1,
         }
 
-    def renamed(self, value: Given, rename: Given) -> Given:
+    def rename_texts(self, value: Given, rename: Given) -> Given:
         return (
-            [value[0], *(self.of.renamed(item, rename) for item in value[1:])] if self.fits(value) else value
+            [value[0], *(self.of.rename_texts(item, rename) for item in value[1:])]
+            if self.fits(value)
+            else value
         )
 
 
@@ -227,11 +229,11 @@ class TableOf(Kind):
     def schema(self) -> Schema:
         return {"type": "object", "additionalProperties": self.of.schema()}
 
-    def renamed(self, value: Given, rename: Given) -> Given:
+    def rename_texts(self, value: Given, rename: Given) -> Given:
         if not isinstance(value, Mapping):
             return value
         new = rename if self.keys else lambda key: key
-        return {new(key): self.of.renamed(item, rename) for key, item in value.items()}
+        return {new(key): self.of.rename_texts(item, rename) for key, item in value.items()}
 
 
 class Either(Kind):
@@ -251,8 +253,8 @@ class Either(Kind):
     def schema(self) -> Schema:
         return {"anyOf": [kind.schema() for kind in self.kinds]}
 
-    def renamed(self, value: object, rename: object) -> Given:
-        return next((k.renamed(value, rename) for k in self.kinds if k.fits(value)), value)
+    def rename_texts(self, value: object, rename: object) -> Given:
+        return next((k.rename_texts(value, rename) for k in self.kinds if k.fits(value)), value)
 
     def python(self, value: object) -> Given:
         return next((k.python(value) for k in self.kinds if k.fits(value)), value)
@@ -268,7 +270,7 @@ class KeyedTable(Kind):
         return isinstance(value, Mapping) and not list(self.problems(value))
 
     def problems(self, value: DataMapping) -> Iterator[tuple[str, str]]:
-        """(key, what is wrong with it) of a table."""
+        """Yield (key, fault) for each fault of a table."""
         for key, item in value.items():
             kind = self.fields.get(key)
             if kind is None:
@@ -287,11 +289,11 @@ class KeyedTable(Kind):
         }
         return made | ({"required": list(self.needs)} if self.needs else {})
 
-    def renamed(self, value: object, rename: object) -> Given:
+    def rename_texts(self, value: object, rename: object) -> Given:
         if not isinstance(value, Mapping):
             return value
         return {
-            key: self.fields[key].renamed(item, rename) if key in self.fields else item
+            key: self.fields[key].rename_texts(item, rename) if key in self.fields else item
             for key, item in value.items()
         }
 
@@ -346,9 +348,9 @@ class ObjectForm:
     @property
     def table(self) -> KeyedTable:
         """The table that describes the object."""
-        return KeyedTable(f"a table with '{self.key}'", self.fields, (self.key, *self._needed()))
+        return KeyedTable(f"a table with '{self.key}'", self.fields, (self.key, *self._needed_keys()))
 
-    def _needed(self) -> list[str]:
+    def _needed_keys(self) -> list[str]:
         """Keys of arguments that have no default."""
         if self.argument is not None or self.spread:
             return []

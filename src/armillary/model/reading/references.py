@@ -21,7 +21,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies.body import Body, Point
 from armillary.model.joints import JointType
-from armillary.model.joints.base import UNIT_AXES, check_axis, check_sequence, plain, sequence_rotation
+from armillary.model.joints.base import UNIT_AXES, as_scalar, check_axis, check_sequence, sequence_rotation
 from armillary.model.reading.expressions import check_owner, parse_text, read_expression
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.units import default_value
@@ -196,26 +196,26 @@ def ground_place(system: Description, value: Given, where: str, dimension: Dimen
 
 
 def orientation_matrix(orient: Given, where: str, read: Callable[[Given], Expr]) -> Matrix | None:
-    """R with v_parent = R v_child, or None where the axes agree."""
+    """R with v_parent = R v_child, or `None` if the axes agree."""
     if orient is None:
         return None
     items = list(orient) if item_count(orient) > 0 else []
     if items and isinstance(items[0], str) and len(items) == len(items[0]) + 1:
         sequence = check_sequence(items[0], (1, 2, 3), f"{where}: orient")
         turned = sequence_rotation(sequence, [read(a) for a in items[1:]], "")
-        return _plain(turned)
+        return _plain_matrix(turned)
     if len(items) != 3 or any(item_count(row) != 3 for row in items):
         raise ModelError(
             f"{where}: orient is a 3×3 matrix or a sequence with its angles, e.g. ('zx', 0.1, 0.2), "
             f"not {orient!r}"
         )
-    matrix = _plain(tuple(tuple(read(value) for value in row) for row in items))
+    matrix = _plain_matrix(tuple(tuple(read(value) for value in row) for row in items))
     _check_rotation(matrix, where)
     return matrix
 
 
-def _plain(matrix: Given) -> Matrix:
-    return joined(joined(plain(v) if isinstance(v, Expr) else v for v in row) for row in matrix)
+def _plain_matrix(matrix: Given) -> Matrix:
+    return joined(joined(as_scalar(v) if isinstance(v, Expr) else v for v in row) for row in matrix)
 
 
 def _check_rotation(matrix: Matrix, where: str) -> None:

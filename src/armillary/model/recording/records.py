@@ -25,11 +25,10 @@ class Gravity:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """A force at points, or a moment on bodies: positive on the first, opposite on the second where there is
-    one.
+    """A force at points, or a moment on bodies: positive on the first, opposite on the second, if any.
 
     ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed, at
-    ``reaction_at``, or where it is None along the same line of action. ``axis`` is the direction, where
+    ``reaction_at``, or, if that is `None`, along the same line of action. ``axis`` is the direction, where
     ``vector`` is ``magnitude`` along one.
     """
 
@@ -108,12 +107,12 @@ class EventRecord:
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """An expression that stays zero: ``speed``, linear in the speeds, and ``position`` where there is one.
+    """An expression that stays zero: ``speed``, linear in the speeds, and ``position`` if there is one.
 
-    ``speed`` is the rate of ``position``, and ``acceleration`` that of ``speed``, where these are zero.
+    ``speed`` is the rate of ``position``, and ``acceleration`` the rate of ``speed``, where these are zero.
     ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the derivation.
-    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` is a unit of it,
-    where it acts.
+    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` is a unit of it, where it
+    acts.
     """
 
     name: str

@@ -6,7 +6,7 @@ Expressions, vectors and frames never change and are shared. Everything that may
 and lists of the system, its bodies with their points, its flexible parts) is copied, and the records that
 name bodies and points name the copies.
 
-Whether two systems are described alike: every record of the one against that of the other.
+Whether two systems are described alike: record by record.
 
 Expressions are compared by their digests, which their structure alone decides; where these differ, by their
 values at a few places, since an expression may have been simplified in another order.
@@ -41,7 +41,7 @@ _COPIED = (Body, Point, Flexible)  # held by others and changed in place
 
 
 def snapshot(system: Description) -> Description:
-    """The description as it is now, which refuses changes; a snapshot itself where it is one already."""
+    """Return the present description, frozen against changes; a snapshot is returned itself."""
     return system if system.recorder.frozen else _copy(system, frozen=True)
 
 
@@ -70,7 +70,9 @@ class _Copier:
         self._made: dict[int, Given] = {id(system): taken}
 
     def fresh(self, value: object) -> Given:
-        """A table or list of its own, even where nothing in it had to be copied; else as ``copy``."""
+        """Return a separate table or list even if nothing in it had to be copied; other values as ``copy``
+        does.
+        """
         if isinstance(value, dict):
             items = {self.copy(key): self.copy(item) for key, item in value.items()}
             return NamedTable(value.kind, items) if isinstance(value, NamedTable) else items
@@ -79,7 +81,7 @@ class _Copier:
         return self.copy(value)
 
     def copy(self, value: Given) -> Given:
-        """The value with copies in place of what is copied; itself where it holds nothing of the kind."""
+        """Return the value with its mutable parts copied; the value itself if it has none."""
         kind: Given = type(value)
         if kind in _SHARED:
             return value
@@ -141,14 +143,14 @@ _UNORDERED = (
 _ROUNDING = 1e-10  # of values at places where terms may cancel
 
 
-def differences(one: Description, other: Description) -> list[str]:
-    """Where two descriptions differ, in words; empty where there is no difference."""
+def find_differences(one: Description, other: Description) -> list[str]:
+    """List in words where two descriptions differ; empty if they agree."""
     found = []
     if (one.name, one.units) != (other.name, other.units):
         found.append("its name or units")
     tables = [name for name, table in vars(one).items() if isinstance(table, dict | list)]
     for table in [name for name in tables if name not in _LEFT_OUT]:
-        mine, theirs = entries(one, table), entries(other, table)
+        mine, theirs = plain_entries(one, table), plain_entries(other, table)
         for key in mine.keys() | theirs.keys():
             if mine.get(key) != theirs.get(key):
                 found.append(f"'{key}' among its {table}")
@@ -157,40 +159,45 @@ def differences(one: Description, other: Description) -> list[str]:
     return sorted(found)
 
 
-def entries(system: Description, table: str) -> DataTable:
+def plain_entries(system: Description, table: str) -> DataTable:
     """The records of one kind, by name, as plain data."""
     content = getattr(system, table)
     if isinstance(content, Mapping):
-        return {_name(key): plain(item) for key, item in content.items()}
-    return {_name(x) if isinstance(x, Expr) else f"number {i}": plain(x) for i, x in enumerate(content, 1)}
+        return {_key_name(key): plain_record(item) for key, item in content.items()}
+    return {
+        _key_name(x) if isinstance(x, Expr) else f"number {i}": plain_record(x)
+        for i, x in enumerate(content, 1)
+    }
 
 
-def _name(key: object) -> str:
+def _key_name(key: object) -> str:
     return key.data.name if isinstance(key, Expr) and key.kind == "symbol" else str(key)
 
 
-def plain(value: object) -> Given:
+def plain_record(value: object) -> Given:
     """A record as nested tuples of numbers and texts."""
     if isinstance(value, Expr):
-        return _symbol(value) if value.kind == "symbol" else Whole(value)
+        return _plain_symbol(value) if value.kind == "symbol" else Whole(value)
     if isinstance(value, Vector):
-        return tuple(sorted((frame.name, axis, plain(size)) for (frame, axis), size in value.terms.items()))
+        return tuple(
+            sorted((frame.name, axis, plain_record(size)) for (frame, axis), size in value.terms.items())
+        )
     if isinstance(value, Frame):
         return value.name
     if isinstance(value, Body):
-        return _body(value)
+        return _plain_body(value)
     if isinstance(value, Point):
-        return (value.body.name, value.name, plain(value.coordinates))
+        return (value.body.name, value.name, plain_record(value.coordinates))
     if isinstance(value, JointType):
         return (value.describe(), value.small)
     if isinstance(value, np.ndarray):
         return (value.shape, value.astype(float).tobytes())
     if isinstance(value, Mapping):
-        return tuple(sorted((str(_name(key)), plain(item)) for key, item in value.items()))
+        return tuple(sorted((str(_key_name(key)), plain_record(item)) for key, item in value.items()))
     if isinstance(value, list | tuple):
-        return tuple(plain(item) for item in value)
+        return tuple(plain_record(item) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return tuple(_fields(value))
+        return tuple(_field_values(value))
     return value if isinstance(value, str | int | float | type(None)) else str(type(value))
 
 
@@ -224,7 +231,7 @@ def _same_values(one: Expr, other: Expr) -> bool:
     return bool(finite.any() and np.all(same[finite]) and np.array_equal(np.isnan(a), np.isnan(b)))
 
 
-def _symbol(node: Expr) -> tuple[Given, ...]:
+def _plain_symbol(node: Expr) -> tuple[Given, ...]:
     data = node.data
     return (
         data.name,
@@ -237,7 +244,7 @@ def _symbol(node: Expr) -> tuple[Given, ...]:
     )
 
 
-def _body(body: Body) -> tuple[Given, ...]:
+def _plain_body(body: Body) -> tuple[Given, ...]:
     """A body without its system and its children."""
     parts = (
         body.at,
@@ -253,13 +260,20 @@ def _body(body: Body) -> tuple[Given, ...]:
     frames = takewhile(lambda frame: frame is not above, ancestors(body.frame))
     turns = [(frame.rotation, frame.rate) for frame in frames]
     points = {name: point.coordinates for name, point in body.points.items()}
-    return (body.name, parent, plain(body.joint), plain(parts), plain(points), plain(turns))
+    return (
+        body.name,
+        parent,
+        plain_record(body.joint),
+        plain_record(parts),
+        plain_record(points),
+        plain_record(turns),
+    )
 
 
-def _fields(record: Given) -> Iterator[Given]:
+def _field_values(record: Given) -> Iterator[Given]:
     for field in fields(record):
         value = getattr(record, field.name)
         if isinstance(value, Body):
             yield value.name
         elif field.name not in ("anywhere", "nodes", "places"):  # nodes are bodies, and compared as such
-            yield plain(value)
+            yield plain_record(value)

@@ -83,7 +83,7 @@ def register_ground(ground: Frame, system: Description) -> None:
 
 
 def system_of(arguments: Iterable[object]) -> Description | None:
-    """The system that bodies, points, vectors or expressions are about; None where none is."""
+    """The system that bodies, points, vectors or expressions are about; `None` if they belong to none."""
     for argument in arguments:
         found: Given
         if isinstance(argument, Vector):
@@ -197,12 +197,12 @@ def undo_always(system: Description) -> Iterator[list[str]]:
 
 
 def _way_back(system: Description, owner: object = None) -> Callable[[], None]:
-    """The function that restores all tables and lists of a description as they are now.
+    """The function that restores the present content of all tables and lists of a description.
 
     All that a description records are tables and lists: of the system and its recorder, of its bodies
-    (points) and of their flexible parts (nodes). None is named here, so that none can be forgotten. Those of
-    bodies and parts only grow, so their lengths are enough. A verb of a body may replace what the body was
-    made with.
+    (points) and of their flexible parts (nodes). None is named here, so that none can be forgotten. Lists of
+    bodies and parts only grow, so their lengths are enough. A verb of a body may replace the data that the
+    body was made with.
     """
     tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
     tables.append(system.recorder.records)
@@ -271,9 +271,10 @@ class EntryForm:
 
 
 class LaterForm:
-    """Keys of an entry that another verb makes, ``[section.NAME]``, read when all is there that they use.
+    """Keys of an entry that another verb makes, ``[section.NAME]``, read once everything that they use
+    exists.
 
-    ``arguments`` are those of the keys; ``owner`` is the argument for the entry's name.
+    ``arguments`` are the arguments of the keys; ``owner`` is the argument for the entry's name.
     """
 
     def __init__(self, section: str, owner: str, **arguments: str) -> None:
@@ -379,7 +380,9 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
                 )
             except TypeError as error:
                 check_keywords(function, options, ModelError)
-                raise ModelError(f"{function.__name__}: {error}; it takes {_needed(signature)}") from None
+                raise ModelError(
+                    f"{function.__name__}: {error}; it takes {_needed_arguments(signature)}"
+                ) from None
             recorder.busy = True
             try:
                 with undo_on_error(system, owner):
@@ -405,7 +408,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _needed(signature: inspect.Signature) -> str:
+def _needed_arguments(signature: inspect.Signature) -> str:
     """The arguments that a verb needs, and whether it takes more."""
     found = list(signature.parameters.values())[1:]
     required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
@@ -419,8 +422,8 @@ QUANTITIES: dict[str, tuple[AnyFunction, Given]] = {}  # functions that texts ma
 
 
 def quantity(arguments: object = 0) -> Callable[[Function], Function]:
-    """A function of a system that gives an expression or vector: texts may call it too, with so many
-    arguments besides the system (a number, or the least and the greatest), and its calls are recorded.
+    """A function of a system that gives an expression or vector: texts may call it too, with this number of
+    arguments besides the system (or the least and the greatest), and its calls are recorded.
     """
 
     def decorate(function: Function) -> Function:

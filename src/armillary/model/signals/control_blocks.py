@@ -71,13 +71,13 @@ def dimension_of(units: str | None, otherwise: Dimension | None) -> Dimension | 
     return otherwise if units is None else parse_unit(units).dimension
 
 
-def quotient(a: Dimension | None, b: Dimension | None) -> Dimension | None:
-    """The dimension of a / b; None where either is not known."""
+def dimension_quotient(a: Dimension | None, b: Dimension | None) -> Dimension | None:
+    """Return the dimension of a / b; `None` if either is unknown."""
     return None if a is None or b is None else a / b
 
 
 def units_text(system: Description, dimension: Dimension | None) -> str | None:
-    """The model's own units of a dimension; None where that is not known."""
+    """Return the model's own units of a dimension; `None` if it is unknown."""
     if dimension is None:
         return None
     return system.units.unit_text(dimension) or "1"
@@ -97,8 +97,8 @@ def expressions_of(system: Description, values: object, where: str) -> list[Expr
     return [read_expression(system, value, where) for value in values]
 
 
-def positive(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
-    """A coefficient that must be positive, where it is a number."""
+def read_positive(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
+    """Read a coefficient; raise an error if it is a number that is not positive."""
     node = coefficient(system, value, where, dimension)
     if node.kind == "number" and not node.data > 0:
         raise ModelError(f"{where}: {float(node.data):g} is not positive")
@@ -143,13 +143,13 @@ def lag(
 ) -> Expr:
     """A first-order lag, τ ẏ = K u − y: a state with the block's name, which starts at ``initial``.
 
-    ``units`` are those of y; left out, y has the dimension of u.
+    ``units`` are the units of y; left out, y has the dimension of u.
     """
     where = f"lag '{name}'"
     u = read_expression(system, input, where)
     dimension = dimension_of(units, u.dimension)
-    tau = positive(system, time_constant, f"time constant of {where}", TIME)
-    K = coefficient(system, gain, f"gain of {where}", quotient(dimension, u.dimension))
+    tau = read_positive(system, time_constant, f"time constant of {where}", TIME)
+    K = coefficient(system, gain, f"gain of {where}", dimension_quotient(dimension, u.dimension))
     return block_state(
         system, name, lambda y: (K * u - y) / tau, initial, units or units_text(system, dimension), about
     )
@@ -174,9 +174,9 @@ def second_order_lag(
     where = f"second-order lag '{name}'"
     u = read_expression(system, input, where)
     dimension = dimension_of(units, u.dimension)
-    omega = positive(system, frequency, f"frequency of {where}", ONE / TIME)
+    omega = read_positive(system, frequency, f"frequency of {where}", ONE / TIME)
     zeta = coefficient(system, damping, f"damping of {where}", ONE)
-    K = coefficient(system, gain, f"gain of {where}", quotient(dimension, u.dimension))
+    K = coefficient(system, gain, f"gain of {where}", dimension_quotient(dimension, u.dimension))
     y = state(system, name, initial=initial, units=units or units_text(system, dimension), about=about)
     rate_units = f"{y.data.units}/s" if y.data.units else None
     v = block_state(
@@ -206,11 +206,11 @@ def rate_limit(
     where = f"rate limit '{name}'"
     u = read_expression(system, input, where, dimension_of(units, None))
     dimension = dimension_of(units, u.dimension)
-    tau = positive(system, time_constant, f"time constant of {where}", TIME)
-    up = positive(system, rising, f"rising rate of {where}", quotient(dimension, TIME))
+    tau = read_positive(system, time_constant, f"time constant of {where}", TIME)
+    up = read_positive(system, rising, f"rising rate of {where}", dimension_quotient(dimension, TIME))
     down = up
     if falling is not None:
-        down = positive(system, falling, f"falling rate of {where}", quotient(dimension, TIME))
+        down = read_positive(system, falling, f"falling rate of {where}", dimension_quotient(dimension, TIME))
     return block_state(
         system, name, lambda y: fn.maximum(-down, fn.minimum(up, (u - y) / tau)), initial,
         units or units_text(system, dimension), about,
@@ -240,15 +240,15 @@ def pid(
 ) -> Expr:
     """The output of a PID controller of an error, limited to ``low`` … ``high``, in ``units``.
 
-    ``derivative`` is the rate of the error, where it is at hand (minus a speed, say); else the error's rate
-    is taken behind a lag of time constant ``filter``, kd/(10 kp) by default, that starts at zero.
-    ``tracking`` is the time constant of the anti-windup, kp/ki by default. The integral is the state
-    ``name_integral``, in the units of the output, which starts at ``initial``.
+    ``derivative`` is the rate of the error, if it is available (minus a speed, say); else the error's rate is
+    taken behind a lag of time constant ``filter``, kd/(10 kp) by default, that starts at zero. ``tracking``
+    is the time constant of the anti-windup, kp/ki by default. The integral is the state ``name_integral``, in
+    the units of the output, which starts at ``initial``.
     """
     where = f"PID controller '{name}'"
     e = read_expression(system, error, where)
     dimension = dimension_of(units, None)
-    per_error = quotient(dimension, e.dimension)
+    per_error = dimension_quotient(dimension, e.dimension)
     p = coefficient(system, kp, f"kp of {where}", per_error)
     dimension = dimension if dimension is not None else (p * e).dimension
     v = p * e
@@ -260,7 +260,7 @@ def pid(
     if ki is not None:
         words = f"integral of {name}" + (f": {about}" if about else "")
         integral = state(system, f"{name}_integral", initial=initial, units=units, about=words)
-        integral_gain = coefficient(system, ki, f"ki of {where}", quotient(per_error, TIME))
+        integral_gain = coefficient(system, ki, f"ki of {where}", dimension_quotient(per_error, TIME))
         v = v + integral
     v = fn.named(v, f"{name}_unlimited")
     u: Expr = v
@@ -275,7 +275,7 @@ def pid(
     if low is not None or high is not None:
         reset = p / integral_gain
         if tracking is not None:
-            reset = positive(system, tracking, f"tracking time of {where}", TIME)
+            reset = read_positive(system, tracking, f"tracking time of {where}", TIME)
         grown = grown + (u - v) / reset
     rate(system, integral, grown)
     return u
@@ -295,11 +295,11 @@ def _differential(
     gain = coefficient(system, kd, f"kd of {where}", None if per_error is None else per_error * TIME)
     if derivative is not None:
         return gain * read_expression(
-            system, derivative, f"derivative of {where}", quotient(e.dimension, TIME)
+            system, derivative, f"derivative of {where}", dimension_quotient(e.dimension, TIME)
         )
     lag = gain / (_FILTER * p)
     if filter is not None:
-        lag = positive(system, filter, f"filter of {where}", TIME)
+        lag = read_positive(system, filter, f"filter of {where}", TIME)
     x = block_state(
         system, f"{name}_filtered", lambda x: (e - x) / lag, 0.0, units_text(system, e.dimension),
         f"error of {name} behind the filter of its derivative",
@@ -322,7 +322,7 @@ def feedback(
     """Inputs u = u₀ − K (x − x₀) from states x, in order: ``name_u1``, … in texts, or the name alone where
     there is one. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open loop.
 
-    Its elements are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are those of the
+    Its elements are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are the units of the
     inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero where they are left out. ``about``
     is part of the description of each gain.
     """
@@ -347,7 +347,7 @@ def feedback(
         for j, s in enumerate(off):
             label = f"{name}_k{i * len(x) + j + 1}"
             if label not in system.parameters:  # a text model has read its value already
-                kind = quotient(dimension, s.dimension)
+                kind = dimension_quotient(dimension, s.dimension)
                 words = f"gain of {name} for {x[j]}" + (f": {about}" if about else "")
                 declare_parameter(system, label, kind, words, float(gains[i, j]), units_text(system, kind))
             u = u - system.parameters[label] * s

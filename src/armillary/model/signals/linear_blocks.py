@@ -45,9 +45,9 @@ from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.control_blocks import (
     block_output,
     dimension_of,
+    dimension_quotient,
     expressions_of,
-    positive,
-    quotient,
+    read_positive,
     units_text,
 )
 from armillary.model.signals.signals import rate, state
@@ -67,10 +67,10 @@ def transfer_function(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """The output of a transfer function, from rest. Coefficients are those of powers of s, the highest first,
-    as SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``, ….
+    """The output of a transfer function, from rest. Coefficients belong to powers of s, the highest first, as
+    SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``, ….
 
-    ``units`` are those of the output; left out, it has the dimension of the input.
+    ``units`` are the units of the output; left out, it has the dimension of the input.
     """
     where = f"transfer function '{name}'"
     u = read_expression(system, input, where)
@@ -83,7 +83,7 @@ def transfer_function(
     order, first = len(below) - 1, below[0]
     above = [ZERO] * (len(below) - len(above)) + above
     dimension = dimension_of(units, u.dimension)
-    per_input = quotient(dimension, u.dimension)
+    per_input = dimension_quotient(dimension, u.dimension)
     a = [_per_time(c / first, ONE, k) for k, c in enumerate(below)]
     b = [_per_time(c / first, per_input, k) for k, c in enumerate(above)]
     x = _observer_states(system, name, order, dimension, about, [0.0] * order)
@@ -114,7 +114,7 @@ def delay(
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= _MOST:
         raise ModelError(f"{where}: order={order!r} is not a whole number from 1 to {_MOST}")
     u = read_expression(system, input, where, dimension_of(units, None))
-    T = positive(system, time, f"time of {where}", TIME)
+    T = read_positive(system, time, f"time of {where}", TIME)
     dimension, initial = dimension_of(units, u.dimension), finite_number(initial, f"initial of {where}")
     a = pade(order)
     b = [c * (-1.0) ** (order - k) for k, c in enumerate(a)]
@@ -151,16 +151,16 @@ def linear_model(
     about: Words = "",
 ) -> tuple[Expr, ...]:
     """The outputs of a linear model, ẋ = A x + B u, y = C x + D u; ``name_y1``, … in texts, or the name alone
-    where there is one. The matrices are numbers in the model's own units (SI); ``A`` may be an object that
+    for a single output. The matrices are numbers in the model's own units (SI); ``A`` may be an object that
     has all four, such as a result of ``model.linearize`` or a state space of SciPy or python-control.
 
-    ``units`` are those of the outputs, in order; ``initial`` are the states ``name_x1``, … at the start.
+    ``units`` are the units of the outputs, in order; ``initial`` are the states ``name_x1``, … at the start.
     """
     where = f"linear model '{name}'"
     if B is None and hasattr(A, "A"):  # of any library
         A, B, C, D = A.A, A.B, A.C, A.D
     given = expressions_of(system, inputs, where)
-    u = [_bare(node, f"{name}_u{i + 1}") for i, node in enumerate(given)]
+    u = [_number_of(node, f"{name}_u{i + 1}") for i, node in enumerate(given)]
     a, b, c, d = _matrices(where, A, B, C, D, len(u))
     if len(units) not in (0, len(c)):
         raise ModelError(f"{where}: it has {len(c)} outputs, but units= are {len(units)}")
@@ -172,12 +172,16 @@ def linear_model(
         for i in range(len(a))
     ]
     for i, node in enumerate(x):
-        rate(system, node, measured(_row(a[i], x) + _row(b[i], u), ONE / TIME, f"{name}_rate{i + 1}"))
+        rate(
+            system,
+            node,
+            measured(_weighted_row(a[i], x) + _weighted_row(b[i], u), ONE / TIME, f"{name}_rate{i + 1}"),
+        )
     names = [name] if len(c) == 1 else [f"{name}_y{i + 1}" for i in range(len(c))]
     made = []
     for i, label in enumerate(names):
         dimension = dimension_of(units[i], None) if units else None
-        made.append(block_output(system, label, _row(c[i], x) + _row(d[i], u), dimension))
+        made.append(block_output(system, label, _weighted_row(c[i], x) + _weighted_row(d[i], u), dimension))
     return tuple(made)
 
 
@@ -223,12 +227,12 @@ def _observer_states(
     return found
 
 
-def _bare(node: Expr, name: str) -> Expr:
+def _number_of(node: Expr, name: str) -> Expr:
     """The number of an expression in the model's own units."""
     return node if node.dimension in (None, ONE) else measured(node, ONE, name)
 
 
-def _row(coefficients: np.ndarray, symbols: Sequence[Expr]) -> Expr:
+def _weighted_row(coefficients: np.ndarray, symbols: Sequence[Expr]) -> Expr:
     return sum((float(c) * s for c, s in zip(coefficients, symbols, strict=True) if c), ZERO)
 
 

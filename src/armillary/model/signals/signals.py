@@ -6,7 +6,7 @@ Memories: discrete states, renewed once per step, periodically or by events; inp
 
 Outputs: quantities of interest, computed at each sample.
 
-Continuous states of the user's own: variables with rate equations besides those of the bodies.
+Continuous states of the user's own: variables with rate equations besides the equations of the bodies.
 
     ż = f(t, q, u, z, parameters, memory)
 
@@ -151,10 +151,10 @@ def state(
 ) -> Expr:
     """A continuous state of the user's own: an expression for loads, outputs, events and other rates.
 
-    ``rate`` (text, expression or number) is its derivative by time, in the model's units; it may hold
-    the state itself. Where it refers to what is described later, leave it out and give it with
-    ``s.rate(name, …)``. ``initial`` is in ``units``; runs may set it with ``initial={name: …}``, events
-    with ``set=``.
+    ``rate`` (text, expression or number) is its derivative by time, in the model's units; it may hold the
+    state itself. If it refers to quantities that are described later, leave it out and give it with
+    ``s.rate(name, …)``. ``initial`` is in ``units``; runs may set it with ``initial={name: …}``, events with
+    ``set=``.
     """
     node, start, _ = new_variable(system, "state", name, initial, units, about)
     system.states[name] = StateRecord(node, None, about)
@@ -217,7 +217,7 @@ def state_rates(system: Description) -> dict[Expr, Expr]:
 
 
 def rate_dimension(state: Expr) -> Dimension | None:
-    """The dimension of a state's rate; None where that of the state is not known."""
+    """Return the dimension of a state's rate; `None` if the state's dimension is unknown."""
     return None if state.dimension is None else state.dimension / TIME
 
 
@@ -235,9 +235,10 @@ def memory(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's
-    own old value) is applied once per step, or with ``every`` once per so many seconds, first one period
-    after the start of a run; events may change it too."""
+    """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's own
+    old value) is applied once per step, or with ``every`` once per period (in seconds), first one period
+    after the start of a run; events may change it too.
+    """
     node, start, factor = new_variable(system, "memory", name, initial, units, about)
     system.memories[name] = Memory(node, start, None, about, factor=factor)
     system.rates[node] = ZERO
@@ -301,8 +302,9 @@ def _declare_rates(system: Description, source: Memory) -> None:
 def update(
     system: Description, memory: object, expression: object, *, every: float | str | None = None
 ) -> None:
-    """The expression that renews a memory once per step, or once per so many seconds; for memories that
-    refer to each other, or to what is described after them."""
+    """The expression that renews a memory once per step, or once per period (in seconds); for memories that
+    refer to each other, or to quantities described later.
+    """
     node = read_expression(system, memory, "update")
     record = system.memories.get(node.name)
     if record is None or record.symbol is not node:

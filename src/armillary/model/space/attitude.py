@@ -34,11 +34,11 @@ KINDS = ("quaternion", "mrp")
 def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = None) -> tuple[Expr, ...]:
     """A body's attitude in the ground, or relative to another body, as expressions for outputs and loads.
 
-    ``kind``: "quaternion" (four Euler parameters, scalar first: those of the joint where it has them, else
-    with the scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as
-    "zyx" (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the
-    third letter are the same). In gimbal lock, where only a sum or difference of the first and the third
-    angle means anything, these two are chosen such that the three together give the attitude.
+    ``kind``: "quaternion" (four Euler parameters, scalar first: the joint's own if it has them, else with the
+    scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as "zyx"
+    (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the third
+    letter are the same). In gimbal lock, where only a sum or difference of the first and the third angle
+    means anything, these two are chosen such that the three together give the attitude.
     """
     if not isinstance(body, Body):
         raise ModelError(f"attitude needs a body, not {type(body).__name__} {body!r}")
@@ -59,7 +59,7 @@ def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = 
         e0, *e = _quaternion(body, base)
         factor = fn.select(e0 >= 0, 1, -1) / (1 + fn.absolute(e0))
         return tuple(x * factor for x in e)
-    return _angles(direction_cosines(base.frame, body.frame), kind)
+    return _sequence_angles(direction_cosines(base.frame, body.frame), kind)
 
 
 @verb(EntryForm("outputs", key="attitude", argument="body"))
@@ -103,7 +103,7 @@ def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
     return tuple(x * flip for x in e)
 
 
-def _angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
+def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
     """Angles of three turns about body-fixed axes.
 
     The first is read off R; where both its sine and its cosine are lost it is whatever atan2 gives, and the

@@ -24,7 +24,7 @@ from armillary.model.description import Description
 from armillary.model.flexible.deformation import Central, central
 from armillary.model.joints import Free
 from armillary.model.mass_properties import (
-    carried,
+    carry_to_child,
     composites,
     first_with_mass,
     named_triple,
@@ -51,10 +51,10 @@ from armillary.model.space.fields import (
     GravitySource,
     acceleration,
     acceleration_change,
-    extended,
+    extended_body,
     potential,
+    sum_of_terms,
     term,
-    total,
 )
 
 FIELDS = ("mass centre", "gradient", "bodies")
@@ -65,7 +65,7 @@ GRAVITATION = LENGTH**3 / TIME**2
 class _Spot:
     """A mass centre in its body's axes: from the attractor's centre to the reference point, and from there.
 
-    A body's own, or that of its flexible part.
+    It is the mass centre of the body or of its flexible part.
     """
 
     body: Body
@@ -144,7 +144,7 @@ def attractor(
 
 
 def all_gravities(system: Description) -> list[Gravity]:
-    """Uniform fields: those of ``gravity``, and what attractors give to all bodies alike."""
+    """Return the uniform fields: from ``gravity``, and the common part of attractors."""
     found = list(system.gravities)
     for attractor in system.attractors.values():
         common = _common_acceleration(system, attractor)
@@ -184,9 +184,9 @@ def modal_forces(system: Description) -> dict[Expr, Expr]:
             for p, speed in enumerate(spot.body.flex.speeds):
                 value = inner(spot.part.shifts[p], force)
                 if attractor.field == "gradient":
-                    change = extended(spot.source, spot.place, spot.part.slopes[p]).energy
-                    value = total(value, term(-1, change))
-                found[speed] = total(found.get(speed, 0), value)
+                    change = extended_body(spot.source, spot.place, spot.part.slopes[p]).energy
+                    value = sum_of_terms(value, term(-1, change))
+                found[speed] = sum_of_terms(found.get(speed, 0), value)
     return {speed: as_expr(value) for speed, value in found.items()}
 
 
@@ -200,11 +200,11 @@ def attraction_energy(system: Description, attractor: Attractor) -> Operand:
     for spot in _spots(system, attractor):
         parts.append(spot.mass * potential(spot.source, spot.place))
         if attractor.field == "gradient":
-            parts.append(extended(spot.source, spot.place, spot.inertia).energy)
+            parts.append(extended_body(spot.source, spot.place, spot.inertia).energy)
     if attractor.indirect:
         fall = acceleration(source, scaled(attractor.place, -1))
         parts.append(total_mass(system) * inner(fall, _mass_place(system)))
-    return total(*parts)
+    return sum_of_terms(*parts)
 
 
 def _common_acceleration(system: Description, attractor: Attractor) -> Triple:
@@ -241,13 +241,13 @@ def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
     for body in system.bodies.values():
         assert body.parent is not None
         above = body.parent.name
-        base[body.name] = carried(body, base[above], f"r_{attractor.name}")
-        pole[body.name] = carried(body, pole[above], f"axis_{attractor.name}")
+        base[body.name] = carry_to_child(body, base[above], f"r_{attractor.name}")
+        pole[body.name] = carry_to_child(body, pole[above], f"axis_{attractor.name}")
         if body is reference:
             step[body.name] = NOWHERE
         else:
             reached = add(step[above], body.displacement.components(body.parent.frame))
-            step[body.name] = carried(body, reached, "step")
+            step[body.name] = carry_to_child(body, reached, "step")
         source = attractor.source.along(pole[body.name])
         # A wheel whose mass is counted with its carrier's still has an inertia, which feels the gradient.
         if not is_zero(body.mass) or _extends(body.inertia):
@@ -294,6 +294,6 @@ def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
     if any(not is_zero(x) for x in spot.step):
         force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.mass)
     if attractor.field == "gradient" and _extends(spot.inertia):
-        more = extended(spot.source, spot.place, spot.inertia)
+        more = extended_body(spot.source, spot.place, spot.inertia)
         force, moment = add(force, more.force), more.moment
     return force, moment

@@ -64,7 +64,9 @@ def potential(source: GravitySource, r: Triple) -> Operand:
     if source.round:
         return value
     z = inner(r, source.axis)
-    return total(value, term(3, source.oblateness, z, z, near**5), term(-1, source.oblateness, near**3))
+    return sum_of_terms(
+        value, term(3, source.oblateness, z, z, near**5), term(-1, source.oblateness, near**3)
+    )
 
 
 def acceleration(source: GravitySource, r: Triple) -> Triple:
@@ -79,16 +81,16 @@ def acceleration_change(source: GravitySource, base: Triple, step: Triple, squar
         Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
 
     Two accelerations of 10 m/s² subtracted would leave 10⁻¹⁵ m/s² of noise, a relative 10⁻⁹ of the gradient
-    over a metre. Oblateness is a thousandth of the field and its parts are subtracted as they are.
-    ``square`` is b² where it is known already.
+    over a metre. Oblateness is a thousandth of the field and its parts are subtracted directly. ``square`` is
+    b², if known already.
 
     Source: Battin (1999), An Introduction to the Mathematics and Methods of Astrodynamics, section 8.4.
     """
     square = fn.named(inner(base, base), "square") if square is None else square
     q = fn.named(inner(step, add(step, scaled(base, 2))) / square, "stretch")
-    longer = total(1, q)
+    longer = sum_of_terms(1, q)
     cube = fn.named(longer * fn.sqrt(longer), "cube")
-    excess = fn.named(q * total(3, term(3, q), q * q) / total(1, cube), "excess")
+    excess = fn.named(q * sum_of_terms(3, term(3, q), q * q) / sum_of_terms(1, cube), "excess")
     strength = fn.named(source.mu / (square * fn.sqrt(square)), "strength")
     pull = fn.named(strength / cube, "pull")
     change = scaled(add(scaled(base, excess), scaled(step, -1)), pull)
@@ -105,7 +107,7 @@ def _oblate_acceleration(source: GravitySource, r: Triple, near: Operand) -> Tri
         return NOWHERE
     z = fn.named(inner(r, source.axis), "z")
     fifth = fn.named(source.oblateness * near**5, "oblate")
-    radial = term(3, fifth, total(term(5, z, z, near, near), -1))
+    radial = term(3, fifth, sum_of_terms(term(5, z, z, near, near), -1))
     return add(scaled(r, radial), scaled(source.axis, term(-6, z, fifth)))
 
 
@@ -119,7 +121,7 @@ class Extended:
     moment: Triple
 
 
-def extended(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
+def extended_body(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
     """Second-order effect of the field on a body with this inertia about its mass centre at r.
 
         V = −½ I : ∇∇U,     F = −∂V/∂r,     M = r × ∂V/∂r + a × ∂V/∂a
@@ -129,8 +131,8 @@ def extended(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
         V = −½ μ (n³ T − 3 n⁵ C) − ½ k (6 n⁵ A − 60 z n⁷ B + (3 n⁵ − 15 z² n⁷) T + (105 z² n⁹ − 15 n⁷) C)
 
     and the moment's round part is 3 μ n⁵ r × I·r. The energy is the integral of the potential over the body
-    except for terms of third order in its size, of fourth where it is symmetric; forces and moments derive
-    from it exactly, so that the total energy is kept.
+    except for terms of third order in its size, of fourth if it is symmetric; forces and moments derive from
+    it exactly, so that the total energy is kept.
 
     Source: Hughes (1986), Spacecraft Attitude Dynamics, section 8.1, for the round part.
     """
@@ -139,11 +141,11 @@ def extended(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
     n3, n5 = fn.named(n2 * n, "near3"), fn.named(n2 * n2 * n, "near5")
     Ir = named(matrix_vector(inertia, r), "Ir")
     C = fn.named(inner(r, Ir), "rIr")
-    T = total(inertia[0][0], inertia[1][1], inertia[2][2])
+    T = sum_of_terms(inertia[0][0], inertia[1][1], inertia[2][2])
     strength = fn.named(term(3, source.mu, n5), "gradient")  # 3 μ n⁵
-    energy = total(term(-0.5, source.mu, n3, T), term(0.5, strength, C))
+    energy = sum_of_terms(term(-0.5, source.mu, n3, T), term(0.5, strength, C))
     slope_r = add(
-        scaled(r, term(0.5, strength, total(T, term(-5, n2, C)))),
+        scaled(r, term(0.5, strength, sum_of_terms(T, term(-5, n2, C)))),
         scaled(Ir, strength),
     )
     moment = scaled(cross_triples(r, Ir), strength)
@@ -151,7 +153,7 @@ def extended(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
         return Extended(energy, scaled(slope_r, -1), moment)
     bent = _extended_oblate(source, r, inertia, Ir, C, T, n2, n5)
     return Extended(
-        total(energy, bent.energy), add(scaled(slope_r, -1), bent.force), add(moment, bent.moment)
+        sum_of_terms(energy, bent.energy), add(scaled(slope_r, -1), bent.force), add(moment, bent.moment)
     )
 
 
@@ -165,7 +167,7 @@ def _extended_oblate(
     n2: object,
     n5: object,
 ) -> Extended:
-    """The part of ``extended`` with k."""
+    """The part of ``extended_body`` with k."""
     a = source.axis
     z = fn.named(inner(r, a), "z")
     Ia = named(matrix_vector(inertia, a), "Ia")
@@ -173,11 +175,11 @@ def _extended_oblate(
     s = fn.named(term(1, z, z, n2), "latitude")  # sin² of it
     k5 = fn.named(term(0.5, source.oblateness, n5), "oblate")
     k7 = fn.named(k5 * n2, "oblate7")
-    in_brackets = total(
+    in_brackets = sum_of_terms(
         term(6, A), term(-60, z, n2, B), term(3, T), term(-15, s, T), term(105, s, n2, C), term(-15, n2, C)
     )
     # ∂V/∂r = −½ k n⁷ ( … r + (−60 B − 30 z T + 210 z n² C) a − 60 z I·a + (210 s − 30) I·r )
-    along_r = total(
+    along_r = sum_of_terms(
         term(-30, A),
         term(-15, T),
         term(105, s, T),
@@ -185,9 +187,12 @@ def _extended_oblate(
         term(105, n2, C),
         term(-945, s, n2, C),
     )
-    along_a = total(term(-60, B), term(-30, z, T), term(210, z, n2, C))
+    along_a = sum_of_terms(term(-60, B), term(-30, z, T), term(210, z, n2, C))
     by_r = add(
-        scaled(r, along_r), scaled(a, along_a), scaled(Ia, term(-60, z)), scaled(Ir, total(term(210, s), -30))
+        scaled(r, along_r),
+        scaled(a, along_a),
+        scaled(Ia, term(-60, z)),
+        scaled(Ir, sum_of_terms(term(210, s), -30)),
     )
     # ∂V/∂a = −½ k ( 12 n⁵ I·a + n⁷ (−60 B − 30 z T + 210 z n² C) r − 60 z n⁷ I·r )
     by_a = add(scaled(Ia, term(12, k5)), scaled(r, k7 * along_a), scaled(Ir, term(-60, z, k7)))
@@ -204,7 +209,7 @@ def term(coefficient: float, *factors: Operand) -> Operand:
     return times(reduce(times, factors), coefficient)
 
 
-def total(*terms: Operand) -> Operand:
+def sum_of_terms(*terms: Operand) -> Operand:
     """The sum of terms, known zeros left out."""
     return reduce(plus, terms)
 

@@ -9,10 +9,10 @@ x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 
 Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
-Where motion starts, for a mass centre: an orbit is that of a spacecraft's mass centre, not of its hub.
+Where motion starts, for a mass centre: an orbit belongs to a spacecraft's mass centre, not to its hub.
 
-A description only records what is wanted. When a run starts and all other initial values are known, the joint
-of the body is set so that the mass centre of the body with all that hangs on it is where it should be.
+A description only records the request. When a run starts and all other initial values are known, the joint of
+the body is set so that the mass centre of the body with all that hangs on it is where it should be.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class Orbit:
         argp: _Angle = 0.0,
         nu: _Angle = 0.0,
     ) -> None:
-        strength, shape = _number(mu, "mu"), _number(e, "e")
+        strength, shape = _read_number(mu, "mu"), _read_number(e, "e")
         if strength <= 0:
             raise ModelError(f"Orbit: mu={mu!r} is not positive; an orbit needs an attracting body")
         if shape < 0:
             raise ModelError(f"Orbit: the eccentricity e={e!r} is negative; give 0 for a circle")
         size = _parameter(a=a, p=p, periapsis=periapsis, altitude=altitude, radius=radius, e=shape)
         tilt, node, turn, anomaly = (
-            _angle(value, name) for name, value in (("i", i), ("raan", raan), ("argp", argp), ("nu", nu))
+            _read_angle(value, name) for name, value in (("i", i), ("raan", raan), ("argp", argp), ("nu", nu))
         )
         if 1 + shape * math.cos(anomaly) <= _FLAT:
             raise ModelError(
@@ -115,8 +115,8 @@ class Orbit:
     def from_state(cls, mu: float, position: object, velocity: object) -> Orbit:
         """The orbit through a position with a velocity; a circle's periapsis is at its node, and the node of
         an equatorial orbit on the x axis."""
-        r, v = (_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
-        strength, distance = _number(mu, "mu"), float(np.linalg.norm(r))
+        r, v = (_read_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
+        strength, distance = _read_number(mu, "mu"), float(np.linalg.norm(r))
         if strength <= 0:
             raise ModelError(f"Orbit: mu={mu!r} is not positive; an orbit needs an attracting body")
         h = np.cross(r, v)
@@ -173,9 +173,9 @@ class Orbit:
         )
 
     def after(self, time: float) -> Orbit:
-        """The same orbit so much later, by Kepler's equation."""
+        """Return this orbit after a time, by Kepler's equation."""
         e, n = self.e, self.mean_motion
-        later = _number(time, "time")
+        later = _read_number(time, "time")
         nu = _near_a_parabola(self.nu, e, later * math.sqrt(self.mu / self.p**3))
         if nu is None:
             nu = _true_from_mean(_mean_from_true(self.nu, e) + n * later, e)
@@ -199,7 +199,7 @@ def _parameter(
 ) -> float:
     """Semi-latus rectum from the one size that is given."""
     sizes = {"a": a, "p": p, "periapsis": periapsis, "altitude": altitude}
-    given = {name: _number(value, name) for name, value in sizes.items() if value is not None}
+    given = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
     if len(given) != 1:
         found = ", ".join(given) or "none"
         raise ModelError(f"Orbit: give one of a, p, periapsis or altitude, not {found}")
@@ -207,7 +207,7 @@ def _parameter(
     if (name == "altitude") != (radius is not None):
         raise ModelError("Orbit: altitude= and radius=, that of the attracting body, go together")
     if name == "altitude":
-        size = size + _number(radius, "radius")
+        size = size + _read_number(radius, "radius")
     if name == "a":
         if e == 1 or size * (1 - e) <= 0:
             need = (
@@ -291,28 +291,28 @@ def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
     return None
 
 
-def _number(value: object, name: str) -> float:
+def _read_number(value: object, name: str) -> float:
     found = plain_float(value)
     if found is None or not math.isfinite(found):
         raise ModelError(f"Orbit: {name}={value!r} is not a finite number")
     return found
 
 
-def _angle(value: object, name: str) -> float:
+def _read_angle(value: object, name: str) -> float:
     """Radians, or a text such as "51.6 deg"."""
     if not isinstance(value, str):
-        return _number(value, name)
+        return _read_number(value, name)
     size, _, unit = value.strip().partition(" ")
     try:
         read = parse_unit(unit.strip() or "rad")
         if read.dimension is ONE:
-            return _number(float(size), name) * read.scale
+            return _read_number(float(size), name) * read.scale
     except ValueError:  # UnitsError is one
         pass
     raise ModelError(f"Orbit: {name}={value!r} is not an angle; give radians, or a text such as '51.6 deg'")
 
 
-def _vector(value: object, name: str) -> np.ndarray:
+def _read_vector(value: object, name: str) -> np.ndarray:
     try:
         found = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -439,7 +439,7 @@ def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
 
 
 def _joint_frame(body: Body) -> Frame:
-    """The axes to which a joint leads, before those of a body that a node holds."""
+    """Return the axes to which a joint leads, before the axes of a body that a node holds."""
     if isinstance(body.assembly.steps[-1], Flexed):
         assert body.frame.parent is not None
         return body.frame.parent

@@ -149,12 +149,12 @@ def control_moment_gyro(
 ) -> Gyro:
     """A wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
 
-    ``gimbal_axis`` is an axis of the carrier; a list of two is that of the outer gimbal and that of the
-    inner one in it. ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0, or that of
-    a gimbal about the centre, in its axes. ``gimbal_rate`` is given in time, or ``gimbal_torque`` acts
-    between a gimbal and what carries it (load ``name_gimbal_motor``); neither: the gimbal is free. With
-    two gimbals these are lists of two, None for what is left out. Bodies: ``name_gimbal`` (or
-    ``name_outer`` and ``name_inner``) and ``name_wheel``; ``mass`` is the wheel's.
+    ``gimbal_axis`` is an axis of the carrier; a list of two is for the outer gimbal and the inner one in it.
+    ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0, or the inertia of a gimbal
+    about the centre, in its axes. ``gimbal_rate`` is given in time, or ``gimbal_torque`` acts between a
+    gimbal and what carries it (load ``name_gimbal_motor``); neither: the gimbal is free. With two gimbals
+    these are lists of two, `None` for a value that is left out. Bodies: ``name_gimbal`` (or ``name_outer``
+    and ``name_inner``) and ``name_wheel``; ``mass`` is the wheel's.
     """
     where = f"control moment gyro '{name}'"
     axes = gimbal_axis if isinstance(gimbal_axis, list) else [gimbal_axis]
@@ -255,8 +255,8 @@ def panels(
 
     ``length`` is that from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the
     distance of the mass centre from the inner hinge (half the length where left out), ``inertia`` about it.
-    ``axis`` is that of the hinges in the panels' axes; ``at`` and ``orient`` are the place of the first hinge
-    on the parent and how the panels' axes are turned there at zero angles.
+    ``axis`` is the axis of the hinges in the panels' axes; ``at`` and ``orient`` are the place of the first
+    hinge on the parent and how the panels' axes are turned there at zero angles.
 
     A hinge has the moment −k (q − rest) − c q̇ (load ``panel1_hinge``) where it has ``stiffness`` or
     ``damping``. ``start`` are angles at the start, or "folded": the first panel a quarter turn from its
@@ -270,7 +270,7 @@ def panels(
         word: _each(value, n, word)
         for word, value in (
             ("length", length), ("mass", mass), ("inertia", inertia), ("com", com), ("stiffness", stiffness),
-            ("damping", damping), ("rest", rest), ("start", _angles(system, start, n)),
+            ("damping", damping), ("rest", rest), ("start", _start_angles(system, start, n)),
             ("latch", latch),
         )
     }  # fmt: skip
@@ -323,8 +323,8 @@ def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> N
     moment(system, f"{panel.name}_hinge", torque, panel.frame.vector(axis), on=panel, reaction=panel.parent)
 
 
-def _angles(system: Description, start: object, n: int) -> Given:
-    """Angles at the start, from the word for a folded array or as they are given."""
+def _start_angles(system: Description, start: object, n: int) -> Given:
+    """Return the angles at the start, given or from the word for a folded array."""
     if not isinstance(start, str):
         return start
     if start == "folded":
@@ -338,7 +338,8 @@ def _angles(system: Description, start: object, n: int) -> Given:
 
 def _each(value: object, n: int, word: str) -> Sequence[Given]:
     """One value per panel: a list one by one, anything else for all. Three moments of one inertia may be an
-    array or tuple too; for all else these are lists."""
+    array or tuple too; elsewhere these are lists.
+    """
     if word != "inertia" and isinstance(value, tuple | np.ndarray):
         value = list(value) if np.ndim(value) else value
     if not isinstance(value, list):

@@ -57,7 +57,7 @@ from armillary.model.recording.records import Load, Memory
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.signals import event, memory, output
 from armillary.model.space.attraction import find_attractor
-from armillary.model.space.fields import Attractor, term, total
+from armillary.model.space.fields import Attractor, sum_of_terms, term
 from armillary.untyped import Given
 
 PULSES = Either((EXPRESSION, ListOf(ListOf(EXPRESSION, 2))))
@@ -79,11 +79,11 @@ def thruster(
 ) -> Expr:
     """A force of this magnitude along a direction at a point of a body, for example ``hub.x``.
 
-    ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression
-    that multiplies the thrust, such as a memory that events switch; always on where it is left out. With
-    a ``specific_impulse`` in seconds the output ``name propellant`` is what constant thrust has used
-    since its first pulse. Masses stay as they are described: a burn that uses much of a vehicle's mass
-    is not modelled. Returns the force.
+    ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression that
+    multiplies the thrust, such as a memory that events switch; always on if left out. With a
+    ``specific_impulse`` in seconds the output ``name propellant`` is what constant thrust has used since its
+    first pulse. Masses do not change: a burn that uses much of a vehicle's mass is not modelled. Returns the
+    force.
     """
     where = f"thruster '{name}'"
     check_new_name(system, name, "thruster")
@@ -171,8 +171,8 @@ def solar_pressure(
     two_sided: Flag = False,
     shadow: Annotated[str | None, NAME] = None,
 ) -> Expr:
-    """Force of sunlight on a plate with this normal, or on a sphere where there is none, at a point (of a
-    body: at its origin).
+    """Force of sunlight on a plate with this normal, or on a sphere without one, at a point (of a body: at
+    its origin).
 
     ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
     the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of
@@ -197,14 +197,14 @@ def solar_pressure(
     light = default if pressure is None else bounded_constant(system, pressure, f"pressure of {where}", unit)
     towards, light = _sunlight(system, sun, point, light, where)
     if normal is None:
-        force = towards * term(-1, light, face, total(1, term(4 / 9, matt)))
+        force = towards * term(-1, light, face, sum_of_terms(1, term(4 / 9, matt)))
     else:
         axis = unit_direction(system, normal, f"normal of {where}")
         cosine = fn.named(as_expr(dot(axis, towards)), f"{name}_cosine")
         lit = fn.absolute(cosine) if two_sided else fn.maximum(cosine, 0)
         push = fn.named(term(1, light, face, lit), f"{name}_push")
-        side = total(term(2, mirror, cosine), term(2 / 3, matt, fn.sign(cosine) if two_sided else 1))
-        force = towards * term(-1, push, total(1, term(-1, mirror))) + axis * term(-1, push, side)
+        side = sum_of_terms(term(2, mirror, cosine), term(2 / 3, matt, fn.sign(cosine) if two_sided else 1))
+        force = towards * term(-1, push, sum_of_terms(1, term(-1, mirror))) + axis * term(-1, push, side)
     if shadow is not None:
         force = force * _light_factor(system, name, point, towards, _shadow_caster(system, shadow, where))
     force = force.map(lambda c: fn.named(as_expr(c), name))

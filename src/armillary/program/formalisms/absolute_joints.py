@@ -53,7 +53,7 @@ from armillary.mechanics.tree.build import GROUND
 from armillary.model.bodies import motion
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.joints.base import across, axis_rotation
+from armillary.model.joints.base import axis_rotation, perpendicular_triple
 from armillary.model.joints.free import euler_parameters
 from armillary.program.formalisms.absolute_bodies import AbsoluteBodies, AbsoluteBody, NodeFrame
 
@@ -179,7 +179,7 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
         return []
     axis = axes[0]
     flat = [i for i in range(3) if is_zero(axis[i])]
-    first = unit(flat[0]) if flat else across(axis)
+    first = unit(flat[0]) if flat else perpendicular_triple(axis)
     return [first, cross_triples(axis, first)]
 
 

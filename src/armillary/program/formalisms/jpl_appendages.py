@@ -26,7 +26,14 @@ from armillary.mechanics.tree.build import Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.modal_data import ComplexModes, complex_modes, nodal_mass, spinning_matrices
-from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, Lumps, coherence, uncoupled
+from armillary.model.flexible.part import (
+    Array,
+    FlexibleNode,
+    FlexiblePart,
+    Lumps,
+    coherence,
+    uncouple_modes,
+)
 from armillary.model.flexible.part_input import reduced_mass
 from armillary.program.formalisms.jpl_substructures import HingedGroup, numbers
 from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Particle, SpinningAppendage, Square
@@ -175,7 +182,7 @@ def complex_appendage(body: Body, total_mass: Scalar) -> ComplexAppendage:
     spin = np.zeros(3) if part.spin is None else part.spin
     basis, stiffness = _basis(part, lumps, Mn, where)
     whole = spinning_matrices(lumps.masses, lumps.inertias, np.zeros_like(Mn), spin, total_mass)
-    moving = whole.projected(basis)
+    moving = whole.project_onto(basis)
     found = complex_modes(replace(moving, stiffness=moving.stiffness + stiffness), where)
     psi, gamma = (_without_rounding(basis @ a[:, : part.modes]) for a in (found.psi, found.gamma))
     modes = ComplexModes(found.frequencies[: part.modes], psi, gamma)
@@ -193,7 +200,7 @@ def _check_mass(part: FlexiblePart, total_mass: float, where: str) -> None:
 
 def _ratios(part: FlexiblePart, where: str) -> Array:
     """Damping ratios φᵀCφ / 2ω, lowest first, of the real modes that the part was given by."""
-    rates, modes = uncoupled(reduced_mass(part.M, part.P, part.total_mass, where), part.K)
+    rates, modes = uncouple_modes(reduced_mass(part.M, part.P, part.total_mass, where), part.K)
     damping = modes.T @ part.C @ modes
     worst, p, q = coherence(damping)
     if worst > _APART:

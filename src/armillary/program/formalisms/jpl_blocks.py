@@ -39,7 +39,7 @@ from armillary.algebra.triples import (
 from armillary.mechanics.tree.link_inertia import moment_inertia
 from armillary.mechanics.tree.rotation import MatrixRotation
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
-from armillary.model.flexible.deformation import weighted
+from armillary.model.flexible.deformation import weighted_sum
 from armillary.program.formalisms.jpl_vehicle import (
     Attitude,
     Barycentres,
@@ -397,8 +397,8 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
     return AppendageDeformation(
         scaled(moved, -2),
         negative(combined(columns.momenta, states)),
-        weighted(bent, [times(2, x) for x in states], f"dJ_{name}"),
-        weighted([*gamma.slopes, *psi.slopes], [times(-2, x) for x in rates], f"Jd_{name}"),
+        weighted_sum(bent, [times(2, x) for x in states], f"dJ_{name}"),
+        weighted_sum([*gamma.slopes, *psi.slopes], [times(-2, x) for x in rates], f"Jd_{name}"),
         named(combined(columns.moments, states), f"h_{name}"),
     )
 

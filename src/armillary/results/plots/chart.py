@@ -54,15 +54,15 @@ def chart_of(
 ) -> Chart:
     """The chart of outputs, by name or pattern, over time or over output `x`.
 
-    Without a name those that the model or a selection requested are drawn, or all where there are none.
+    Without a name, the outputs that the model or a selection requested are drawn, or all if there are none.
     Of one run, outputs of equal units share a panel. Of several runs each output has a panel, and each run a
-    colour; outputs that a run lacks are left out there. Units are those of the first run that has the output.
+    colour; outputs that a run lacks are left out there. Units come from the first run that has the output.
     """
     if not runs:
         raise ArmillaryError("there is no run to plot")
     if labels is not None and len(labels) != len(runs):
         raise ArmillaryError(f"{len(runs)} runs need as many labels, not {len(labels)}")
-    wanted = _wanted(runs, names)
+    wanted = _select_names(runs, names)
     if not wanted:
         raise ArmillaryError(f"run of '{runs[0].system}' has no outputs to plot")
     x_units = "s" if x is None else _units(runs, x)
@@ -94,7 +94,7 @@ def _parameter(run: Run, name: str) -> str:
     return f"{name} = {run.parameters[name]:.6g} {label_units(run.parameter_units[name])}".rstrip()
 
 
-def _wanted(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
+def _select_names(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
     """Names in the order requested; a pattern must match in one run at least."""
     found: dict[str, None] = {}
     if not patterns:

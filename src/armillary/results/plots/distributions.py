@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import COLOURS, drawn, literal, matplotlib
+from armillary.results.plots.figure import COLOURS, literal, matplotlib, open_figure
 from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def fan(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """The median of an output over time, with bands that hold so much of the runs, and some single runs.
+    """The median of an output over time, with bands that hold given shares of the runs, and some single runs.
 
     `values` is (runs, samples): an array, or anything that is sliced like one, such as Zarr's; it is read a
     few samples at a time. Runs without a finite value at a time do not count there.
     """
     time = np.asarray(time, dtype=float)
-    runs, samples = _shape(values, time, name)
+    runs, samples = _runs_and_samples(values, time, name)
     for band in bands:
         if not 0 < band < 1:
             raise ArmillaryError(f"a band holds a part of the runs between 0 and 1, as 0.9; it is {band}")
@@ -64,7 +64,7 @@ def fan(
         part = np.asarray(values[:, j : j + step], dtype=float)
         curves[:, j : j + step], known[j : j + step] = _quantiles(part, levels)
         lines[:, j : j + step] = part[shown]
-    with drawn((8.0, 4.4), path) as figure:
+    with open_figure((8.0, 4.4), path) as figure:
         axes = figure.subplots()
         for i, band in enumerate(bands):
             tint = _tint(0.2 + 0.3 * i / max(1, len(bands) - 1))
@@ -99,7 +99,7 @@ def histogram(
     if not found.size:
         raise ArmillaryError(f"'{name}' has no finite value in {given.size} runs: there is nothing to show")
     low, median, high = np.quantile(found, (0.05, 0.5, 0.95))
-    with drawn((8.0, 4.0), path) as figure:
+    with open_figure((8.0, 4.0), path) as figure:
         axes = figure.subplots()
         axes.hist(found, [*_edges(found, bins)], color=_tint(0.75), edgecolor="white", linewidth=0.4)
         axes.axvspan(low, high, color=_tint(0.1), lw=0, zorder=0)
@@ -134,7 +134,7 @@ def mean_histogram(
     low, high = np.quantile(found, (0.05, 0.95), axis=0)
     places = np.asarray(edges, dtype=float)
     middle = (places[1:] + places[:-1]) / 2
-    with drawn((8.0, 4.0), path) as figure:
+    with open_figure((8.0, 4.0), path) as figure:
         axes = figure.subplots()
         axes.bar(
             middle, found.mean(axis=0), np.diff(places), color=_tint(0.75), edgecolor="white", linewidth=0.4,
@@ -172,7 +172,7 @@ def scatter(
     units = units or {}
     lost = runs - int(np.all([np.isfinite(y) for y in rows.values()], axis=0).sum())
     size = (1.2 + 2.3 * len(columns), 0.9 + 2.0 * len(rows))
-    with drawn((max(size[0], 4.5), max(size[1], 3.4)), path) as figure:
+    with open_figure((max(size[0], 4.5), max(size[1], 3.4)), path) as figure:
         grid = figure.subplots(len(rows), len(columns), sharex="col", sharey="row", squeeze=False)
         for i, (metric, y) in enumerate(rows.items()):
             for j, (name, x) in enumerate(columns.items()):
@@ -187,7 +187,7 @@ def scatter(
     return figure
 
 
-def _shape(values: Given, time: np.ndarray, name: str) -> tuple[int, int]:
+def _runs_and_samples(values: Given, time: np.ndarray, name: str) -> tuple[int, int]:
     shape = tuple(getattr(values, "shape", np.shape(values)))
     if len(shape) != 2 or shape[1] != time.size or time.ndim != 1:
         raise ArmillaryError(f"'{name}' has shape {shape}; a fan chart needs (runs, {time.size} times)")

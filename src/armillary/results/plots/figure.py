@@ -61,7 +61,7 @@ def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES)
 
 
 @contextmanager
-def styled(style: DataTable, *, interactive: bool) -> Iterator[None]:
+def use_style(style: DataTable, *, interactive: bool) -> Iterator[None]:
     """Figures made meanwhile have this look."""
     if interactive:  # before the look: what a notebook's backend sets as it is imported has to stay
         matplotlib("pyplot")
@@ -71,7 +71,8 @@ def styled(style: DataTable, *, interactive: bool) -> Iterator[None]:
 
 def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Figure:
     """An empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a figure of
-    pyplot at the end of the cell, beside the one that a call returns; one that is ``shown`` at once needs it.
+    pyplot at the end of the cell, beside the one that a call returns; a figure that is ``shown`` at once
+    needs pyplot.
     """
     shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
@@ -105,7 +106,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def drawn(
+def open_figure(
     size: tuple[float, float],
     path: str | os.PathLike[str] | None,
     *,
@@ -121,7 +122,7 @@ def drawn(
     if path is not None:
         check_suffix(path)
     interactive = ax is None and (path is None or show)
-    with styled(STYLE if ax is None else {}, interactive=interactive):
+    with use_style(STYLE if ax is None else {}, interactive=interactive):
         # Axes may also lie in a SubFigure, which has what is used of a Figure.
         figure: Any = new_figure(size, interactive=interactive, shown=show) if ax is None else ax.figure
         yield figure

@@ -63,13 +63,14 @@ _LEAST, _MOST = 16, 4096  # pixels
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """From where a motion is seen and what is drawn beside the bodies; of films also size, rate and speed.
+    """The point of view of a motion, and the things drawn beside the bodies; of films also size, rate and
+    speed.
 
     ``view`` is one of ``VIEWS``; ``follow`` a body that stays in the picture; ``paths`` are bodies, or points
-    as "body.point", whose paths are drawn; ``theme`` is "light" or "dark", in a page None for that of the
-    browser. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion
-    in a second of the film, None for 1 or what makes a very short or long motion watchable; ``time`` is that
-    of a single picture, None for the start. In pages, ``arrows`` are the kinds that are shown at first, and
+    as "body.point", whose paths are drawn; ``theme`` is "light" or "dark", in a page `None` for the browser's
+    theme. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion in
+    a second of the film, None for 1 or what makes a very short or long motion watchable; ``time`` is that of
+    a single picture, None for the start. In pages, ``arrows`` are the kinds that are shown at first, and
     ``reactions`` bodies whose joints have arrows too.
     """
 
@@ -212,7 +213,7 @@ def _picture(run: Run, model: MotionPicture | None) -> MotionPicture:
 
 
 def picture_of(known: MotionPicture | None, model: MotionPicture | None, what: str) -> MotionPicture:
-    """The model that draws a motion: the given one, else that of the run."""
+    """Return the model that draws a motion: the given one, else the model of the run."""
     shown = model if model is not None else known
     if shown is None:
         raise ArmillaryError(

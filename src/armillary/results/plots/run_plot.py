@@ -12,7 +12,7 @@ import numpy as np
 from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, UnitsError, shown
 from armillary.results.plots.chart import Chart, Panel, axis_label, chart_of
-from armillary.results.plots.figure import COLOURS, FIGURES, check_suffix, drawn, literal
+from armillary.results.plots.figure import COLOURS, FIGURES, check_suffix, literal, open_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def _figure(
     chart: Chart, runs: Sequence[Run], path: str | os.PathLike[str] | None, ax: Axes | None, show: bool
 ) -> Figure:
     count = len(chart.panels)
-    with drawn((8.0, 1.4 + 2.2 * count), path, show=show, ax=ax) as figure:
+    with open_figure((8.0, 1.4 + 2.2 * count), path, show=show, ax=ax) as figure:
         if ax is None:
             axes = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
         else:
@@ -85,7 +85,7 @@ def _figure(
         for panel, each in zip(chart.panels, axes, strict=True):
             # Runs have their colours in every panel: one legend is enough.
             first_of_several = len(runs) > 1 and each is axes[0]
-            _draw(panel, each, legend=first_of_several or (len(runs) == 1 and len(panel.curves) > 1))
+            _draw_panel(panel, each, legend=first_of_several or (len(runs) == 1 and len(panel.curves) > 1))
         axes[-1].set_xlabel(literal(axis_label(chart.x_name, chart.x_units)))
         axes[0].set_title(literal(chart.title))
         if ax is None:
@@ -93,7 +93,7 @@ def _figure(
     return figure
 
 
-def _draw(panel: Panel, axes: Axes, *, legend: bool) -> None:
+def _draw_panel(panel: Panel, axes: Axes, *, legend: bool) -> None:
     for curve in panel.curves:
         shield = " " if curve.label.startswith("_") else ""  # an underscore would hide it from the legend
         turn, colour = divmod(curve.place, len(COLOURS))
@@ -117,7 +117,7 @@ def _show_constants_as_such(axes: Axes) -> None:
 
 def _one_panel(ax: Axes, panels: Sequence[Panel]) -> list[Axes]:
     if len({panel.units for panel in panels}) > 1:
-        found = "; ".join(f"{_names(panel)} in {panel.units or 'no units'}" for panel in panels)
+        found = "; ".join(f"{_panel_names(panel)} in {panel.units or 'no units'}" for panel in panels)
         raise UnitsError(f"one axis cannot carry several units: {found}; plot them apart, or leave ax out")
     if len(panels) > 1:
         raise ArmillaryError(
@@ -126,5 +126,5 @@ def _one_panel(ax: Axes, panels: Sequence[Panel]) -> list[Axes]:
     return [ax]
 
 
-def _names(panel: Panel) -> str:
+def _panel_names(panel: Panel) -> str:
     return ", ".join(f"'{curve.label}'" for curve in panel.curves)

@@ -36,15 +36,15 @@ def page_of(chart: Chart) -> str:
     """The text of the page."""
     pieces = {
         "title": html.escape(chart.title or "Armillary"),
-        "style": _part("page.css"),
-        "script": _part("page.js"),
-        "data": _data(chart),
+        "style": _page_part("page.css"),
+        "script": _page_part("page.js"),
+        "data": _json_of_chart(chart),
     }
     # In one pass, so that nothing in a piece is taken for a mark.
-    return re.sub("@(title|style|script|data)@", lambda mark: pieces[mark[1]], _part("page.html"))
+    return re.sub("@(title|style|script|data)@", lambda mark: pieces[mark[1]], _page_part("page.html"))
 
 
-def _data(chart: Chart) -> str:
+def _json_of_chart(chart: Chart) -> str:
     """Curves as JSON that cannot end the element it stands in."""
     store = _Arrays()
     thinned = 0
@@ -52,7 +52,7 @@ def _data(chart: Chart) -> str:
     for panel in chart.panels:
         curves = []
         for curve in panel.curves:
-            rows = _rows(curve)
+            rows = _thin_rows(curve)
             thinned += rows is not None
             x, y = (curve.x, curve.y) if rows is None else (curve.x[rows], curve.y[rows])
             place = {"colour": curve.place % COLOURS, "dash": curve.place // COLOURS}
@@ -86,7 +86,7 @@ class _Arrays:
         return self._known[text]
 
 
-def _rows(curve: Curve) -> np.ndarray | None:
+def _thin_rows(curve: Curve) -> np.ndarray | None:
     """Indices of the samples that are kept; None for all."""
     samples = curve.y.size
     if samples <= LONG:
@@ -105,5 +105,5 @@ def _rows(curve: Curve) -> np.ndarray | None:
     return np.unique(np.minimum(np.concatenate(kept), samples - 1))
 
 
-def _part(name: str) -> str:
+def _page_part(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8").rstrip()

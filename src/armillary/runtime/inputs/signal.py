@@ -206,9 +206,9 @@ class Signal:
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
         """The values over time, also into a file."""
-        from armillary.results.plots.figure import drawn, literal
+        from armillary.results.plots.figure import literal, open_figure
 
-        with drawn((8.0, 3.0), path, show=show) as figure:
+        with open_figure((8.0, 3.0), path, show=show) as figure:
             ax = figure.subplots()
             how = "steps-post" if self.interpolation == "hold" else "default"
             ax.plot(self.time, self.values.T, drawstyle=how)

@@ -18,7 +18,7 @@ import numpy as np
 from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
 from armillary.errors import outside
-from armillary.results.record import distinct
+from armillary.results.record import distinct_labels
 from armillary.untyped import DataMapping, DataTable, Given
 
 Bytes = bytes | memoryview
@@ -195,7 +195,7 @@ class StoreLayout:
     @property
     def table_names(self) -> list[str]:
         """Names of the columns in a table: their own, numbered where one is taken."""
-        return distinct([column.name for column in self.columns], taken=(RUN,))
+        return distinct_labels([column.name for column in self.columns], taken=(RUN,))
 
     def as_data(self) -> DataTable:
         """All but runs and block, as JSON keeps it."""
