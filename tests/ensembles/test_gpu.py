@@ -23,7 +23,7 @@ from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.export.cuda.ensemble import kernel
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from tests.ensembles.batch_systems import everything, example
 from tests.ensembles.fake_cupy import CXX, Module, compiled
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine

@@ -41,14 +41,14 @@ def sensitivities(
 ) -> Sensitivities:
     """The derivatives of a run; see ``CompiledModel.sensitivities``."""
     made = model.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
-    return split(made, made.simulate(t_end, **how))
+    return split_derivatives(made, made.simulate(t_end, **how))
 
 
-def split(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
+def split_derivatives(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
     """A run of a model with derivatives as the run itself and the derivatives apart."""
     of, to = model.equations.of, model.directions
     names = tuple(name for name in whole.names if name in model.base.output_names)
-    run = _columns(whole, names)
+    run = _select_columns(whole, names)
     shape = (len(whole), len(of), len(to))
     values = np.empty(shape)
     for i, output in enumerate(of):
@@ -63,7 +63,7 @@ def split(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
     return Sensitivities(run, of, to, values, per, at)
 
 
-def _columns(run: Run, names: Sequence[str]) -> Run:
+def _select_columns(run: Run, names: Sequence[str]) -> Run:
     """A run with some of its columns."""
     chosen = [run.names.index(name) for name in names]
     return replace(run, names=tuple(names), values=np.ascontiguousarray(run.values[:, chosen]))

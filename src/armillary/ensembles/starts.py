@@ -118,10 +118,10 @@ class FoundStarts:
         """The states of the program."""
         second = self.u[:, self.model.independent_speeds]
         if self.model.equations.conversion is not None:
-            second = self._converted(second)
+            second = self._convert_speeds(second)
         return np.hstack([self.q, second, self.states])
 
-    def _converted(self, u: np.ndarray) -> np.ndarray:
+    def _convert_speeds(self, u: np.ndarray) -> np.ndarray:
         """Momenta, or other speeds that the program chose, in place of the speeds."""
         count = len(self.model.equations.targets.speeds)
         still = np.zeros((len(u), count + self.states.shape[1]))

@@ -366,12 +366,12 @@ class StudySetup(Simulation):
 
     def _resolved(self) -> RunValues:
         """The values of all runs; one error has all that is wrong with the file."""
-        self.vary, problems = self._varied()
+        self.vary, problems = self._read_distributions()
         if not problems and self.vary and not self.file.problems:
             problems = self._design_problems()
         return resolve(replace(self.file, problems=(*self.file.problems, *problems)), self.system)
 
-    def _varied(self) -> tuple[DataTable, list[str]]:
+    def _read_distributions(self) -> tuple[DataTable, list[str]]:
         """Distributions by name, each checked by itself; and what is wrong with them."""
         known, units, document = self._names(), self._units(), self.study_file.document
 

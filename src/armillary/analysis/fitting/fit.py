@@ -27,7 +27,7 @@ from armillary.analysis.fitting.measurements import (
     read_experiments,
     unknowns,
 )
-from armillary.analysis.fitting.outcome import LOSSES, Fit, Solution, outcome, rms, spread
+from armillary.analysis.fitting.outcome import LOSSES, Fit, Solution, outcome, residual_size, rms
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.sensitivities.equations import derivative_name
@@ -256,7 +256,7 @@ def _solve_least_squares(
     for _ in range(_ROUNDS):
         result = _least_squares(residuals, x, loss, max_evaluations, report)
         x = result.x
-        sizes = {c: spread(left, loss) for c, left in residuals.by_column(x).items()}
+        sizes = {c: residual_size(left, loss) for c, left in residuals.by_column(x).items()}
         exact = all(size <= _EXACT * apart[c] for c, size in sizes.items())
         if (
             sigma_given

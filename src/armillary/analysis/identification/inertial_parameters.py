@@ -102,7 +102,7 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
         columns = [directional_derivatives(whole, {p.symbol: UNIT}) for p in parameters]
         none = dict.fromkeys((p.symbol for p in parameters), ZERO)
         rest = tuple(substitute(e, none) for e in whole)
-        kept, W = _independent(system, reduction.plain, parameters, bodies)
+        kept, W = _independent_parameters(system, reduction.plain, parameters, bodies)
         columns = [
             [
                 total([(1, column[i]), *((1, scale(columns[d][i], w)) for d, w in shares)])
@@ -114,7 +114,7 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
     return LinearEfforts(found, tuple(parameters[k] for k in kept), rows, rest, bodies)
 
 
-def _independent(
+def _independent_parameters(
     system: Description,
     plain: Undimensioned,
     parameters: Sequence[LinkParameter],
@@ -190,7 +190,7 @@ def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
     for name, (m, hx, hy, hz, *J) in bodies.items():
         place = tree.placements[name]
         h, r = matrix_vector(place.rotation, (hx, hy, hz)), place.origin
-        inertia = place.turned_inertia(_matrix(J))
+        inertia = place.turned_inertia(_symmetric_matrix(J))
         shift = matrix_sum(moment_inertia(h, r), point_mass_inertia(m, r))
         first = add(h, scaled(r, m))
         links[place.link] = with_inertia(links[place.link], m, first, matrix_sum(inertia, shift))
@@ -218,23 +218,25 @@ def _tree_of_parameters(
     links: list[Link] = []
     for own, link in zip(known.links, general.links, strict=True):
         new: DataTable = {}
-        for (entry, value), (_, of_bodies) in zip(_entries(own), _entries(link), strict=True):
+        for (entry, value), (_, of_bodies) in zip(
+            _inertial_entries(own), _inertial_entries(link), strict=True
+        ):
             wanted = not is_zero(of_bodies) if every else not is_zero(value)
             name = f"{link.name}.{entry}"
             new[entry] = parameter(name, value, of_bodies, _dimension(entry)) if wanted else 0
         first = (new["hx"], new["hy"], new["hz"])
-        inertia = _matrix([new[e] for e in ENTRIES[4:]])
+        inertia = _symmetric_matrix([new[e] for e in ENTRIES[4:]])
         moved = replace(link if every else own, mass=new["m"], first=first, inertia=inertia)
         links.append(moved.with_degrees(freedom))
     return tuple(made), replace(general if every else known, links=tuple(links))
 
 
-def _matrix(six: Sequence[Scalar]) -> Matrix:
+def _symmetric_matrix(six: Sequence[Scalar]) -> Matrix:
     J = dict(zip(ELEMENTS, six, strict=True))
     return joined(joined(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))
 
 
-def _entries(link: Link) -> Iterator[tuple[str, Scalar]]:
+def _inertial_entries(link: Link) -> Iterator[tuple[str, Scalar]]:
     numbers = (link.mass, *link.first, *(link.inertia[i][j] for i, j in ELEMENTS))
     return zip(ENTRIES, numbers, strict=True)
 

@@ -14,7 +14,7 @@ from armillary.algebra.arguments import index, place
 from armillary.analysis.inverse.inverse import inverse
 from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.mechanism import Mechanism, slopes
-from armillary.analysis.kinematics.motion import Landmark, PathMotion, summary
+from armillary.analysis.kinematics.motion import Landmark, PathMotion, landmark_summary
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, require
@@ -130,7 +130,7 @@ class Sweep:
         wanted = self.outputs or self.names
         if turning := [m for m in self.landmarks if m.output in wanted]:
             lines += [str(m) for m in turning[:4]]
-            lines += [f"and {summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
+            lines += [f"and {landmark_summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
         return lines
 
     def _printed_columns(self) -> list[str]:
@@ -330,12 +330,12 @@ def reactions_at_rest(
     parameters: Mapping[str, object] | None,
 ) -> Run:
     """Reactions of bodies and constraints as columns, with a row for each row of coordinates ``q``."""
-    acting = _speeds(mechanism)
+    acting = _driven_speeds(mechanism)
     found = inverse(model, q, parameters=parameters, t=times, actuators=acting, reactions=names)
     return found.as_run()
 
 
-def _speeds(mechanism: Mechanism) -> list[str]:
+def _driven_speeds(mechanism: Mechanism) -> list[str]:
     """The speed along which each driven quantity is held."""
     k, found = mechanism.kinematics, []
     for quantity in mechanism.driven:

@@ -104,7 +104,7 @@ def lyapunov(A: Array, Q: Array) -> Array:
     return np.asarray((P + P.T) / 2)
 
 
-def _factor(P: Array) -> Array:
+def _cholesky_factor(P: Array) -> Array:
     """L with P = L Lᵀ, of a matrix that is positive up to rounding."""
     values, vectors = np.linalg.eigh(P)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -302,10 +302,10 @@ def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, toleran
     """
     from scipy.linalg import block_diag
 
-    stable, unstable = _split(*minimal_matrices(A, B, C))
+    stable, unstable = _split_stable(*minimal_matrices(A, B, C))
     As, Bs, Cs = stable
     Au, Bu, Cu = unstable
-    Lp, Lq = _factor(lyapunov(As, Bs @ Bs.T)), _factor(lyapunov(As.T, Cs.T @ Cs))
+    Lp, Lq = _cholesky_factor(lyapunov(As, Bs @ Bs.T)), _cholesky_factor(lyapunov(As.T, Cs.T @ Cs))
     U, hankel, Vt = np.linalg.svd(Lq.T @ Lp)
     kept = len(hankel)
     if order is not None:
@@ -330,7 +330,9 @@ def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, toleran
     )
 
 
-def _split(A: Array, B: Array, C: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+def _split_stable(
+    A: Array, B: Array, C: Array
+) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """A model as the sum of a stable and an unstable one: an ordered Schur form, made block diagonal."""
     from scipy.linalg import schur, solve_sylvester
 

@@ -161,7 +161,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
     @property
     def summary(self) -> str:
         """The values found, and the stability, in one line."""
-        shown = [f"{n} = {_number(v)} {label_units(self.units[n])}".rstrip() for n, v in self.found.items()]
+        shown = [
+            f"{n} = {_table_number(v)} {label_units(self.units[n])}".rstrip() for n, v in self.found.items()
+        ]
         return f"{listed(shown)}; {'not steady' if self.stability is None else self.stability}"
 
     @property
@@ -176,9 +178,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
             role = self.roles[name]
             if role == "cyclic" or abs(self.rates[name]) > _MOVES:
                 role = f"{role}, rate {self.rates[name]:.6g}"
-            rows.append([name, _number(value), label_units(self.units[name]), role])
+            rows.append([name, _table_number(value), label_units(self.units[name]), role])
         rows += [
-            [name, _number(value), label_units(self.units[name]), "input found"]
+            [name, _table_number(value), label_units(self.units[name]), "input found"]
             for name, value in self.inputs.items()
         ]
         return rows
@@ -220,7 +222,7 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
     return found
 
 
-def _number(value: float) -> str:
+def _table_number(value: float) -> str:
     """A value in a table; what is left of a zero by rounding is a zero."""
     return f"{value if abs(value) > _ZERO else 0.0:.8g}"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome, metrics_function
-from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan, restricted
+from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan, restrict_outputs
 from armillary.ensembles.starts import Starts
 from armillary.llvm.building import assembly
 from armillary.llvm.building.assembly import (
@@ -551,7 +551,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
 
 def _outputs(plan: Plan, model: ConfiguredProgram) -> Compiled | None:
     """Code for the outputs of a batch in another configuration."""
-    program = restricted(model.equations.program, model.output_names, plan.columns)
+    program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
     if program is model.equations.program:
         return None
     return Compiled(process_text(program))

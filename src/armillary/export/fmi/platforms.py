@@ -85,7 +85,7 @@ def folders(version: str, name: str) -> tuple[str, ...]:
     return (f"binaries/{own}", *(("binaries/linux64",) if name == "aarch64-linux" else ()))
 
 
-def placed(version: str, stem: str, libraries: Mapping[str, bytes]) -> dict[str, bytes]:
+def library_files(version: str, stem: str, libraries: Mapping[str, bytes]) -> dict[str, bytes]:
     """The libraries of an FMU by their place in it, from those of each platform."""
     found: dict[str, bytes] = {}
     for name, library in libraries.items():
@@ -167,10 +167,10 @@ def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str
     with tempfile.TemporaryDirectory(prefix="armillary-") as folder, ThreadPoolExecutor() as pool:
         for name, text in texts.items():
             Path(folder, name).write_text(text, encoding="utf-8")
-        list(pool.map(lambda name: _run([*command, *flags, *position, "-c", name], folder), made))
+        list(pool.map(lambda name: _run_compiler([*command, *flags, *position, "-c", name], folder), made))
         objects = [str(Path(name).with_suffix(".o")) for name in made]
         libraries = [] if sys.platform == "win32" else ["-lm"]
-        _run([*command, "-shared", *objects, "-o", f"model{suffix}", *libraries], folder)
+        _run_compiler([*command, "-shared", *objects, "-o", f"model{suffix}", *libraries], folder)
         return Path(folder, f"model{suffix}").read_bytes()
 
 
@@ -195,11 +195,13 @@ def build_library(sources: Mapping[str, str], name: str) -> bytes:
         for file, text in texts.items():
             Path(folder, file).write_text(text, encoding="utf-8")
         compile_one = [*_ZIG, "cc", "-target", given, level, *FLAGS, *_ZIG_FLAGS, *position, "-c"]
-        list(pool.map(lambda file: _run([*compile_one, file, "-o", f"{file}.o"], folder), made))
+        list(pool.map(lambda file: _run_compiler([*compile_one, file, "-o", f"{file}.o"], folder), made))
         objects = [f"{file}.o" for file in made]
         library = f"model{suffix}"
         if windows:
-            _run([*_ZIG, "dlltool", "-m", "i386:x86-64", "-d", _ucrt(folder), "-l", "ucrt.lib"], folder)
+            _run_compiler(
+                [*_ZIG, "dlltool", "-m", "i386:x86-64", "-d", _ucrt(folder), "-l", "ucrt.lib"], folder
+            )
             link = [
                 "build-lib",
                 "-dynamic",
@@ -210,9 +212,11 @@ def build_library(sources: Mapping[str, str], name: str) -> bytes:
                 "ReleaseFast",
                 "-fstrip",
             ]
-            _run([*_ZIG, *link, f"-femit-bin={library}", *objects, "ucrt.lib"], folder)
+            _run_compiler([*_ZIG, *link, f"-femit-bin={library}", *objects, "ucrt.lib"], folder)
         else:
-            _run([*_ZIG, "cc", "-target", given, "-s", "-shared", *objects, "-o", library, "-lm"], folder)
+            _run_compiler(
+                [*_ZIG, "cc", "-target", given, "-s", "-shared", *objects, "-o", library, "-lm"], folder
+            )
         return Path(folder, library).read_bytes()
 
 
@@ -231,7 +235,7 @@ def _ucrt(folder: str) -> str:
     return "ucrt.def"
 
 
-def _run(command: list[str], folder: str) -> None:
+def _run_compiler(command: list[str], folder: str) -> None:
     """A command of the compiler; what it complains of first is the error."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -18,7 +18,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import fill, run_keys, template
-from armillary.export.text.printer import listed
+from armillary.export.text.printer import list_items
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
     NO_SOLVER,
@@ -84,11 +84,11 @@ def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str],
     ]
     for c, one in enumerate(every):
         module = f"{stem}_model" + (f"_{c}" if c else "")
-        renamed = listed([f"{s}_{c} => {s}" for s in sections_of(one)], _WIDTH, "    ", " &")
+        renamed = list_items([f"{s}_{c} => {s}" for s in sections_of(one)], _WIDTH, "    ", " &")
         lines += [f"  use {module}, only: &", *renamed]
     called_here = [name for name in _SECTIONS if made.passing or name != CONSTRAINT_GEOMETRY]
     called = [f"{name}_of" for name in (*called_here, "precompute", "fire", "normalise")]
-    lines += ["  implicit none", "  private", "  public :: &", *listed(called, _WIDTH, "    ", " &"), ""]
+    lines += ["  implicit none", "  private", "  public :: &", *list_items(called, _WIDTH, "    ", " &"), ""]
     sizes = {name: size for name, size in found.sizes.items() if name != "N_OUTPUTS"}
     for name, size in sizes.items():
         lines.append(f"  integer, parameter, public :: {fortran_name(name)} = {size}")

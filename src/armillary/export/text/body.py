@@ -36,9 +36,9 @@ _GREEK = {
 }  # fmt: skip
 
 
-def plain(text: str, otherwise: str = "x") -> str:
+def plain_identifier(text: str, otherwise: str = "x") -> str:
     """Text as letters, digits and single underscores, beginning with a letter."""
-    spelled = "".join(_spelled(character) for character in text)
+    spelled = "".join(_spell_greek(character) for character in text)
     decomposed = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
     name = re.sub(r"_+", "_", re.sub(r"\W", "_", decomposed)).strip("_")
     if not name:
@@ -46,14 +46,16 @@ def plain(text: str, otherwise: str = "x") -> str:
     return name if name[0].isalpha() else f"{otherwise}_{name}"
 
 
-def _spelled(character: str) -> str:
+def _spell_greek(character: str) -> str:
     greek = _GREEK.get(character.lower())
     if greek is None:
         return character
     return greek if character.islower() else greek.capitalize()
 
 
-def fields(names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False) -> tuple[str, ...]:
+def field_names(
+    names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False
+) -> tuple[str, ...]:
     """Names by which a user sets values, as close to those of the model as a language allows."""
     namer = Namer(reserved, folded=folded)
     return tuple(namer.fresh(name) for name in names)
@@ -72,7 +74,7 @@ class Namer:
 
     def fresh(self, wish: str, otherwise: str = "x") -> str:
         """A name like the wish: itself, or with a number behind it."""
-        stem = plain(wish, otherwise)[: self.longest]
+        stem = plain_identifier(wish, otherwise)[: self.longest]
         name = stem
         while self._key(name) in self.taken:
             number = self._numbers.get(stem, 0) + 1
@@ -155,7 +157,7 @@ class SectionText:
     paired_angles: int = 1  # that are computed together
 
 
-def body(
+def section_text(
     section: ProgramSection,
     printer: Printer,
     places: Mapping[Expr, Place],

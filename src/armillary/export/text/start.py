@@ -47,7 +47,7 @@ class StartSource:
     ]  # places in the state that are set whatever is given, and the body that sets them
 
 
-def started(equations: DerivedEquations) -> StartSource | None:
+def start_source(equations: DerivedEquations) -> StartSource | None:
     """The start of a system; None where it begins with the values that are given."""
     system, program, targets = equations.system, equations.program, equations.targets
     conversion = equations.conversion
@@ -72,7 +72,7 @@ def started(equations: DerivedEquations) -> StartSource | None:
         given[count : count + len(targets.speeds)] = targets.inputs
         state[count : count + len(conversion)] = transform(conversion, known.get)
     if system.contacts:
-        memory, state = _decided(equations, memory, state)
+        memory, state = _decide_statuses(equations, memory, state)
     elif not (conversion or known or any(m.start is not None for m in memories)):
         return None
     places: dict[Expr, Place] = {program.time: ("", 0)}
@@ -87,7 +87,7 @@ def started(equations: DerivedEquations) -> StartSource | None:
     )
 
 
-def _decided(
+def _decide_statuses(
     equations: DerivedEquations, memory: list[Expr], state: list[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
     """Memory and state with the statuses of contacts decided, unless all of them are given."""

@@ -19,8 +19,8 @@ from armillary.studies.definition import Definition
 from armillary.studies.store.folder import METRIC, RUN, STATUS, VARIED, Array, Folder, StoreLayout
 from armillary.studies.store.records import (
     GROUP,
-    checksum,
     column_chunks,
+    crc32c,
     forget_columns,
     is_unchanged,
     read_numbers,
@@ -193,7 +193,7 @@ def whole_table(folder: Folder, definition: Definition) -> bytes | None:
         content = folder.table.read_bytes()
     except OSError:
         return None
-    return content if folder.table in states and states[folder.table].crc == checksum(content) else None
+    return content if folder.table in states and states[folder.table].crc == crc32c(content) else None
 
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
@@ -209,11 +209,11 @@ def dataset(folder: Folder, definition: Definition, **options: object) -> xarray
     with _readable(folder):
         opened = xr.open_zarr(folder.store, **(plain | options))
         if (plain | options)["chunks"] is None:
-            opened = _guarded(opened, folder)
-        return _labelled(opened, folder, definition)
+            opened = _with_read_errors(opened, folder)
+        return _label_store(opened, folder, definition)
 
 
-def _guarded(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
+def _with_read_errors(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
     """The same, in which a chunk that cannot be read when it is used gives a sentence, too."""
     zarr = require("zarr", extra="study", purpose="Studies")
     group = zarr.open_group(folder.store, mode="r")
@@ -224,7 +224,7 @@ def _guarded(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
     return opened
 
 
-def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
+def _label_store(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
     """A store as it is shown: numbers from records where the store has none yet, words for status."""
     pd = require("pandas", extra="data", purpose="Labelled datasets")
     layout = definition.layout
@@ -232,7 +232,9 @@ def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> 
     recorded = None if is_consolidated(folder, definition) else RecordedNumbers(folder, definition)
     for i, column in enumerate(layout.columns):
         stored = found[column.label]
-        read = partial(_stored, stored) if recorded is None else partial(_recorded, recorded, i)
+        read = (
+            partial(_stored_numbers, stored) if recorded is None else partial(_recorded_numbers, recorded, i)
+        )
         if column.kind == STATUS:
             values = lazy_column(layout.runs, words(np.zeros(1)).dtype, partial(_in_words, read))
         elif recorded is not None:
@@ -253,12 +255,12 @@ def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> 
     return found[shown].assign_coords(coordinates).set_coords(varied)
 
 
-def _stored(column: LibraryObject, first: int, end: int) -> np.ndarray:
+def _stored_numbers(column: LibraryObject, first: int, end: int) -> np.ndarray:
     found: np.ndarray = column[first:end].to_numpy()
     return found
 
 
-def _recorded(numbers: RecordedNumbers, column: int, first: int, end: int) -> np.ndarray:
+def _recorded_numbers(numbers: RecordedNumbers, column: int, first: int, end: int) -> np.ndarray:
     found: np.ndarray = numbers(first, end)[column]
     return found
 
@@ -267,7 +269,7 @@ def _in_words(codes: Callable[[int, int], np.ndarray], first: int, end: int) -> 
     return words(codes(first, end))
 
 
-def table(folder: Folder, definition: Definition) -> pandas.DataFrame:
+def run_table(folder: Folder, definition: Definition) -> pandas.DataFrame:
     """A pandas table with a row per run: varied values, metrics, how it ended; units in its ``attrs``."""
     pd = require("pandas", extra="data", purpose="Tables")
     layout = definition.layout
@@ -293,7 +295,7 @@ class Numbers(NamedTuple):
 
 def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str, Numbers]:
     """Varied quantities and metrics by name."""
-    layout, everything = definition.layout, table(folder, definition)
+    layout, everything = definition.layout, run_table(folder, definition)
     known = {
         column.name: (place, column.units)
         for place, column in zip(layout.table_names, layout.columns, strict=True)
