@@ -19,7 +19,7 @@ from armillary.ensembles.plan import plan as make_plan
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.failures.weak_masses import SINGULAR_THERE
 from armillary.runtime.models.programs.functions import processors

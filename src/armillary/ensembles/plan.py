@@ -19,7 +19,7 @@ from armillary.algebra.arguments import real, several
 from armillary.ensembles.metrics import Metric, Metrics, read_metrics
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.units.values import in_seconds
+from armillary.model.units import in_seconds
 from armillary.program.form.program import Program, section
 from armillary.runtime.integrators import Method
 from armillary.runtime.integrators.sampling import SampleTimes

@@ -11,8 +11,7 @@ from armillary.algebra.nodes.arithmetic import positive_whole
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import text_number
+from armillary.model.units import state_factor, text_number
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import ParameterTable

@@ -20,7 +20,7 @@ from armillary.ensembles.plan import STATUS as ENDS
 from armillary.ensembles.plan import plan as make_plan
 from armillary.ensembles.result import Batch
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.results.files import netcdf_label
 from armillary.results.record import distinct
 from armillary.runtime.inputs.signal import Signal

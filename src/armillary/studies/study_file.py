@@ -38,7 +38,8 @@ from typing import TYPE_CHECKING
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, nearest, shortened, shown, suggestion
 from armillary.files.model.documents import Document, read_document
-from armillary.files.model.schema import SCHEMA_VERSION
+from armillary.files.model.sections import SCHEMA_VERSION
+from armillary.model.parameter_meanings import parameter_units
 from armillary.model.reading.kinds import (
     FLAG,
     NUMBER,
@@ -56,11 +57,12 @@ from armillary.model.reading.kinds import (
     WholeNumber,
     choice,
 )
-from armillary.model.units.deduced_units import parameter_units
 from armillary.run_files.execute import Simulation
 from armillary.run_files.resolve import RunValues, resolve
 from armillary.run_files.run_file import (
     COMMAND_LINE,
+    RUN_FILE,
+    SELECTED,
     RunFile,
     RunFileError,
     SourcedValue,
@@ -70,7 +72,6 @@ from armillary.run_files.run_file import (
     where,
 )
 from armillary.run_files.run_file import TABLES as RUN_TABLES
-from armillary.run_files.schema import RUN_FILE, SELECTED
 from armillary.studies.definition import definition_for_writing, read_definition
 from armillary.studies.sampling import KINDS, Design
 from armillary.studies.store.folder import Folder

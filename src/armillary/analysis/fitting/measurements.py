@@ -16,7 +16,7 @@ from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.program.derivatives.sensitivities.directions import Direction, directions
 from armillary.results import Run, load_run
-from armillary.results.units import UNKNOWN, conversion
+from armillary.results.record import UNKNOWN, conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import plain_number
 from armillary.untyped import DataMapping, DataTable, Given

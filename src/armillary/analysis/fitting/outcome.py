@@ -16,7 +16,7 @@ from armillary.columns import aligned, counted
 from armillary.results import Run
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from armillary.errors import ArmillaryError, shown
 from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import Given

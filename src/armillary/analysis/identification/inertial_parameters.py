@@ -44,10 +44,10 @@ from armillary.mechanics.tree.structure.regroup import regroup
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
 from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.untyped import DataTable
 
 DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others

@@ -25,11 +25,11 @@ from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.kept_results import kept_per_object
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
 from armillary.results import Run
-from armillary.results.units import conversion, label_units
+from armillary.results.record import conversion, label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.runtime.start.initial import initial_memory

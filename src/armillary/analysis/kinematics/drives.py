@@ -15,9 +15,8 @@ from armillary.algebra.walk import symbols
 from armillary.analysis.kinematics.mechanism import KinematicQuantity, Kinematics, slopes
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, UnitsError, shown
-from armillary.model.units.unit_system import SYSTEMS
-from armillary.model.units.values import seconds, text_number
-from armillary.results.units import conversion
+from armillary.model.units import SYSTEMS, seconds, text_number
+from armillary.results.record import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import initial_memory

@@ -43,7 +43,7 @@ from armillary.mechanics.tree.structure.regroup import regroup
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.judgement import judgements
 from armillary.model.recording.records import Constraint
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation

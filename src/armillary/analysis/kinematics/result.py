@@ -23,8 +23,7 @@ from armillary.program.derivatives.sensitivities.equations import derivative_nam
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.notebook import sparkline
-from armillary.results.record import FileContent
-from armillary.results.units import label_units
+from armillary.results.record import FileContent, label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataTable
 

@@ -18,7 +18,7 @@ from armillary.analysis.linear.points import OperatingPoints, operating_points
 from armillary.columns import listed
 from armillary.errors import ArmillaryError
 from armillary.kept_results import kept_per_object
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization.form import LinearForm
 from armillary.program.derivatives.sensitivities.jumps import switches
 from armillary.program.equations import DerivedEquations

@@ -30,8 +30,8 @@ from armillary.program.derivatives.linearization.form import (
 )
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
-from armillary.results.pickles import PickledValue
-from armillary.results.units import label_units
+from armillary.results.record import label_units
+from armillary.results.run import PickledValue
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataMapping

@@ -15,11 +15,11 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.structure import transmission_zeros
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
-from armillary.model.units.values import in_seconds
+from armillary.model.units import in_seconds
 from armillary.results import Run
 from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.record import label_units
 from armillary.results.spectra import PowerSpectrum
-from armillary.results.units import label_units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -33,12 +33,11 @@ from armillary.analysis.modes.shapes import (
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization.form import Variable
 from armillary.results import Run
-from armillary.results.pickles import PickledValue
-from armillary.results.plots.motion_picture import MotionPicture
-from armillary.results.plots.picture_options import PictureOptions
+from armillary.results.plots.motion import MotionPicture, PictureOptions
+from armillary.results.run import PickledValue
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,15 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.results.plots.figure import COLOURS, drawn, literal
-from armillary.results.plots.motion import FILMS, MotionView, motion_path, picture_of, show_page, write_page
-from armillary.results.plots.picture_options import PictureOptions
+from armillary.results.plots.motion import (
+    FILMS,
+    MotionView,
+    PictureOptions,
+    motion_path,
+    picture_of,
+    show_page,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from armillary.analysis.modes.campbell import Campbell
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus
-    from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.results.plots.motion import MotionPicture
 
 
 _SHOWN = 0.02  # of a mode: coordinates with less are drawn together

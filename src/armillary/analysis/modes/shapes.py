@@ -38,11 +38,11 @@ from armillary.kept_results import kept_per_object
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
-from armillary.model.flexible.energy import flexible_kinetic_energy, flexible_momenta
-from armillary.model.quantities.energy import body_motions
-from armillary.model.quantities.mass_properties import carried
+from armillary.model.flexible.deformation import flexible_kinetic_energy, flexible_momenta
+from armillary.model.mass_properties import carried
+from armillary.model.quantities import body_motions
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
 from armillary.program.formalisms.derivation import derivation

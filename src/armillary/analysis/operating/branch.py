@@ -21,10 +21,10 @@ from armillary.analysis.operating.request import ModelNames, Quantity, with_name
 from armillary.analysis.operating.stability import Stability, stability_of
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest, require, shown
-from armillary.results.pickles import PickledValue
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal
-from armillary.results.units import label_units
+from armillary.results.record import label_units
+from armillary.results.run import PickledValue
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from armillary.algebra.walk import held_places, symbols, transform
 from armillary.kept_results import kept_per_object
 from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization import form
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation

@@ -16,8 +16,8 @@ from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.stability import Stability, stability_of
 from armillary.analysis.result_files import json_text, read_result, refuse_damage, write_result
 from armillary.columns import aligned, html_table, html_text, listed
-from armillary.results.pickles import PickledValue
-from armillary.results.units import label_units
+from armillary.results.record import label_units
+from armillary.results.run import PickledValue
 from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import DataMapping, DataTable, Given
 

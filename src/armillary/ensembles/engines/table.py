@@ -24,7 +24,7 @@ from armillary.ensembles.plan import (
 )
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.results import Run
 
 # The engine for SciPy's methods, redundant coordinates and runs that others leave over: runs in Python.

@@ -33,7 +33,7 @@ from armillary.export.fmi.platforms import (
 from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.fmi.variables import check_states, interface
 from armillary.export.text.source import make_source
-from armillary.model.units.values import in_seconds
+from armillary.model.units import in_seconds
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import completed

@@ -27,7 +27,7 @@ from armillary.mechanics.constraints.closing.loop_closure import gap_text, movab
 from armillary.mechanics.masses.massless import places, tree_masses
 from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
 from armillary.model.recording.records import UNDECIDED
-from armillary.model.space.initial_motion import mass_centre_starts
+from armillary.model.space.orbit import mass_centre_starts
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
 from armillary.program.targets.contact_targets import decision_event
