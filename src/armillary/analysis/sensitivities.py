@@ -94,7 +94,7 @@ class Sensitivities:
         return self.run.time
 
     def __getitem__(self, key: str | tuple[str, str]) -> np.ndarray:
-        """Samples of one derivative, or of those of an output by everything, a column each."""
+        """Return samples of one derivative; for an output alone, one column per parameter."""
         output, *name = (key,) if isinstance(key, str) else pair(key, "sensitivities")
         missing = f"sensitivities of '{self.run.system}' hold no derivative"
         found = self.values[:, place(output, self.of, f"{missing} of output"), :]

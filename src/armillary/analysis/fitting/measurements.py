@@ -146,7 +146,7 @@ def _finite_numbers(values: object, length: int | None, what: str) -> np.ndarray
 
 
 def _seconds(values: object, t0: float) -> Given:
-    """Dates as seconds from the first on, which is t0, durations in seconds, and all else as it is."""
+    """Return dates as seconds from the first one, durations in seconds; leave other values unchanged."""
     try:
         found = np.asarray(values)
         if found.ndim != 1 or not found.size:
@@ -239,7 +239,7 @@ class Unknown:
 def unknowns(
     model: CompiledModel, parameters: Wanted, initial: Wanted, experiments: Sequence[Measured]
 ) -> tuple[Unknown, ...]:
-    """All numbers to be found: parameters are shared, initial values are those of each experiment."""
+    """Return the unknowns: parameters once, initial values once per experiment."""
     found: list[Unknown] = []
     speeds = (u.data.name for u in model.equations.system.speeds)
     states = [*model.coordinate_names, *speeds, *model.state_names]

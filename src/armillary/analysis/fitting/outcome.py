@@ -180,7 +180,7 @@ class Fit:
 
     @property
     def initial(self) -> dict[str, float]:
-        """The initial values that were found, for ``simulate``; those of the first experiment."""
+        """The initial values found for the first experiment, as ``simulate`` takes them."""
         found = [u for u in self._unknowns if not u.parameter and u.experiment == 0]
         return {u.name: self.values[u.label] for u in found}
 

@@ -101,7 +101,7 @@ def numbers_slopes(theta: np.ndarray) -> np.ndarray:
 
 
 def theta_of(numbers: np.ndarray) -> np.ndarray:
-    """θ from φ, of which Σ about the mass centre is made positive definite where it is not."""
+    """Return θ of φ. If Σ about the mass centre is not positive definite, raise its eigenvalues first."""
     m, h, J = float(numbers[0]), numbers[1:4], inertia_matrix(numbers)
     t = h / m
     S = (0.5 * np.trace(J) * np.eye(3) - J) / m - np.outer(t, t)
@@ -499,7 +499,7 @@ def _body_map(
 
 
 def parameter_values(made: RegressorModel, parameters: Mapping[str, object] | None) -> dict[Expr, float]:
-    """Values of all parameters in the model's own units, NaN where there is none."""
+    """Return the values of all parameters in the model's units; NaN for a parameter without a value."""
     table, plain = parameter_table(made.functions.equations), made.equations.reduction.plain
     known = table.values(parameters)
     return {

@@ -200,7 +200,7 @@ def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
 def _tree_of_parameters(
     system: Description, known: Tree, general: Tree, every: bool
 ) -> tuple[tuple[LinkParameter, ...], Tree]:
-    """Symbols for the numbers of links, with what they stand for, and the tree of these symbols."""
+    """Return symbols for the inertial numbers of links, their meaning, and the tree in these symbols."""
     made: list[LinkParameter] = []
 
     def parameter(name: str, value: object, of_bodies: object, dimension: Dimension) -> Expr:
@@ -386,7 +386,7 @@ def grouped_parameters(efforts: LinearEfforts, groups: Grouping) -> BaseParamete
 
 
 def grouping(columns: np.ndarray) -> Grouping:
-    """Independent columns of a matrix of many rows, the first of those that depend on each other."""
+    """Find independent columns of a matrix of many rows; of dependent columns, the first ones."""
     sizes = np.linalg.norm(columns, axis=0)
     largest = float(np.max(sizes, initial=0.0))
     nothing = [k for k in range(columns.shape[1]) if sizes[k] <= DEPENDENT * largest]

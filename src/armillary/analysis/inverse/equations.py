@@ -181,7 +181,7 @@ def moving_tree(
     rates: Mapping[int, Expr],
     separate_welds: Collection[str] = (),
 ) -> Tree:
-    """The tree with the rates of all speeds known, from those of the independent ones."""
+    """Return the tree in which the rates of all speeds follow from the independent rates."""
     known = {**rates, **_dependent_rates(reduction, rates)}
 
     def moving(d: Freedom) -> Freedom:
@@ -305,7 +305,7 @@ class Actuated:
     replaced: Mapping[Expr, Expr]
 
     def acting(self, expressions: Sequence[Expr]) -> list[Expr]:
-        """Expressions in which the strengths stand for what they replace."""
+        """Return expressions with the strengths of actuators in place of the loads that they replace."""
         return transform(expressions, self.replaced.get) if self.replaced else list(expressions)
 
 

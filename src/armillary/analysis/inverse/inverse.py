@@ -1,4 +1,4 @@
-"""Efforts of a motion: inverse dynamics as a compiled function of its own, at places or along a run."""
+"""Efforts of a motion: inverse dynamics as a compiled function, at given points or along a run."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ TIME = "time"
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """Names and values of what is driven, a row of values per position, and the shape of the grid."""
+    """Names and values of the driven quantities, one row per position, and the shape of the grid."""
 
     names: tuple[str, ...]  # without time
     values: np.ndarray

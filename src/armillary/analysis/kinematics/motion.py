@@ -54,7 +54,7 @@ class PathMotion:
         return {}
 
     def _inverse(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """A⁻¹ of so many rows, of least squares where it is not square or is singular, and 1/|A⁻¹|."""
+        """Return A⁻¹ of each row (the pseudoinverse if A is singular or not square), and 1/|A⁻¹|."""
         if count not in self._inverses:
             self._inverses[count] = _inverses(self._scaled[0][:, :count])
         return self._inverses[count]
@@ -119,7 +119,7 @@ class PathMotion:
         return self._solve(right, clock)[0]
 
     def _check(self, left: np.ndarray, right: np.ndarray) -> None:
-        """An error where constraints of speeds contradict what is driven."""
+        """Raise if constraints of speeds contradict the driven rates."""
         m = self.numbers.mechanism
         sound = self.strength > SINGULAR
         scale = 1.0 + np.max(np.abs(self._scaled[1] * right), axis=1, initial=0.0)

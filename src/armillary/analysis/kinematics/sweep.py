@@ -176,7 +176,7 @@ def _follow_rows(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, 
 
 
 def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> np.ndarray:
-    """Values of what is driven and held, and zero for what is left of the balance of forces."""
+    """Return the values of driven and held quantities, and zeros for the residual forces."""
     m = numbers.mechanism
     held = numbers.values(position[None], np.array([t]))[0, len(drive.names) : len(m.driven)]
     rest = np.concatenate([held, np.zeros(m.followed - len(m.driven))])
@@ -184,7 +184,7 @@ def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: f
 
 
 def _driven_rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.ndarray:
-    """Rates of what is driven, a row each; zero where none is given."""
+    """Return the rates of the driven quantities, one row each; zero if none is given."""
     found = np.zeros((len(drive), len(drive.names)))
     known = checked_names(table(given, what), drive.names, what, after=" is not driven")
     for name, values in known.items():
@@ -208,7 +208,7 @@ def _driven_rates(drive: Drive, given: Mapping[str, object] | None, what: str) -
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Workspace:
-    """Outputs that a mechanism reaches over ranges of what is driven.
+    """Outputs that a mechanism reaches over ranges of the driven quantities.
 
     ``sweep`` has the positions on the grid, ``singular`` those between them at which the outputs cannot move
     in every direction. ``edges`` marks rows at the ends of ranges, and next to what is out of reach.

@@ -292,7 +292,7 @@ def held_motions(
 def _contact_rows(
     compiled: Linearization, contacts: tuple[ContactGeometry, ...], statuses: np.ndarray
 ) -> tuple[list[list[Expr]], list[int]]:
-    """Return the rows of gaps and velocities by the whole state, as expressions; and those of slips."""
+    """Return two lists of rows by the whole state, as expressions: gaps with velocities, and slips."""
     wanted: list[Expr] = []
     slips: list[int] = []
     for contact, status in zip(contacts, statuses, strict=True):

@@ -189,7 +189,7 @@ def _split_values(
 
 
 def _of_point(model: CompiledModel, at: HasState, given: Mapping[str, object]) -> OperatingPoints:
-    """That of an object with a state."""
+    """Return the operating point of an object that has a state."""
     state = vector(at.state, len(model.equations.program.state), "state of an operating point")
     brought = dict(getattr(at, "parameters", None) or {})
     own = getattr(at, "memory", None)
@@ -251,7 +251,7 @@ def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.nd
 def _check_gaps(
     instance: Instance, t: float, q: np.ndarray, memory: np.ndarray, most: float, remedy: str
 ) -> None:
-    """An error for coordinates that leave a loop open by more than so much of its size."""
+    """Raise if coordinates leave a loop open by more than a part ``most`` of its size."""
     geometry = instance.geometry(memory)
     here, sized = geometry.at(t, q), geometry.in_sizes().at(t, q)
     for i, gap, off in zip(geometry.layout.gaps, here.gap, sized.gap, strict=True):

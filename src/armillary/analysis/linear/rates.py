@@ -239,7 +239,7 @@ def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> 
 
 
 def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]:
-    """The steps with rows of L in place of those of D L."""
+    """Return the steps with the rows of D L divided by D: rows of L."""
     return tuple(
         (
             k,

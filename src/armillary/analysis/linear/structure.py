@@ -43,7 +43,7 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
 
 
 def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) -> Array | None:
-    """Zeros from one input to one output; None where the output does not depend on the input at all.
+    """Zeros from one input to one output; `None` if the output does not depend on the input.
 
     As above, c x = 0 takes a state x_p out and c ẋ = 0 is the next condition, until the input occurs in one,
     but by Gaussian elimination: rotations mix large elements into those that are zero or small. Zeros at
@@ -165,7 +165,7 @@ class Reach:
 
 
 def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
-    """The modes of A that B reaches; those that C shows are the modes of Aᵀ that Cᵀ reaches."""
+    """Find the modes of A that B reaches. Modes that C shows are modes of Aᵀ that Cᵀ reaches."""
     values, vectors = np.linalg.eig(A if what == "controllable" else A.T)
     # Balanced rows and columns: states in millimetres and rad/s differ by orders of magnitude.
     scale = _balance(A)
@@ -251,7 +251,7 @@ def linked_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
 
 
 def _reachable(linked: Array, first: Array) -> Array:
-    """Those that links [to, from] lead to from the first ones, and these."""
+    """Return the first ones and all that links [to, from] reach from them."""
     found = first
     while (more := found | (linked @ found)).sum() > found.sum():
         found = more

@@ -42,7 +42,7 @@ class Eigensystem:
 
 
 def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
-    """The eigensystem of one matrix; ``tolerance`` is that of the eigenvalue zero."""
+    """Return the eigensystem of one matrix; eigenvalues up to ``tolerance`` count as zero."""
     from scipy.linalg import eig, solve_sylvester
 
     null, rest, null_rows, rest_rows = _split_null_space(A, tolerance)
@@ -169,7 +169,7 @@ def _split_null_space(
 
 
 def _equilibrate(R: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """R with rows and columns of length one, except for those that are rounding, and the columns' factors."""
+    """Scale rows and columns of R to length one, except rounding errors; return R and the column factors."""
     scale = np.ones(len(R))
     for _ in range(3):
         for axis in (1, 0):

@@ -73,7 +73,7 @@ def _plain_value(value: object) -> Given:
 
 
 def _finite_or_null(values: np.ndarray) -> list[float | None]:
-    """Numbers in a row, null for what is none."""
+    """Return numbers as a list, with null for each that is not finite."""
     return [float(x) if np.isfinite(x) else None for x in values.ravel()]
 
 

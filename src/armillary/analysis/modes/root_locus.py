@@ -280,7 +280,7 @@ def root_locus(
 
 
 def _once(eigenvalues: np.ndarray, branches: np.ndarray) -> np.ndarray:
-    """The branches without those that are conjugate to another all along."""
+    """Return the branches without conjugates of other branches."""
     kept = []
     for i in branches:
         w = eigenvalues[:, i]

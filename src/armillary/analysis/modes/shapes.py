@@ -213,7 +213,7 @@ class BodyFunctions:
         return self._bodies[2].operations
 
     def at(self, place: LinearPlace, changes: np.ndarray) -> BodyMotions:
-        """Those of changes (changes, states) at a place, without the axis of places."""
+        """Return the motions for changes (changes, states) at one point, without the axis of points."""
         found = self.motions(
             place.t, place.state[None, :], place.parameters, place.memory, np.asarray(changes)[None]
         )
@@ -227,7 +227,7 @@ class BodyFunctions:
         memory: np.ndarray,
         changes: np.ndarray,
     ) -> BodyMotions:
-        """Those of changes (places, changes, states) at many places, in compiled loops."""
+        """Return the motions for changes (points, changes, states) at many points, by compiled loops."""
         elements, width, functions = self._bodies
         points, times, _ = changes.shape
         constants = functions.constants(parameters)
@@ -264,7 +264,7 @@ class BodyFunctions:
         return BodyMotions(speeds, velocities, momenta, translations, rotations, spins)
 
     def _rotations(self, relative: np.ndarray) -> np.ndarray:
-        """v_ground = R v_body, from those of all bodies in their parents."""
+        """Return R of each body, v_ground = R v_body, from the rotations of bodies in their parents."""
         found: dict[str, np.ndarray] = {}
         for i, body in enumerate(_moving_bodies(self.equations)):
             R, above = relative[:, i], found.get(body.parent.name if body.parent else "")
@@ -384,7 +384,7 @@ def _moving_bodies(equations: DerivedEquations) -> list[Body]:
 
 
 def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
-    """½ m v_c·v_c + ½ ω·I·ω of a body, with that of its flexible part."""
+    """Kinetic energy of a body, ½ m v_c·v_c + ½ ω·I·ω, with the energy of its deformation."""
     centre = add(v, cross_triples(w, body.com_coordinates))
     spin = matrix_vector(body.inertia, w)
     energy = plus(
@@ -423,9 +423,9 @@ def state_participation(found: Eigensystem) -> np.ndarray:
 
 
 def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str]) -> dict[int, int]:
-    """The state that is the rate of each position, by place, where one is.
+    """Return the index of the speed of each position that has one, by the index of the position.
 
-    Among several positions that move with one speed, that of the same body has it.
+    If several positions move with one speed, the position of the same body has it.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -443,7 +443,7 @@ def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str
 
 
 def by_share(shares: np.ndarray) -> np.ndarray:
-    """The order of descending shares; of equal ones, except for rounding, that of the coordinates."""
+    """Return the order of descending shares; shares equal up to rounding keep the order of coordinates."""
     return np.argsort(-np.round(shares, 6), kind="stable")
 
 

@@ -57,7 +57,7 @@ class BranchCurve:
         return None if found is None else CurvePlace(z, found[0], self.stability(z), found[1])
 
     def _tangent(self, z: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """The tangent: of all that the conditions leave open, what is nearest to ``along``."""
+        """Return the tangent: the direction nearest to ``along`` that keeps the conditions."""
         A = self._scaled_jacobian(z)
         if not np.all(np.isfinite(A)):
             return None

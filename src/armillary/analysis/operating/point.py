@@ -1,4 +1,4 @@
-"""An operating point: its values by name, what was fixed and found, what is left of each condition."""
+"""An operating point: values by name, which were fixed or found, and residuals of the conditions."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
     @property
     def stable(self) -> bool | None:
-        """Whether no eigenvalue grows; None where the point is not steady."""
+        """Whether no eigenvalue grows; `None` if the point is not steady."""
         return None if self.stability is None else self.stability.stable
 
     @property
@@ -223,7 +223,7 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
 
 
 def _table_number(value: float) -> str:
-    """A value in a table; what is left of a zero by rounding is a zero."""
+    """Return a value as text for a table; a zero with rounding error is shown as 0."""
     return f"{value if abs(value) > _ZERO else 0.0:.8g}"
 
 

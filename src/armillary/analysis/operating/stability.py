@@ -63,7 +63,7 @@ class Stability:
 
 
 def stability(values: ConditionValues, x: np.ndarray) -> Stability | None:
-    """Stability at x; None where other states than cyclic ones move, so that nothing is steady."""
+    """Return the stability at x; `None` if a state that is not cyclic moves: the point is not steady."""
     return stability_of(values, values.values(x), values.jacobian(x))
 
 
