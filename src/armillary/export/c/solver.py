@@ -71,7 +71,7 @@ def _file(model: CModel, *, whole: bool, header: str = "") -> str:
     """The functions of a configuration, or those of its changes alone."""
     text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
     helpers_text = model.helper_functions(text)
-    apart = _APART if "APART" in helpers_text + text else ""
+    apart = f"{_APART}\n" if "APART" in helpers_text + text else ""
     name = f"{model.stem}.c" if whole else f"{model.stem}_changes.c"
     what = "one of its configurations" if whole else "changes from and to the configuration as derived"
     head = block([f"{name}: {model.description.name}: {what}"])
@@ -86,7 +86,6 @@ _APART = """\
 #else
 #define APART
 #endif
-
 """
 
 
