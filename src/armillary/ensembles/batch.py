@@ -108,7 +108,7 @@ def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
 
 
 def _kinds(plan: Plan) -> list[list[int]]:
-    """Places of the speeds among the states, those of one kind and unit together."""
+    """Return the indices of speeds among the states, grouped by kind and unit."""
     speeds = {u.data.name for u in plan.model.equations.system.speeds}
     kinds: dict[object, list[int]] = {}
     for k, symbol in enumerate(plan.program.state):
@@ -372,7 +372,7 @@ class _Crew:
 
     @property
     def outcome(self) -> Outcome:
-        """The results of all runs; empty for those that were not made."""
+        """The results of all runs; empty for runs that were not made."""
         if self._outcome is None:
             self._outcome = Outcome.empty(self.plan, self.runs)
         return self._outcome

@@ -103,11 +103,11 @@ class Metric:
         raise NotImplementedError
 
     def result(self, slots: Operand, t_first: float) -> Operand:
-        """The metric from its slots, those of the last row among them; ``t_first``: time of the first row."""
+        """Return the metric from its slots, the last row included; ``t_first``: time of the first row."""
         return slots[0]
 
     def units(self, of_output: str) -> str:
-        """The units of the metric, from those of its output."""
+        """Return the units of the metric from the units of its output."""
         return of_output
 
     # ------------------------------------------------------------ what follows from them
@@ -373,7 +373,7 @@ Metrics = Mapping[str, Metric | str] | Sequence[Metric | str]
 
 
 def read_metrics(metrics: Metrics | None) -> dict[str, Metric]:
-    """Metrics by name; those of a list are called by their texts."""
+    """Return metrics by name; metrics in a list are named by their texts."""
     if isinstance(metrics, str | Metric):
         metrics = [metrics]
     if metrics is not None and not isinstance(metrics, Iterable):

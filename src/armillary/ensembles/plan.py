@@ -332,7 +332,7 @@ def _check_size(runs: int, samples: float, history: int, others: int) -> None:
 
 
 def _room() -> float:
-    """The memory that results may take: half of that of the machine."""
+    """Return the memory that results may take: half of the machine's."""
     try:
         return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -379,7 +379,7 @@ class Batch(PickledValue):
         return facts
 
     def _rows(self) -> list[list[str]]:
-        """A row per metric: name, three of its values, units, what it is."""
+        """Return a row per metric: name, three of its values, units, description."""
         return [
             [
                 name,
@@ -397,7 +397,7 @@ def load_batch(path: str | os.PathLike[str]) -> Batch:
 
 
 def _range_texts(values: np.ndarray) -> list[str]:
-    """The lowest, median and highest of many numbers, of those that are finite."""
+    """Return the lowest, median and highest of the finite numbers, as texts."""
     if values.ndim > 1:
         return ["", f"{values.shape[1]} bins", ""]
     known = values[np.isfinite(values)]

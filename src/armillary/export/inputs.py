@@ -69,7 +69,7 @@ def with_tables(
 
 
 def _stops(data: DrivenInputs) -> tuple[tuple[float, bool], ...]:
-    """Times at which steps end, and whether a value jumps there; those that differ by rounding are one."""
+    """Return times at which steps end, and whether a value jumps there; merge times equal up to rounding."""
     jumps, bends = data.breaks()
     times = np.union1d(jumps, bends)
     times = times[np.diff(times, prepend=-np.inf) > APART * np.max(np.abs(times), initial=0.0)]

@@ -72,7 +72,7 @@ class Definition:
         return replace(self, content={**self.content, "runs": runs, "design": dict(design)})
 
     def with_text(self, checksum: str) -> Definition:
-        """The same with the checksum of the model's text in the folder; "" where there is none."""
+        """Return a copy with the checksum of the model's text in the folder; "" if there is no text."""
         return replace(self, content={**self.content, "model": {**self.content["model"], "text": checksum}})
 
     def with_block(self, block: int) -> Definition:
@@ -105,7 +105,7 @@ def plain_data(data: object) -> Given:
 
 
 def read_definition(folder: Folder) -> Definition | None:
-    """The definition of the study in a folder; None where there is none."""
+    """Return the definition of the study in a folder; `None` if the folder has none."""
     try:
         text = folder.study.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -195,7 +195,7 @@ def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
 
 
 def data_differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, Given, Given]]:
-    """Where two pieces of data differ: path, value there, value here; None where there is none."""
+    """Yield where two pieces of data differ: path, old value, new value; `None` for a missing value."""
     if isinstance(old, Mapping | None) and isinstance(new, Mapping | None) and old != new:
         old, new = old or {}, new or {}
         for key in dict.fromkeys([*old, *new]):
@@ -246,7 +246,7 @@ def write_design(folder: Folder, design: Design) -> None:
 
 
 def read_design(folder: Folder, runs: int) -> Design | None:
-    """The design of so many runs in a study's folder; None where it holds code of its user's."""
+    """Return the design of ``runs`` runs in a study's folder; `None` if it needs the user's code."""
     try:
         data = json.loads(folder.design.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -142,7 +142,7 @@ class StudyLock:
 
 
 def owner(folder: Path) -> str:
-    """The process that runs the study in a folder, and since when; "" where there is none."""
+    """Return the process that runs the study in a folder, and since when; "" if none does."""
     path = folder / NAME
     found = _read_lock(path)
     return "" if found is None or _is_stale(path, found, STALE) else _description(found)
@@ -168,7 +168,7 @@ def _is_stale(path: Path, found: DataTable, stale: float) -> bool:
 
 
 def _age(path: Path) -> float | None:
-    """Seconds since a lock was touched; None where it was given back just now."""
+    """Return the seconds since a lock was touched; `None` if it has just been released."""
     try:
         return _disk_time(path.parent) - path.stat().st_mtime
     except OSError:
@@ -176,7 +176,7 @@ def _age(path: Path) -> float | None:
 
 
 def _read_lock(path: Path) -> DataTable | None:
-    """The content of a lock, {} while it is being written; None where there is none."""
+    """Return the content of a lock, {} while it is being written; `None` if there is no lock."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

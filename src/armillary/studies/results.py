@@ -174,7 +174,7 @@ class StudyResults:
 
     @property
     def run_by(self) -> str:
-        """The process that runs it now, "process 1234 on node1, since …"; "" where there is none."""
+        """The process that runs it now, "process 1234 on node1, since …"; "" if none does."""
         return owner(self.path)
 
     def status(self) -> StudyStatus:

@@ -180,7 +180,7 @@ def _texts(model: CompiledModel) -> dict[str, str]:
 
 
 def _with_unique_labels(layout: StoreLayout) -> StoreLayout:
-    """Every column and array with a name of its own in the store; a history keeps the output's."""
+    """Give every column and array a unique name in the store; a history keeps the output's name."""
     histories = [array.name for array in layout.arrays]
     wished = [
         f"{column.kind} {column.name}" if column.name in histories else column.name
@@ -193,7 +193,7 @@ def _with_unique_labels(layout: StoreLayout) -> StoreLayout:
 
 
 def _folder_name(name: str) -> str:
-    """The name of an array in the store, where it is a folder: zarr takes a backslash for a slash."""
+    """Return the folder name of an array in the store: zarr takes a backslash for a slash."""
     return netcdf_label(name).replace("\\", "_").encode()[:_LONGEST].decode(errors="ignore")
 
 

@@ -150,7 +150,7 @@ class Study(StudyResults):
 
     @property
     def model(self) -> CompiledModel:
-        """The model; that of a study which was opened is built from its text."""
+        """The model; an opened study builds it from its text."""
         if self._model is None:
             if self._build is None and not self._folder.model.is_file():
                 raise ArmillaryError(
@@ -227,7 +227,7 @@ class Study(StudyResults):
         describe_store(folder, definition.layout, definition.about)
 
     def _with_text(self, definition: Definition) -> Definition:
-        """The definition with the checksum of the model's text, which is written where it is not there."""
+        """Return the definition with the checksum of the model's text; write the text if it is missing."""
         folder, known = self._folder, definition.content["model"].get("text")
         if self._model is None or (known and text_checksum(folder) == known):
             return definition

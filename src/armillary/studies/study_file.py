@@ -125,7 +125,7 @@ class StudyFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> StudyFile:
-        """The study file at a path; what is wrong with it is an error when it is run."""
+        """Read the study file at a path; its faults are raised when it is run."""
         document = read_document(path, "study file")
         if "bodies" in document.data and "model" not in document.data:
             raise ArmillaryError(
@@ -280,7 +280,7 @@ _STUDY_FILE = KeyedTable(
 
 
 def study_schema() -> DataTable:
-    """The schema of study files: that of run files, and what varies."""
+    """Return the schema of study files: the schema of run files, and the varied quantities."""
     return {"$schema": SCHEMA_VERSION, "title": "Armillary study file", **_STUDY_FILE.schema()}
 
 
@@ -373,7 +373,7 @@ class StudySetup(Simulation):
         return resolve(replace(self.file, problems=(*self.file.problems, *problems)), self.system)
 
     def _read_distributions(self) -> tuple[DataTable, list[str]]:
-        """Distributions by name, each checked by itself; and what is wrong with them."""
+        """Return distributions by name, each checked by itself; and their faults."""
         known, units, document = self._names(), self._units(), self.study_file.document
 
         def holds_names(name: str) -> bool:

@@ -34,7 +34,7 @@ _OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sq
 
 
 class Device:
-    """One card. An error in one sentence where there is none, or none that can be used."""
+    """One card. Raise if there is none, or none that can be used."""
 
     def __init__(self) -> None:
         try:
@@ -141,7 +141,7 @@ class LoadedKernel:
             )
 
     def launch(self, threads: int, runs: int, arguments: Sequence[object]) -> None:
-        """The kernel by so many threads on so many runs; it goes on while this returns."""
+        """Start the kernel with this many threads on this many runs; do not wait for its end."""
         blocks = -(-threads // BLOCK)
         self._function((blocks,), (BLOCK,), (np.int64(runs), *arguments), shared_mem=self._room)
 
@@ -362,7 +362,7 @@ class CardEngine(Engine):
         return cupy.zeros((len(rounded), n), self._real) + cupy.asarray(rounded)
 
     def _time_work(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Work begun on the card; what is returned waits for its end."""
+        """Begin work on the card; return a function that waits for its end."""
         cupy = self.device.cupy
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()

@@ -214,7 +214,7 @@ def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
 
 
 def _due(plan: Plan) -> np.ndarray:
-    """A code for each row: twice its number among those that are kept, from 1, plus 1 if metrics use it."""
+    """Return a code for each row: twice its number among kept rows, from 1, plus 1 if metrics use it."""
     kept = plan.kept & bool(plan.history)
     return np.where(kept, 2 * np.cumsum(plan.kept), 0).astype(np.int32) + (
         plan.measured & bool(plan.metrics)

@@ -42,7 +42,7 @@ def lanes() -> int:
 
 
 def _machine_code(texts: tuple[str, str]) -> LlvmObject:
-    """A loop linked with what it calls, as machine code."""
+    """Return a loop as machine code, linked with the functions that it calls."""
 
     def adjust(module: LlvmObject) -> None:
         for function in module.functions:
@@ -174,7 +174,7 @@ def _pad_columns(array: np.ndarray, columns: int) -> np.ndarray:
 
 
 def _aligned_array(count: int) -> np.ndarray:
-    """Room for so many numbers, where a cache line begins."""
+    """Return an array of ``count`` numbers that begins at a cache line."""
     raw = np.zeros(count + 8)
     start = (-raw.ctypes.data // 8) % 8
     return raw[start : start + count]
@@ -312,7 +312,7 @@ class LanesWithEvents(Scalar):
         return visits.outcome()
 
     def _loops(self, visits: ScalarVisits) -> list[Callable[..., None]]:
-        """Those of the configurations, for these runs."""
+        """Return the loops of the configurations, for these runs."""
         tolerances = np.full(self.first.shape.states, self.plan.settings.atol)
         arrays = (self._settings, tolerances, *self._rows, self.halt, *self._grid)
         given = (*arrays, visits.controls, visits.rooms, *visits.columns)
@@ -320,7 +320,7 @@ class LanesWithEvents(Scalar):
 
 
 def _advance(visits: ScalarVisits, loops: Iterable[Callable[..., None]], runs: np.ndarray) -> None:
-    """Those of the runs that are ready, on lanes, each as far as nothing happens to it."""
+    """Advance the ready runs on lanes, each until something happens to it."""
     if runs.size:
         visited = runs.astype(float)
         for loop in loops:

@@ -188,7 +188,7 @@ class _Writer(ArrangedPackWriter):
         return of_reduced(v, shifted, *reduced_by_short_parts(v, x, shifted))
 
     def sines(self, angles: list[Expr], values: list[str]) -> None:
-        """Those of given values that are no states."""
+        """Write sines and cosines of values that are not states."""
         for angle, value in zip(angles, values, strict=True):
             for node in (sin(angle), cos(angle)):
                 self.values[node] = self.function_value(node, [value])
@@ -213,7 +213,7 @@ class _Writer(ArrangedPackWriter):
         return self._in_c(lanes, texts[0] if lanes == 1 else f"{{{', '.join(texts)}}}", [*args] * lanes)
 
     def _in_c(self, lanes: int, form: str, names: Sequence[str]) -> str:
-        """A line in the words of C."""
+        """Add a line in C; return its name."""
         kind = "double" if lanes == 1 else f"<{lanes} x double>"
         return self._direct(f"call {kind} {form}", tuple(names))
 
@@ -290,7 +290,7 @@ def _element(place: Load, qualifier: str = "") -> str:
 
 
 def _in_c(form: str, given: Sequence[str]) -> str:
-    """An operation in LLVM's words, or in those of C, with these operands."""
+    """Return the C expression of an operation, given in LLVM's words or in C, with these operands."""
     if called := _CALL.match(form):
         return written(form[called.end() :], given)
     if form in _OTHERS:

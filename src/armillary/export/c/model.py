@@ -49,7 +49,7 @@ def remark(section: ProgramSection) -> list[str]:
 
 
 def in_vectors(program: Program, lanes: int) -> ProgramSection:
-    """The derivatives with packs of at most so many lanes; without, where none pays."""
+    """Return the derivatives with packs of at most ``lanes`` lanes; without packs if none pays."""
     if lanes == 1 or any(is_block(node) for node in program.derivatives.nodes):
         return program.derivatives
     places = {s: ("state", i) for i, s in enumerate(program.state)}
@@ -289,7 +289,7 @@ class CModel:
         return self.helper_functions(body, sines), body
 
     def body(self) -> str:
-        """The functions of the sections, without those of the start where no run begins."""
+        """Return the functions of the sections; the start functions only if runs begin here."""
         parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
         parts += [] if self.source.prefix else [self.start(), self.pivot_shares(), self.physical()]
         return "\n".join(part for part in parts if part)

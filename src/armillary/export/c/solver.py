@@ -52,7 +52,7 @@ _SIZES = {
 
 
 def configuration_files(model: CModel) -> dict[str, str]:
-    """The files of all configurations; none where there is one."""
+    """Return the files of all configurations; empty if there is only one."""
     if not model.source.changing:
         return {}
     stem = model.stem
@@ -68,7 +68,7 @@ def configurations(model: CModel) -> list[CModel]:
 
 
 def _file(model: CModel, *, whole: bool, header: str = "") -> str:
-    """The functions of a configuration, or those of its changes alone."""
+    """Return the functions of a configuration, or only its change functions."""
     text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
     helpers_text = model.helper_functions(text)
     apart = f"{_APART}\n" if "APART" in helpers_text + text else ""
@@ -159,7 +159,7 @@ def configuration_values(model: CModel, vectors: Sequence[str], code: str) -> di
 
 
 def _configuration_tables(models: Sequence[CModel], code: str) -> str:
-    """Functions and numbers of all configurations, as far as they are read."""
+    """Return the functions and numbers of all configurations that the code reads."""
     model = models[0]
     _, lockable = change_shape(model.source.equations)
     partial = (_PARTIAL,) if "differentiated" in model.has else ()
@@ -374,7 +374,7 @@ def loop_features(loops: AssemblySource) -> set[str]:
 
 
 def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: str = "") -> dict[str, str]:
-    """Values for templates, except those that depend on the program around them."""
+    """Return template values that do not depend on the surrounding program."""
     loops, stem = solved.loops, source.stem
     head = [
         f"{file or f'{stem}_assembly.c'}: {source.description.name}: loops closed before a run", "",

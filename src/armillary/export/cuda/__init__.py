@@ -72,7 +72,7 @@ class CudaModel(CModel):
         return found | {"kernel"} if begins else found
 
     def further(self, source: Source) -> CudaModel:
-        """Another configuration, in the same file: lookup tables are those of the first."""
+        """Return another configuration for the same file, with the lookup tables of the first."""
         made = CudaModel(source)
         made.printer = made.sections.printer = self.printer
         return made

@@ -54,7 +54,7 @@ def on_device(code: str, apart: bool = False) -> str:
 
 
 def in_both_precisions(code: str) -> str:
-    """C text whose thresholds are those of the type real."""
+    """Return C text with thresholds for the type real."""
     for threshold, single in {**SINGLE, **CONTACTS_IN_SINGLE}.items():
         known = rf"(static const double {threshold.lower()} =) ([^;]+);"
         code = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", code)
@@ -107,7 +107,7 @@ class CudaPrinter(CPrinter):
 
 
 class SectionWriter:
-    """The functions of one program, named after ``stem``; its constants follow those of ``before``."""
+    """The functions of one program, named after ``stem``; constants follow the constants of ``before``."""
 
     def __init__(
         self,

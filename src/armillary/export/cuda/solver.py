@@ -46,7 +46,7 @@ class Configured:
 
 @dataclass(frozen=True)
 class Features:
-    """The parts of the solver that runs need besides those of their program."""
+    """Parts of the solver that runs need in addition to their program's."""
 
     method: Method
     dense: bool  # values inside steps

@@ -345,7 +345,7 @@ class Team:
 
     @cached_property
     def _places(self) -> dict[Expr, int]:
-        """Those of states in the whole state."""
+        """Indices of states in the whole state."""
         return {s: i for i, s in enumerate(self.writer.program.state)}
 
     def _gathering(self, states: Set[Expr], stride: str) -> str:

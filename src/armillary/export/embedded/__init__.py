@@ -64,6 +64,6 @@ def embedded_files(src: Source, precision: str, method: str, measure: bool | Non
 
 
 def _step(src: Source) -> str:
-    """A step for examples and measurement: a millisecond, or that of the self-test where it is shorter."""
+    """Return the step of examples and measurements: 1 ms, or the self-test's if shorter."""
     run = src.reference.trajectory
     return repr(min(run.step, 1e-3) if run else 1e-3)

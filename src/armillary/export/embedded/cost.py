@@ -63,7 +63,7 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
 
 
 def step_operations(program: Program, has: Collection[str], method: Method, attempts: int) -> Operations:
-    """A step without events, whose loops are closed by so many corrections."""
+    """Return the operations of a step without events that closes loops by ``attempts`` corrections."""
     t, n = tableau(method), len(program.state)
     evaluations = t.stages
     if program.events.results:  # the derivative at the end is kept for the next step, unless inputs are new
@@ -195,7 +195,7 @@ def cost_table(files: Mapping[str, str], wanted: bool | None) -> str:
 
 
 def counts_on(target: str, files: Mapping[str, str]) -> dict[str, int]:
-    """The numbers of one target by name; none where a tool is missing or fails."""
+    """Return the numbers of one target by name; empty if a tool is missing or fails."""
     _, compiler, emulator = TARGETS[target]
     if not all(shutil.which(tool) for tool in ("make", compiler, emulator)):
         return {}

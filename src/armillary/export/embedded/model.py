@@ -152,7 +152,7 @@ MOST_TURNS = {"single": 300, "double": 2150}
 
 
 def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c; ``loops``: members of what is kept while loops are closed."""
+    """Return <name>_solver.h and <name>_solver.c; ``loops``: members of the record for closing loops."""
     solver = bounded_solver(model.source, model.has, method, precision)
     return printed_solver(model, BoundedPrinter(solver, model.stem), [method], loops)
 
@@ -235,7 +235,7 @@ class EmbeddedAssemblyPrinter(AssemblyPrinter, BoundedPrinter):
 
 
 def loops_printer(model: EmbeddedModel) -> EmbeddedAssemblyPrinter | None:
-    """The printer of the functions that close loops; None where there are none."""
+    """Return the printer of the functions that close loops; `None` if there are no loops."""
     loops = model.source.assembly
     if loops is None:
         return None
@@ -245,14 +245,14 @@ def loops_printer(model: EmbeddedModel) -> EmbeddedAssemblyPrinter | None:
 
 
 def loops_record(model: EmbeddedModel) -> str:
-    """The members of what is kept while loops are closed."""
+    """Return the members of the record for closing loops."""
     printer = loops_printer(model)
     fields = printer.record() if printer is not None else []
     return "\n".join(["    const double *constants;", "    const double *memory;", *fields])
 
 
 def assembly_files(model: EmbeddedModel) -> dict[str, str]:
-    """The files of a system with loops; none where it has none."""
+    """Return the files that close loops; empty if there are no loops."""
     solved, stem = loops_printer(model), model.stem
     if solved is None:
         return {}

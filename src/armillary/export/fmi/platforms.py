@@ -86,7 +86,7 @@ def folders(version: str, name: str) -> tuple[str, ...]:
 
 
 def library_files(version: str, stem: str, libraries: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The libraries of an FMU by their place in it, from those of each platform."""
+    """Return the libraries of all platforms by their path in the FMU."""
     found: dict[str, bytes] = {}
     for name, library in libraries.items():
         for folder in folders(version, name):
@@ -133,7 +133,7 @@ def has_zig() -> bool:
 
 
 def find_compiler() -> list[str]:
-    """The command of a C compiler: $CC, cc, gcc or clang, else that of the ziglang wheel."""
+    """Return the command of a C compiler: $CC, cc, gcc or clang, else of the ziglang wheel."""
     named = shlex.split(os.environ.get("CC", ""))
     if named:
         if shutil.which(named[0]) is None:
@@ -236,7 +236,7 @@ def _ucrt(folder: str) -> str:
 
 
 def _run_compiler(command: list[str], folder: str) -> None:
-    """A command of the compiler; what it complains of first is the error."""
+    """Run a command of the compiler. Raise with its first complaint if it fails."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except OSError as error:

@@ -177,7 +177,7 @@ def variables_header(
     cosimulation: bool,
     adjoint: bool,
 ) -> str:
-    """variables.h; ``settings`` are those of co-simulation."""
+    """Return variables.h; ``settings`` are the settings of co-simulation."""
     program, description = interface.source.program, interface.source.description
     stem, sources = interface.source.stem, every(interface.source)
     several, loops = interface.source.changing, interface.source.assembly

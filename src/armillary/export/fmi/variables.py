@@ -61,7 +61,7 @@ def check_states(source: Source) -> None:
 
 @dataclass(frozen=True)
 class ExchangedMotion:
-    """The states of an FMU: descriptions, and of each configuration the places of its own states."""
+    """The states of an FMU: descriptions, and the indices of each configuration's states."""
 
     states: tuple[StateDescription, ...]
     places: tuple[tuple[int, ...], ...]

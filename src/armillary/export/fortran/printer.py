@@ -174,7 +174,7 @@ def _wrap_comment(comment: str, indent: str) -> list[str]:
 
 
 def cut_text(text: str, most: int) -> list[str]:
-    """A text cut into parts of at most so many bytes, never inside a character."""
+    """Cut a text into parts of at most ``most`` bytes, never inside a character."""
     found = [""]
     for character in text:
         if bytes_of(found[-1]) + bytes_of(character) > most:

@@ -111,7 +111,7 @@ def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str],
 
 
 def _cases(name: str, every: Sequence[Source], given: str, unused: Iterable[str]) -> list[str]:
-    """A call by the number of a configuration; where none has the section, what is not used is named."""
+    """Return a call by the number of a configuration; if none has the section, name the unused arguments."""
     calls = [
         f"    case ({c + 1})\n      call {name}_{c}({given})"
         for c, one in enumerate(every)
@@ -202,7 +202,7 @@ _REFUSAL = """\
 
 
 def fortran_settings() -> dict[str, str]:
-    """Defaults of a run's settings, and methods by what they need."""
+    """Return the defaults of a run's settings, and methods by their requirements."""
     methods = exported_methods(adaptive=True)
     known = {key.key: key.default for key in run_keys() if key.default is not None}
     texts = {key: "huge(1.0_dp)" if isinf(x) else f"{x!r}_dp" for key, x in known.items()}
@@ -310,7 +310,7 @@ class FortranSolverPrinter(SolverPrinter):
         )
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        """Results of a section of the present configuration, or of one that is named."""
+        """Return the call of a section of the present configuration, or of a given one."""
         c, constants, memory = "r%configuration", "r%constants", "r%memory"
         if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
@@ -486,7 +486,7 @@ def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
 
 
 def contact_procedures(sources: Sequence[ContactSource]) -> str:
-    """The subroutines that sections call, and those that they need."""
+    """Return the subroutines that sections call, with all that these call."""
     texts = []
     for source in sources:
         printer = FortranContacts(source)

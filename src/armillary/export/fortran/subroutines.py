@@ -22,7 +22,7 @@ from armillary.runtime.solver.methods import exported_methods, method_names
 
 @dataclass(frozen=True)
 class NamelistEntry:
-    """A value of a group: its name there, its place in the program, its example, and what it means."""
+    """A value of a group: its name there, its variable in the program, an example and its meaning."""
 
     name: str
     place: str
@@ -169,7 +169,7 @@ def _section_subroutine(f: SectionFunction, sections: Sections) -> str:
 
 
 def section_texts(made: Source, sections: Sections) -> list[str]:
-    """The sections that every configuration has, and those of its changes."""
+    """Return the sections that every configuration has, and its change sections."""
     program = made.program
     texts = [_precompute(made, sections), *(_section_subroutine(f, sections) for f in made.functions)]
     for k, section in enumerate(program.fire):
@@ -268,7 +268,7 @@ def _declare_locals(names: Sequence[str]) -> list[str]:
 
 
 def _locals(body: SectionText) -> list[str]:
-    """Names of assignments as they are declared, and arrays of block functions."""
+    """Return declarations: names of assignments, and arrays of block functions."""
     names = []
     for step in body.steps:
         if (call := step.block) is None:

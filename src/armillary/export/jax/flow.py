@@ -75,7 +75,7 @@ class FlowPrinter(SolverPrinter):
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     def fields(self) -> list[str]:
-        """The parts of a run, as they are made."""
+        """Return the parts of a run with their initial values."""
         lines, vectors = [], fields(exported_methods(adaptive=True))  # these are matrices of the template
         for f in self.solver.fields:
             if f.name in ("method", "configuration", "used") or f.name in vectors:  # these, too

@@ -155,7 +155,7 @@ class MatlabSolverPrinter(SolverPrinter):
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     def fields(self) -> list[str]:
-        """The fields of a run, as they are made."""
+        """Return the fields of a run with their initial values."""
         lines = []
         for f in self.solver.fields:
             if f.name in (*_GIVEN, "sample", "step"):
@@ -197,7 +197,7 @@ class MatlabSolverPrinter(SolverPrinter):
         return self.lines(f"{target} = {call};")
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        """Results of a section of the present configuration, or of one that is named."""
+        """Return the call of a section of the present configuration, or of a given one."""
         section, constants, memory = "r.now", "r.constants", "r.memory"
         if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
@@ -252,7 +252,7 @@ _FLAGS = ("PlaceFlags", "SpeedFlags")
 
 
 def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], str]) -> str:
-    """The function `assembled` and those that it calls."""
+    """Return the function `assembled` and the functions that it calls."""
     printer = MatlabAssembly(loops, package)
     tables = {name: " ".join(map(str, v)) for name, v in loops.whole_tables(1).items()}
     texts = [f"r.tables.{name.lower()} = [{numbers}];" for name, numbers in tables.items()]
@@ -322,7 +322,7 @@ def contact_files(sources: Sequence[ContactSource]) -> dict[str, str]:
 
 
 def _file(source: ContactSource, name: str) -> str:
-    """A function from a column of arguments to one of results, and those that it needs."""
+    """Return a function from a column of arguments to a column of results, with its helpers."""
     printer = MatlabContacts(source)
     entry = source.solver.functions[source.entry(name)]
     tables = [

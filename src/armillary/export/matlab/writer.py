@@ -129,7 +129,7 @@ def _section_function(f: SectionFunction, sections: Sections) -> str:
 
 
 def _equation_files(made: Source, sections: Sections, package: str, own: str) -> dict[str, str]:
-    """The sections that every configuration has, and those of its changes; ``own`` is their package."""
+    """Return the sections that every configuration has, and its change sections, in the package ``own``."""
     program = made.program
     found = {"precompute": _precompute(made, sections, package)}
     found |= {f.name: _section_function(f, sections) for f in (*made.functions, *made.corrections)}

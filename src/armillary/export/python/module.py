@@ -169,7 +169,7 @@ class PythonModule:
     needed: tuple[str, ...] = ("duration",)
 
     def run_settings(self) -> dict[str, str]:
-        """Keys of [run] in run files: those of this program, of others, and those that a run needs."""
+        """Return the keys of [run] in run files: of this program, of other programs, and required ones."""
         elsewhere = [key for key in RUN_TABLE if key not in self.settings]
         groups = {"settings": self.settings, "elsewhere": elsewhere, "needed": self.needed}
         return {name: ", ".join(f'"{key}"' for key in keys) for name, keys in groups.items()}
@@ -271,7 +271,7 @@ class PythonModule:
         return texts
 
     def equations(self) -> list[str]:
-        """The sections that every configuration has, and those of its changes."""
+        """Return the sections that every configuration has, and its change sections."""
         program = self.program
         texts = [self.precompute()]
 
@@ -383,7 +383,7 @@ class PythonModule:
         return [f"    {step.name} = {call.function}({opening}", *arguments, f"    {closing})"]
 
     def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """The results as a vector, each with what it is behind it."""
+        """Return the results as a vector, each with a remark."""
         return self.numbers(results, labels, "    ", "return ", "")
 
     def numbers(

@@ -170,7 +170,7 @@ class PythonSolverPrinter(SolverPrinter):
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in own)
 
     def fields(self) -> list[str]:
-        """The attributes of a run, as they are made."""
+        """Return the attributes of a run with their initial values."""
         lines = []
         for f in self.solver.fields:
             if f.type in _TYPES:
@@ -238,7 +238,7 @@ class PythonSolverPrinter(SolverPrinter):
         return self.lines(f"{', '.join(targets)} = {name}({', '.join(given)}, run.constants, {memory})")
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> str:
-        """Results of a section of the present configuration, or of one that is named."""
+        """Return the call of a section of the present configuration, or of a given one."""
         if name in ("enter", "impulse", "adjust"):
             c, *given = arguments
             call = f"SECTIONS[{c}][{name!r}]({', '.join(given)}, run.all_constants[{c}], run.memory)"

@@ -280,7 +280,7 @@ class RustAssemblyPrinter(RustSolverPrinter):
 
 
 def assembly_file(model: RustModel) -> dict[str, str]:
-    """The module of a system with loops; none where it has none."""
+    """Return the module that closes loops; empty if there are no loops."""
     loops = model.source.assembly
     if loops is None:
         return {}
@@ -352,7 +352,7 @@ _SECTIONS = {
 
 
 def configuration_files(model: RustModel) -> dict[str, str]:
-    """Modules of further configurations; none where there is one."""
+    """Return the modules of further configurations; empty if there is only one."""
     if not model.source.changing:
         return {}
     files = {"src/changes.rs": _change_functions(model.source, model.printer)}

@@ -56,7 +56,7 @@ def _spell_greek(character: str) -> str:
 def field_names(
     names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False
 ) -> tuple[str, ...]:
-    """Names by which a user sets values, as close to those of the model as a language allows."""
+    """Return names by which a user sets values: the model's, as far as the language allows."""
     namer = Namer(reserved, folded=folded)
     return tuple(namer.fresh(name) for name in names)
 
@@ -85,7 +85,7 @@ class Namer:
         return name
 
     def numbered(self, stem: str) -> Iterator[str]:
-        """stem1, stem2, … without those that are taken."""
+        """Yield stem1, stem2, … that are not taken."""
         number = 0
         while True:
             number += 1
@@ -95,7 +95,7 @@ class Namer:
                 yield name
 
     def copy(self) -> Namer:
-        """The same names, to go on from in a scope of its own."""
+        """Return a copy with the same names taken, for an inner scope."""
         other = Namer(folded=self.folded, longest=self.longest)
         other.taken, other._numbers = set(self.taken), dict(self._numbers)
         return other
@@ -231,7 +231,7 @@ class _Builder:
     def call_block(
         self, node: Expr, parts: Sequence[Expr], names: Mapping[Expr, str], chosen: Mapping[Expr, str]
     ) -> None:
-        """Add the step of a block, and those of the results that are read."""
+        """Add the step of a block, and a step for each result that is read."""
         arguments = tuple(self.printer.at(self.operand(a), CHOICE) for a in node.args)
         function = self.printer.block(node.data)
         array = self.namer.fresh(f"{node.data.name}_found")
@@ -246,7 +246,7 @@ class _Builder:
         self.operands[node], self.reads[node] = Operand(array), frozenset()
 
     def named(self, wish: str | None) -> str:
-        """The listing's name where it is one; "z1", "z2", … for what has none of its own."""
+        """Return the name of the listing, or the next of "z1", "z2", … if it has none."""
         if wish is None or (wish[0] == "z" and wish[1:].isdigit()):
             return next(self.numbers)
         return self.namer.fresh(wish)

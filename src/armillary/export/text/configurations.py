@@ -91,7 +91,7 @@ def left_text(has: Collection[str]) -> str:
 
 
 def change_functions(made: Source) -> list[SectionFunction]:
-    """The sections of changes, with what they give."""
+    """Return the change sections, with their results."""
     program = made.program
     found = [(s, _ABOUT[s.name]) for s in program.changes]
     found += [(made.constraint_geometry, _GEOMETRY)] if made.passing else []
@@ -102,7 +102,7 @@ def change_functions(made: Source) -> list[SectionFunction]:
 
 
 def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
-    """The functions of a configuration, of those that not all have."""
+    """Return for each optional function whether a configuration has it."""
     found = {
         "events": bool(program.events.results),
         "update": bool(program.update.results),

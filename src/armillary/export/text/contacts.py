@@ -73,7 +73,7 @@ class ContactSource:
         }
 
     def entry(self, name: str) -> str:
-        """The function of the solver that one of those that sections call begins with."""
+        """Return the solver's function that is the entry of a block function."""
         return _contact_function(self.called[name].entry, self.tag)
 
     def takes(self, name: str) -> list[Passage]:
@@ -86,7 +86,7 @@ class ContactSource:
 
 
 def contact_sources(blocks: Mapping[BlockFunction, str], code: str = "") -> list[ContactSource]:
-    """The solvers that the block functions in a text need; those of a whole program without a text."""
+    """Return the solvers that the block functions in a text need; without a text, in the whole program."""
     groups: dict[object, dict[str, ContactBlock]] = {}
     for block, name in blocks.items():
         assert isinstance(block, ContactBlock), block

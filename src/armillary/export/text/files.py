@@ -132,7 +132,7 @@ def _write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 @dataclass(frozen=True)
 class RunKey:
-    """A number of [run]; ``default`` is None where a run gives it or does without."""
+    """A number of [run]; ``default`` is `None` if the run gives it or does without."""
 
     key: str
     default: float | None
@@ -213,7 +213,7 @@ def operations_text(operations: Operations) -> str:
 
 
 def head(description: ExportDescription, file: str, what: str) -> list[str]:
-    """The first lines of a file: what it is, the bodies of the system, and what its equations cost."""
+    """Return the first lines of a file: its purpose, the bodies of the system, the cost of its equations."""
     d = description
     rows = [["body", "parent", "joint", "coordinates"]]
     rows += [[b.name, b.parent, b.joint, ", ".join(b.coordinates)] for b in d.bodies]
@@ -231,7 +231,7 @@ def head(description: ExportDescription, file: str, what: str) -> list[str]:
 
 
 def note(*parts: str) -> str:
-    """Units, description and the like in one line, without those that are empty."""
+    """Join units, description and the like in one line, without empty parts."""
     return "; ".join(" ".join(part.split()) for part in parts if part)
 
 

@@ -26,7 +26,7 @@ _LARGEST_POWER = 64  # beyond it a power by squaring is longer than a line
 
 @dataclass(frozen=True)
 class Operand:
-    """Text of a value; ``truth`` where it is true or false rather than a number."""
+    """Text of a value; ``truth``: whether it is a truth value rather than a number."""
 
     text: str
     strength: int = ATOM
@@ -233,7 +233,7 @@ class Printer:
 
 
 def block_names(block: BlockFunction, count: int) -> list[str]:
-    """The names of so many block functions of one name and different sizes."""
+    """Return names for ``count`` block functions of one name and different sizes."""
     return [block.name, *(f"{block.name}_{k}" for k in range(2, count + 1))]
 
 

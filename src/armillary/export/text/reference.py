@@ -74,7 +74,7 @@ class Reference:
 
 
 def example_parameters(equations: DerivedEquations) -> dict[str, float]:
-    """All parameters in the user's units: defaults, and 1 where there is none."""
+    """Return all parameters in the user's units: defaults, or 1 for a parameter without a default."""
     return {name: 1.0 if value is None else float(value) for name, value in equations.parameters.items()}
 
 

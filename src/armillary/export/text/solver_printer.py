@@ -119,7 +119,7 @@ class SolverPrinter:
         raise NotImplementedError
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        """A call in a statement of its own."""
+        """A call as a whole statement."""
         call = f"{function.name}({', '.join([self.run(), *arguments])})"
         return self.assign(target, call) if target else f"{call}{self.ended}"
 
@@ -310,7 +310,7 @@ class SolverPrinter:
         return self.expression(index)
 
     def value_of(self, name: str, call: ast.Call) -> str:
-        """A call inside an expression: of a function of numbers, or of one that leaves the run as it is."""
+        """A call inside an expression: of a function of numbers, or of one that does not change the run."""
         arguments = self.arguments(call)
         if name in self.solver.functions and self.solver.functions[name].takes_run:
             arguments = [self.run(), *arguments]

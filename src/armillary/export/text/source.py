@@ -89,7 +89,7 @@ class Source:
 
     @property
     def guard(self) -> int | None:
-        """The event for the only choice of dependent speeds; None where there is none, or a table of them."""
+        """The event for the only choice of dependent speeds; `None` if there is none, or a table of them."""
         watched = [event.name for event in self.equations.targets.watched]
         if self.changing or DEPENDENT_SPEEDS not in watched:
             return None
@@ -157,7 +157,7 @@ class Source:
 
     @cached_property
     def assembly(self) -> AssemblySource | None:
-        """Loops that have to close before a run; None where there are none."""
+        """Loops that have to close before a run; `None` if there are none."""
         every = [self.equations, *(other.equations for other in self.others)]
         closes_anew = self.changing and bool(self.set_places) and not self.prefix
         return assembly(self.equations, every if closes_anew else None)
@@ -187,7 +187,7 @@ class Source:
 
     @cached_property
     def start(self) -> StartSource | None:
-        """The values that a run computes from the given ones; None where it begins with these."""
+        """The values that a run computes from the given ones; `None` if it begins with the given values."""
         return start_source(self.equations)
 
     @cached_property
@@ -200,7 +200,7 @@ class Source:
 
     @cached_property
     def physical(self) -> Physical | None:
-        """Quantities that must not be negative; None where no parameter can make them so."""
+        """Quantities that must not be negative; `None` if no parameter can make them negative."""
         return physical(self.equations)
 
     @cached_property
@@ -383,7 +383,7 @@ class Identifiers:
 
 
 def renewal_text(program: Program) -> str:
-    """What is renewed after a step, in words."""
+    """Return in words which quantities are updated after a step."""
     units = ["Euler parameters divided by their length"] if program.quaternions else []
     drift = ["coordinates and speeds without the drift of closed contacts"]
     text = ", ".join([*units, *(drift if len(program.renewed) > 4 * len(program.quaternions) else [])])

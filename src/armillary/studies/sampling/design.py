@@ -243,7 +243,7 @@ class Design:
 
     @property
     def group(self) -> int:
-        """Runs that belong together: those of a trajectory, or of two points and their mixtures; else 1."""
+        """Runs that belong together: of a trajectory, or of two points and their mixtures; else 1."""
         return group_size(self.kind, len(self.names), self.second_order)
 
     @property
@@ -431,7 +431,7 @@ class Design:
 def _read_distributions(
     vary: Mapping[str, object], units: Mapping[str, str]
 ) -> tuple[dict[str, Distribution], dict[str, Correlated]]:
-    """Distributions by name, in the units of the names, and what is correlated by its label."""
+    """Return distributions by name, in the units of the names, and correlations by label."""
     if not isinstance(vary, Mapping):
         raise ParameterError(f"vary needs a table of names and distributions, not {vary!r}")
     distributions: dict[str, Distribution] = {}

@@ -139,7 +139,7 @@ class Distribution:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     def scaled(self, factor: float) -> Distribution:
-        """The same in other units, which are those of what it is given for."""
+        """Return this distribution converted to the parameter's units."""
         sizes = {name: getattr(self, name) * factor for name in self.sized}
         # mypy: all subclasses are dataclasses.
         return replace(self, **sizes, units="")  # type: ignore[type-var]

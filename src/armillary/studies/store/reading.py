@@ -187,7 +187,7 @@ def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = F
 
 
 def whole_table(folder: Folder, definition: Definition) -> bytes | None:
-    """The content of the table of all runs; None where there is none, or it is damaged."""
+    """Return the content of the table of all runs; `None` if it is missing or damaged."""
     states = read_states(folder, definition.digest, definition.runs) or {}
     try:
         content = folder.table.read_bytes()
@@ -200,7 +200,7 @@ _IN_MEMORY = 4 * 2**30  # bytes of histories
 
 
 def dataset(folder: Folder, definition: Definition, **options: object) -> xarray.Dataset:
-    """An xarray dataset over the Zarr store, read as it is requested; ``options`` are xarray.open_zarr's."""
+    """Return an xarray dataset over the Zarr store, read on demand; ``options`` are xarray.open_zarr's."""
     xr = require("xarray", extra="data", purpose="Labelled datasets")
     require("zarr", extra="study", purpose="Studies")
     _require_results(folder)
@@ -225,7 +225,7 @@ def _with_read_errors(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
 
 
 def _label_store(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
-    """A store as it is shown: numbers from records where the store has none yet, words for status."""
+    """Label a store: numbers from records if the store has none yet, words for status."""
     pd = require("pandas", extra="data", purpose="Labelled datasets")
     layout = definition.layout
     found = found.isel({RUN: slice(layout.runs)})
@@ -319,7 +319,7 @@ def _instead(name: str, layout: StoreLayout, known: Iterable[str]) -> str:
 
 
 def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, Array] | None:
-    """The histograms (runs, bins) that a metric has of each run, and its bins; None where it has none."""
+    """Return a metric's histograms (runs, bins) and bins; `None` if it has no histograms."""
     for array in definition.layout.arrays:
         if array.name == name and array.edges:
             with _readable(folder):
@@ -328,7 +328,7 @@ def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.nda
 
 
 def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, LibraryObject, str]:
-    """Times, histories (runs, samples) and units of an output; the store's own array where it is large."""
+    """Return times, histories (runs, samples) and units of an output; the store's array if it is large."""
     for array in definition.layout.arrays:
         if array.name == name and not array.edges:
             with _readable(folder):

@@ -81,7 +81,7 @@ def write_with_checksum(folder: Folder, path: Path, name: str, content: bytes) -
 
 
 def read_with_checksum(path: Path) -> bytes | None:
-    """The content of such a file; None where there is none, or it is damaged."""
+    """Return the content of such a file; `None` if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -100,7 +100,7 @@ def has_content(path: Path, state: FileState) -> bool:
 
 
 def has_size_and_time(path: Path, state: FileState) -> bool | None:
-    """Whether a file has its size and time of change; None where only the time differs."""
+    """Return whether a file has its recorded size and time; `None` if only the time differs."""
     try:
         about = path.stat()
     except OSError:
@@ -129,7 +129,7 @@ def write_states(folder: Folder, study: str, runs: int, files: Iterable[Path]) -
 
 
 def read_states(folder: Folder, study: str, runs: int) -> dict[Path, FileState] | None:
-    """The states by file; None where there are none of this study with so many runs."""
+    """Return the states by file; `None` if there are none of this study with ``runs`` runs."""
     try:
         found: Given = json.loads(folder.complete.read_text(encoding="utf-8"))
         if (found["study"], found["runs"]) != (study, runs):
@@ -260,7 +260,7 @@ _READERS = 8  # files read at a time, for disks that are far away
 
 @dataclass(frozen=True)
 class BlockRecord:
-    """A finished block: its runs, its chunks, and those of its runs that did not end well."""
+    """A finished block: its runs, its chunks, and its failed runs."""
 
     number: int
     first: int
@@ -298,7 +298,7 @@ def finish_block(
 def read_record(
     folder: Folder, layout: StoreLayout, study: str, number: int
 ) -> tuple[BlockRecord, np.ndarray] | None:
-    """The record of a block with its numbers (columns, runs); None where there is none that counts."""
+    """Return the record of a block with its numbers (columns, runs); `None` if there is no valid record."""
     if (content := read_with_checksum(folder.record(number))) is None:
         return None
     line, _, numbers = content.partition(b"\n")
@@ -318,7 +318,7 @@ def read_record(
 
 @dataclass(frozen=True)
 class Finished:
-    """The blocks that count, and those that have a record and must be made again."""
+    """Finished blocks, and blocks that have a record but must be made again."""
 
     records: dict[int, BlockRecord]
     damaged: tuple[int, ...]
