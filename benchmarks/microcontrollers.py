@@ -14,7 +14,7 @@ import sys
 from armillary.export.embedded import embedded_files
 from armillary.export.embedded.cost import TARGETS, counts_on, step_operations
 from armillary.export.embedded.model import EmbeddedModel
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.runtime.integrators import METHODS
 from examples import car, four_bar, stanford_arm, stewart_platform
@@ -33,7 +33,7 @@ def main() -> int:
     print("| model | precision | machine | flash | RAM | stack | instructions | longest | cycles |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, system in SYSTEMS.items():
-        found = source(system().derive())
+        found = make_source(system().derive())
         for precision in ("single", "double"):
             files = embedded_files(found, precision, "rk4", False)
             has = EmbeddedModel(found, precision).has

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.analysis.fitting.outcome import LOSSES, rms, spread, variance
+from armillary.analysis.fitting.outcome import LOSSES, residual_size, rms, variance
 
 # ρ(z) of scipy.optimize.least_squares, with z = r².
 FUNCTIONS = {
@@ -39,7 +39,7 @@ def test_sizes_of_residuals() -> None:
     r = np.random.default_rng(5).normal(size=20001)
     assert rms(r) == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-14)
     assert rms(1e200 * r) == pytest.approx(1e200 * rms(r)) and rms(np.zeros(3)) == 0.0
-    assert spread(r, "linear") == rms(r)
-    assert spread(r, "huber") == pytest.approx(1.0, abs=0.03)  # of a normal distribution
+    assert residual_size(r, "linear") == rms(r)
+    assert residual_size(r, "huber") == pytest.approx(1.0, abs=0.03)  # of a normal distribution
     r[:2000] = 1e6
-    assert spread(r, "huber") == pytest.approx(1.0, abs=0.3) and spread(r, "linear") > 1e5
+    assert residual_size(r, "huber") == pytest.approx(1.0, abs=0.3) and residual_size(r, "linear") > 1e5

@@ -29,9 +29,9 @@ def on_lanes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     advance = lane_engines._advance
 
     def counted(visits: ScalarVisits, loops: list[Callable[..., None]], runs: np.ndarray) -> None:
-        before = lane_engines._tried(visits, runs).sum()
+        before = lane_engines._steps_tried_so_far(visits, runs).sum()
         advance(visits, loops, runs)
-        taken.append(int(lane_engines._tried(visits, runs).sum() - before))
+        taken.append(int(lane_engines._steps_tried_so_far(visits, runs).sum() - before))
 
     monkeypatch.setattr(lane_engines, "_advance", counted)
     return taken

@@ -15,7 +15,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.c import program_files
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.model.units import state_factor
 from tests.export.conformance import CASES, DIFFERENT, NATIVE, At, equations, expected
 
@@ -248,7 +248,7 @@ def test_long_sections_are_cut_into_pieces_with_the_same_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("armillary.export.c.text.PIECE", 5)
-    for name, text in program_files(source(equations("tumbler"))).items():
+    for name, text in program_files(make_source(equations("tumbler"))).items():
         (tmp_path / name).write_text(text)
     assert "tumbler_derivatives_3(" in (tmp_path / "tumbler.c").read_text()
     wanted, library = expected("tumbler"), Library(tmp_path)

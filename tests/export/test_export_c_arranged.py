@@ -15,7 +15,7 @@ from mpmath import mp, mpf, pi
 
 import armillary as arm
 from armillary.export.c import program_files
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.program.equations import DerivedEquations
 
 REALS = ctypes.POINTER(ctypes.c_double)
@@ -47,7 +47,7 @@ def rates_of(
     compiler: str, flags: list[str], tmp_path: Path, older: bool = False
 ) -> Callable[[list[float]], np.ndarray]:
     """The exported chain's rates at given angles; ``older``: as if the compiler were GCC 11."""
-    for name, text in program_files(source(chain())).items():
+    for name, text in program_files(make_source(chain())).items():
         (tmp_path / name).write_text(text.replace("__GNUC__ >= 12", "0") if older else text)
     assert "#if defined(ARRANGED)" in (tmp_path / "three_links.c").read_text()
     warnings = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Wconversion", "-Werror"]
@@ -102,6 +102,6 @@ def test_few_operations_and_choices_have_the_plain_text_alone() -> None:
     s = arm.System("pendulum")
     s.gravity(9.81, -s.ground.z)
     s.body("bob", joint=arm.Revolute("x"), com=(0, 0, -1), mass=1, inertia=0)
-    code = program_files(source(s.derive()))["pendulum.c"]
+    code = program_files(make_source(s.derive()))["pendulum.c"]
     assert "ARRANGED" not in code
     assert "void pendulum_derivatives(" in code

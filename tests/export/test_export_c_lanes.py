@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.c import program_files
-from armillary.export.text.source import exported_equations, source
+from armillary.export.text.source import exported_equations, make_source
 from tests.export.conformance import equations
 from tests.export.test_export_c import CC, Library
 from tests.program.test_packs import derived
@@ -26,7 +26,7 @@ def test_vectors_change_nothing_but_rounding(
     monkeypatch.setattr("armillary.export.c.arranged.PIECE", piece)
     legs = exported_equations(derived(wheel=lanes == 2))
     model = legs.compile()
-    for name, text in program_files(source(legs), lanes).items():
+    for name, text in program_files(make_source(legs), lanes).items():
         (tmp_path / name).write_text(text)
     code = (tmp_path / "walker.c").read_text()
     assert f"are on vectors of {lanes} doubles, for GCC and Clang" in code
@@ -44,7 +44,7 @@ def test_vectors_change_nothing_but_rounding(
 
 
 def test_vectors_are_written_where_they_are_wanted_and_pay() -> None:
-    walker, tables = source(derived(wheel=False)), source(equations("tables"))
+    walker, tables = make_source(derived(wheel=False)), make_source(equations("tables"))
     assert "const lanes_2 z" in program_files(walker)["walker.c"]
     assert "are on vectors of" not in program_files(walker, 1)["walker.c"]
     assert "lanes" not in "".join(program_files(tables, 4).values())

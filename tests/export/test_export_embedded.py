@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.export.embedded.cost import TARGETS, counts_on, event_operations, parsed
+from armillary.export.embedded.cost import TARGETS, counts_on, event_operations, parse_counts
 from armillary.export.text.reference import reference
 from armillary.export.text.selftest import self_test
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.runtime.integrators import METHODS
 from tests.export.conformance import CASES, equations, expected
 
@@ -260,9 +260,9 @@ def test_microcontrollers_reach_the_same_state_to_the_last_bit(target: str, expo
 
 def test_measurements_are_read_and_broken_ones_are_not() -> None:
     text = " 884 12 0 896 380 model.o\n 900 12 0 912 390 (TOTALS)\nram 456\nstack 88\nstep 10\nlongest 12\n"
-    assert parsed(text)["flash"] == 912 and parsed(text)["longest"] == 12
-    assert parsed(text.replace("stack", "")) == {}
-    assert parsed(f"{text}status 3\n") == {}  # a run that diverged
+    assert parse_counts(text)["flash"] == 912 and parse_counts(text)["longest"] == 12
+    assert parse_counts(text.replace("stack", "")) == {}
+    assert parse_counts(f"{text}status 3\n") == {}  # a run that diverged
 
 
 def test_a_measurement_that_is_asked_for_needs_its_tools(
@@ -364,7 +364,7 @@ def test_rooms_in_single_precision_hold_the_rounding_of_times() -> None:
     s = arm.System("timed")
     s.body("A", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
     s.event("late", "t - 0.1003")
-    made = source(s.derive())
+    made = make_source(s.derive())
     test = self_test(made, "single", METHODS["rk4"], {"events"})
     for [t, room] in zip(test.inputs["times"][0], test.compared["events"][1], strict=True):
         assert room[0] >= abs(float(np.float32(t)) - t)

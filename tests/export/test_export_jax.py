@@ -9,7 +9,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.jax.module import needs_runs
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from tests.export.conformance import CASES, equations, expected
 from tests.later import later
 from tests.loading import loaded
@@ -154,7 +154,7 @@ def test_events_that_only_end_the_run_are_located_too() -> None:
     s = arm.System("ended")
     s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
     s.event("end", "t - 0.5", stop=True)
-    assert needs_runs(source(s.derive()))
+    assert needs_runs(make_source(s.derive()))
 
 
 def test_steps_that_do_not_fit_are_refused_and_rows_are_picked(tmp_path: Path) -> None:

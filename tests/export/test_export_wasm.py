@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.export.wasm.module import WasmModule
 from armillary.viewer.poses import PoseFunction
 from examples import car, pendulum
@@ -28,7 +28,7 @@ needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js to run the clas
 
 @cache
 def module(name: str) -> WasmModule:
-    return WasmModule(source(equations(name)))
+    return WasmModule(make_source(equations(name)))
 
 
 def host(name: str) -> Host:
@@ -68,7 +68,7 @@ def test_a_module_gives_the_numbers_of_the_process(name: str) -> None:
 )
 def test_ten_seconds_agree_to_twelve_digits(system, method: str, step: float) -> None:
     eom = system.system().derive()
-    made = WasmModule(source(eom), [method])
+    made = WasmModule(make_source(eom), [method])
     found = Host(made.linked.code, made.description())
     given = {p["name"]: p["value"] for p in found.about["parameters"]}
     initial = {"bob.q1": 2.0} if system is pendulum else {}
@@ -97,7 +97,7 @@ def test_a_module_changes_its_configuration_as_the_process_does(
 ) -> None:
     """Rows through impulses of locks and other choices of dependent speeds, and times of events."""
     eom = system().derive()
-    made = WasmModule(source(eom, configurations=True), ["rk4"])
+    made = WasmModule(make_source(eom, configurations=True), ["rk4"])
     found = Host(made.linked.code, json.loads(json.dumps(made.description())))
     model = eom.compile()
     run = model.simulate(span, sample=span / 40, initial=initial, method="rk4", step=step)

@@ -12,7 +12,7 @@ import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.errors import ModelError
 from armillary.export.c.model import CModel
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.program import program
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import ProgramSection
@@ -221,7 +221,7 @@ def test_a_named_load_has_the_sign_that_the_user_gave_it() -> None:
             assert found[name] == pytest.approx(expected[name], rel=1e-12), (section, name)
             named.add(name)
     assert named == expected.keys()
-    model = CModel(source(equations))
+    model = CModel(make_source(equations))
     lines = dict(re.findall(r"const double (\w+) = ([^;]*);", model.functions()[1]))
     written = eval(  # the expression that stands in C
         lines["spring"], {"C": C, "K": K, "b_u1": u, "b_q1": q}

@@ -16,8 +16,8 @@ def test_a_scheduler_that_is_gone_ends_the_study_with_a_sentence() -> None:
     waiting._job = SimpleNamespace(folder="runs")  # type: ignore[assignment]
     for status, there in (("running", True), ("connecting", False)):
         waiting._client = SimpleNamespace(status=status)
-        assert waiting._connected() is there
+        assert waiting._is_connected() is there
     for status in ("closing", "closed"):
         waiting._client = SimpleNamespace(status=status)
         with pytest.raises(ArmillaryError, match="study 'runs': the scheduler is gone"):
-            waiting._connected()
+            waiting._is_connected()

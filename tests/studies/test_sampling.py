@@ -20,7 +20,7 @@ from armillary.studies.sampling import (
     Uniform,
 )
 from armillary.studies.sampling.distributions import UserDistribution
-from armillary.studies.sampling.points import permuted, uniform
+from armillary.studies.sampling.points import permute_range, uniform
 from tests.later import later, unit_registry
 
 stats = later("scipy.stats")
@@ -196,7 +196,7 @@ def test_values_stay_with_their_seed_from_release_to_release():
     design = Design({"m": UNIT, "k": UNIT}, "random", 10, seed=1)
     assert design.values(0) == {"m": 0.9062890623941796, "k": 0.6202495509222262}
     assert design.values(6) == {"m": 0.7873816178021754, "k": 0.4251139594535137}
-    assert permuted(1, "m", 10, 0, 10).tolist() == [8, 7, 2, 0, 3, 5, 6, 1, 4, 9]
+    assert permute_range(1, "m", 10, 0, 10).tolist() == [8, 7, 2, 0, 3, 5, 6, 1, 4, 9]
 
 
 @pytest.mark.parametrize("kind", ["random", "lhs"])
@@ -217,12 +217,12 @@ def test_random_numbers_are_uniform_and_independent():
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 100, 1000, 4096])
 def test_permutations_hold_every_number_once(size):
-    assert sorted(permuted(3, "x", size, 0, size)) == list(range(size))
+    assert sorted(permute_range(3, "x", size, 0, size)) == list(range(size))
 
 
 @pytest.mark.parametrize("size", [5, 16])
 def test_permutations_favour_no_place(size):
-    many = np.array([permuted(seed, "x", size, 0, size) for seed in range(2000)])
+    many = np.array([permute_range(seed, "x", size, 0, size) for seed in range(2000)])
     places = np.array([np.bincount(many[:, i], minlength=size) for i in range(size)])
     pairs = np.bincount(many[:, 0] * size + many[:, 1], minlength=size * size).reshape(size, size)
     apart = pairs[~np.eye(size, dtype=bool)]

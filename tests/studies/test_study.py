@@ -459,11 +459,11 @@ def test_what_a_study_takes_of_its_disk_is_told_before_it_starts(
     """
 
     study = pendulum_study(tmp_path / "s", runs=200, block=100)
-    monkeypatch.setattr(store_folder, "_free", lambda folder: (1000.0, 1e9))
+    monkeypatch.setattr(store_folder, "_free_space", lambda folder: (1000.0, 1e9))
     with pytest.warns(UserWarning, match=r"will write up to 80 kB .* in 8 files, and its disk has 1 kB free"):
         study.run()
     assert "are to be written" in (tmp_path / "s" / "log.txt").read_text()
-    monkeypatch.setattr(store_folder, "_free", lambda folder: (1e12, 3.0))
+    monkeypatch.setattr(store_folder, "_free_space", lambda folder: (1e12, 3.0))
     with pytest.warns(UserWarning, match=r"in 8 files: give a larger block=, now 100 runs"):
         pendulum_study(tmp_path / "t", runs=200, block=100).run()
 

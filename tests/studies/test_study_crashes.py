@@ -22,7 +22,7 @@ from armillary.errors import ArmillaryError
 from armillary.studies import Study, open_study, runs
 from armillary.studies.lock import StudyLock
 from armillary.studies.store import folder as folders
-from armillary.studies.store.records import FileState, Finished, checksum, finished_blocks, is_unchanged
+from armillary.studies.store.records import FileState, Finished, crc32c, finished_blocks, is_unchanged
 from tests.studies.study_models import BLOCK, RUNS, pendulum_study
 
 ROOT = Path(__file__).parents[2]
@@ -224,7 +224,7 @@ def test_a_sealed_file_that_was_shortened_is_not_as_it_was_left(tmp_path: Path) 
     """With the time of change that its seal states, as a copy from elsewhere may have it."""
     path, content = tmp_path / "table", b"0123456789"
     path.write_bytes(content)
-    state = FileState("table", len(content), checksum(content), path.stat().st_mtime_ns)
+    state = FileState("table", len(content), crc32c(content), path.stat().st_mtime_ns)
     assert is_unchanged(path, state)
     for other in (content[:-1], content + b"0"):
         path.write_bytes(other)

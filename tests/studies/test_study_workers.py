@@ -298,7 +298,7 @@ def test_machine_code_that_a_changed_text_names_is_not_loaded(
 def test_workers_are_trusted_as_far_as_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
     monkeypatch.setattr(cluster, "run_there", lambda client, given: jobs.append(given.job))
-    monkeypatch.setattr(cluster, "connected", _nowhere)
+    monkeypatch.setattr(cluster, "connect_client", _nowhere)
     for name, given in (("a", {}), ("b", {"trust": True})):
         with pytest.raises(ArmillaryError):  # no block was made
             pendulum_study(tmp_path / name, runs=20, block=10, **given).run("tcp://nowhere:1")

@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.verification.cases.spacecraft_1 import commanded, fired, judged, small_equations
+from armillary.verification.cases.spacecraft_1 import (
+    declare_small,
+    fire_parameters,
+    small_equations,
+    spacecraft_with_commands,
+)
 from examples.spacecraft_1 import PARAMETERS, START, system
 from tests.verification.common import TIGHT, reference
 
@@ -25,7 +30,7 @@ FORMALISMS = pytest.mark.parametrize("formalism", ["kane", "recursive"])
 
 @cache
 def models(formalism: str) -> tuple[Any, Any]:
-    s = judged(commanded())
+    s = declare_small(spacecraft_with_commands())
     return s.derive(formalism).compile(), s.derive(formalism, small=False).compile()
 
 
@@ -35,7 +40,7 @@ def scaled(state: dict[str, Any], factor: float) -> tuple[np.ndarray, dict[str, 
     mask = np.concatenate([small, small])
     y = np.array([*state["q"], *state["u"]])
     stiff = {name: PARAMETERS[name][0] / factor for name in ("KB", "BB")}
-    return np.where(mask == 1, factor * y, y), fired(state["thruster_fire"]) | stiff
+    return np.where(mask == 1, factor * y, y), fire_parameters(state["thruster_fire"]) | stiff
 
 
 @FORMALISMS
@@ -71,7 +76,7 @@ def test_the_full_response_differs_in_second_order() -> None:
 
     Where the second-order part is itself small, as for q2 and u2, the next order shows and it falls faster.
     """
-    s = judged(system(thrusters=False))
+    s = declare_small(system(thrusters=False))
     small, full = s.derive().compile(), s.derive(small=False).compile()
     names = [*small.coordinate_names, *small.speed_names]
     times = np.linspace(0, 15, 31)
@@ -89,7 +94,7 @@ def test_the_full_response_differs_in_second_order() -> None:
 
 def test_thrusters_decide_on_the_whole_error() -> None:
     """Their laws are decisions: they are the same expressions in both models, nothing is neglected there."""
-    full_equations = judged(system()).derive(small=False)
+    full_equations = declare_small(system()).derive(small=False)
     small, full = (eom.show("update").splitlines() for eom in (small_equations(), full_equations))
     numbered = re.compile(r"\bc\d+\b")  # names of precomputed constants
     laws = [numbered.sub("c", line) for line in small if not line.startswith("#")]

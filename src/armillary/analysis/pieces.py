@@ -62,7 +62,7 @@ class PieceFunctions:
         self._reader = PlaceReader(self._base, "pieces of the equations")
 
     def matrix(self, name: str, at: PiecePlace) -> np.ndarray:
-        """A piece that is a vector or matrix, by its name among those of the equations."""
+        """Return a piece that is a vector or matrix, by its name in the equations."""
         large = self.pieces.mass_product if name == "mass_matrix" else None
         if large is not None and len(self._read(at).t) < _WRITTEN_OUT:
             return self._mass_by_columns(large, at)

@@ -40,14 +40,14 @@ def sensitivities(
 ) -> Sensitivities:
     """The derivatives of a run; see ``CompiledModel.sensitivities``."""
     made = model.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
-    return split(made, made.simulate(t_end, **how))
+    return split_derivatives(made, made.simulate(t_end, **how))
 
 
-def split(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
+def split_derivatives(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
     """A run of a model with derivatives as the run itself and the derivatives apart."""
     of, to = model.equations.of, model.directions
     names = tuple(name for name in whole.names if name in model.base.output_names)
-    run = _columns(whole, names)
+    run = _select_columns(whole, names)
     shape = (len(whole), len(of), len(to))
     values = np.empty(shape)
     for i, output in enumerate(of):
@@ -62,7 +62,7 @@ def split(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
     return Sensitivities(run, of, to, values, per, at)
 
 
-def _columns(run: Run, names: Sequence[str]) -> Run:
+def _select_columns(run: Run, names: Sequence[str]) -> Run:
     """A run with some of its columns."""
     chosen = [run.names.index(name) for name in names]
     return replace(run, names=tuple(names), values=np.ascontiguousarray(run.values[:, chosen]))
@@ -93,7 +93,7 @@ class Sensitivities:
         return self.run.time
 
     def __getitem__(self, key: str | tuple[str, str]) -> np.ndarray:
-        """Samples of one derivative, or of those of an output by everything, a column each."""
+        """Return samples of one derivative; for an output alone, one column per parameter."""
         output, *name = (key,) if isinstance(key, str) else pair(key, "sensitivities")
         missing = f"sensitivities of '{self.run.system}' hold no derivative"
         found = self.values[:, place(output, self.of, f"{missing} of output"), :]

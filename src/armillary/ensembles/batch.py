@@ -66,7 +66,7 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
             return
         if not _suspect(plan, i, outcome.state[:, i], kinds):
             unsuspected += 1
-        elif why := _why_stopped(plan, i):
+        elif why := _reason_of_stop(plan, i):
             outcome.status[i], outcome.messages[i], outcome.event[i] = FAILED, why, -1
             for array in (outcome.rows, outcome.slots, outcome.state, outcome.memory):
                 array[..., i] = np.nan
@@ -99,7 +99,7 @@ def _largest_first(size: np.ndarray, runs: np.ndarray) -> Iterator[int]:
 def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
     """The reasons of runs that failed on the way, from single runs, where it is a place without mass."""
     failed = np.flatnonzero((outcome.status == DIVERGED) | (outcome.status == TOO_SMALL)).tolist()
-    reasons = {i: why for i in failed[:_EXPLAINED] if (why := _why_stopped(plan, i))}
+    reasons = {i: why for i in failed[:_EXPLAINED] if (why := _reason_of_stop(plan, i))}
     outcome.messages |= reasons
     if reasons:
         first, why = next(iter(reasons.items()))
@@ -108,7 +108,7 @@ def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
 
 
 def _kinds(plan: Plan) -> list[list[int]]:
-    """Places of the speeds among the states, those of one kind and unit together."""
+    """Return the indices of speeds among the states, grouped by kind and unit."""
     speeds = {u.data.name for u in plan.model.equations.system.speeds}
     kinds: dict[object, list[int]] = {}
     for k, symbol in enumerate(plan.program.state):
@@ -126,7 +126,7 @@ def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> b
     return any(np.max(np.abs(state[own])) > _ENORMOUS * np.max(expected[own]) for own in kinds)
 
 
-def _why_stopped(plan: Plan, i: int) -> str:
+def _reason_of_stop(plan: Plan, i: int) -> str:
     """Why a single run stopped, where that is a place without mass; else ""."""
     settings, step = plan.settings, plan.settings.fixed_step
     rows = max(1.0, np.ceil((settings.t_end - settings.t0) / step / _ROWS)) * step if step else None
@@ -364,7 +364,7 @@ class _Crew:
                 part = self.engine(self.starts, *chunk)
                 self._mark(part, *chunk)
                 self._put(part, chunk[0])
-                self._done(chunk[1] - chunk[0], time.perf_counter() - began)
+                self._count_finished(chunk[1] - chunk[0], time.perf_counter() - began)
         except BaseException as error:
             self.errors.append(error)
             with self.lock:
@@ -372,7 +372,7 @@ class _Crew:
 
     @property
     def outcome(self) -> Outcome:
-        """The results of all runs; empty for those that were not made."""
+        """The results of all runs; empty for runs that were not made."""
         if self._outcome is None:
             self._outcome = Outcome.empty(self.plan, self.runs)
         return self._outcome
@@ -401,7 +401,7 @@ class _Crew:
             i0, self.taken = self.taken, self.taken + size
             return i0, i0 + size
 
-    def _done(self, count: int, seconds: float) -> None:
+    def _count_finished(self, count: int, seconds: float) -> None:
         with self.lock:
             self.finished += count
             finished = self.finished

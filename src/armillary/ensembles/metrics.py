@@ -103,11 +103,11 @@ class Metric:
         raise NotImplementedError
 
     def result(self, slots: Operand, t_first: float) -> Operand:
-        """The metric from its slots, those of the last row among them; ``t_first``: time of the first row."""
+        """Return the metric from its slots, the last row included; ``t_first``: time of the first row."""
         return slots[0]
 
     def units(self, of_output: str) -> str:
-        """The units of the metric, from those of its output."""
+        """Return the units of the metric from the units of its output."""
         return of_output
 
     # ------------------------------------------------------------ what follows from them
@@ -166,7 +166,7 @@ class Metric:
     @classmethod
     def read(cls, arguments: str, text: str) -> Metric:
         """The metric from the arguments in its text; names of outputs may hold commas and brackets."""
-        return cls(_name(arguments, text))
+        return cls(_metric_name(arguments, text))
 
 
 class Final(Metric):
@@ -270,7 +270,7 @@ class Crossing(Metric):
             raise ArmillaryError(
                 f"'{text}': write crossing(output, level) or crossing(output, level, rising)"
             )
-        return cls(_name(parts[0], text), _number(parts[1], text), direction)
+        return cls(_metric_name(parts[0], text), _metric_number(parts[1], text), direction)
 
 
 @dataclass(frozen=True)
@@ -322,9 +322,9 @@ class Histogram(Metric):
         parts = arguments.rsplit(",", 3)
         if len(parts) != 4:
             raise ArmillaryError(f"'{text}': write histogram(output, low, high, bins)")
-        low, high, bins = (_number(part, text) for part in parts[1:])
+        low, high, bins = (_metric_number(part, text) for part in parts[1:])
         # mypy: the constructor checks what it is given.
-        return cls(_name(parts[0], text), low, high, bins)  # type: ignore[arg-type]
+        return cls(_metric_name(parts[0], text), low, high, bins)  # type: ignore[arg-type]
 
 
 KINDS: dict[str, type[Metric]] = {
@@ -347,7 +347,7 @@ def read_metric(text: str) -> Metric:
     return KINDS[kind].read(rest[:-1], text)
 
 
-def _name(part: str, text: str) -> str:
+def _metric_name(part: str, text: str) -> str:
     if not part.strip():
         raise ArmillaryError(f"'{text}' names no output")
     return part.strip()
@@ -361,7 +361,7 @@ def _is_number(part: str) -> bool:
     return True
 
 
-def _number(part: str, text: str) -> float:
+def _metric_number(part: str, text: str) -> float:
     if not _is_number(part):
         raise ArmillaryError(
             f"'{text}': '{part.strip()}' is not a number; give a plain one, in the units of the output"
@@ -373,7 +373,7 @@ Metrics = Mapping[str, Metric | str] | Sequence[Metric | str]
 
 
 def read_metrics(metrics: Metrics | None) -> dict[str, Metric]:
-    """Metrics by name; those of a list are called by their texts."""
+    """Return metrics by name; metrics in a list are named by their texts."""
     if isinstance(metrics, str | Metric):
         metrics = [metrics]
     if metrics is not None and not isinstance(metrics, Iterable):

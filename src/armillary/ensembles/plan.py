@@ -144,7 +144,7 @@ def plan(
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
     for name, metric in asked.items():
-        _known(model, metric.output, f"metric '{name}'")
+        _check_output(model, metric.output, f"metric '{name}'")
         if name in history:
             raise ArmillaryError(f"metric '{name}' has the name of an output whose history is kept")
     columns = tuple(dict.fromkeys([*history, *(m.output for m in asked.values())]))
@@ -164,11 +164,11 @@ def plan(
     if watch is not None:
         watch = in_seconds("watch", watch)
         _check_size(1, _samples(t0, t_end, watch, fixed), len(asked), 0)
-    times, kept, measured = _rows(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
+    times, kept, measured = _row_times(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
     grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)
     return Plan(
         model=model,
-        program=restricted(code.equations.program, model.output_names, columns),
+        program=restrict_outputs(code.equations.program, model.output_names, columns),
         columns=columns,
         settings=settings,
         times=times,
@@ -210,12 +210,12 @@ def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool)
     for name in names:
         matches = [name] if name in model.output_names else fnmatch.filter(model.output_names, name)
         if not matches:
-            _known(model, name, "outputs=")
+            _check_output(model, name, "outputs=")
         found += matches
     return list(dict.fromkeys(found))
 
 
-def _known(model: CompiledModel, name: str, where: str) -> None:
+def _check_output(model: CompiledModel, name: str, where: str) -> None:
     if name in model.output_names:
         return
     expression = re.search(r"[-+*/(]", name)
@@ -226,7 +226,7 @@ def _known(model: CompiledModel, name: str, where: str) -> None:
     raise ArmillaryError(f"{where}: there is no output '{name}'{hint or known + more}")
 
 
-def restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
+def restrict_outputs(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
     """The program with just these outputs."""
     if tuple(columns) == tuple(names):
         return program
@@ -234,7 +234,7 @@ def restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -
     return replace(program, outputs=section("outputs", columns, results))
 
 
-def _rows(
+def _row_times(
     t0: float,
     t_end: float,
     sample: Given,
@@ -259,7 +259,7 @@ def _rows(
         return samples, np.ones(len(samples), dtype=bool), np.zeros(len(samples), dtype=bool)
     if not len(samples):
         return watched, np.zeros(len(watched), dtype=bool), np.ones(len(watched), dtype=bool)
-    watched = _snapped(watched, samples, SNAP * (step or (t_end - t0) / ROWS))
+    watched = _snap_times(watched, samples, SNAP * (step or (t_end - t0) / ROWS))
     times = np.union1d(watched, samples)
     return times, np.isin(times, samples), np.isin(times, watched)
 
@@ -273,7 +273,7 @@ def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
     return times if times[-1] == t_end else np.append(times, t_end)
 
 
-def _snapped(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
+def _snap_times(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
     """Times, each moved to one of the others where they differ by rounding alone."""
     if not len(others):
         return times
@@ -332,7 +332,7 @@ def _check_size(runs: int, samples: float, history: int, others: int) -> None:
 
 
 def _room() -> float:
-    """The memory that results may take: half of that of the machine."""
+    """Return the memory that results may take: half of the machine's."""
     try:
         return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

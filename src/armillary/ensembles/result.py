@@ -100,19 +100,19 @@ def read_batch(path: str | os.PathLike[str]) -> DataTable:
             if about["version"] != _VERSION:
                 raise ValueError(f"it has format {about['version']}, and this Armillary reads {_VERSION}")
             stored = {name: data[label].to_numpy() for name, label in about["labels"].items()}
-        return _fields(about, stored)
+        return _stored_fields(about, stored)
     except MissingExtraError:
         raise
     except Exception as error:  # many libraries, each with its own errors for damaged bytes
         raise ArmillaryError(f"'{path}' is not a batch saved by Armillary, or is damaged: {error}") from error
 
 
-def _fields(about: DataTable, stored: dict[str, np.ndarray]) -> DataTable:
+def _stored_fields(about: DataTable, stored: dict[str, np.ndarray]) -> DataTable:
     runs = about["runs"]
     varying = [*about["parameters"], *about["initial"], *about["memory"]]
     labels = labels_of(history=about["histories"], metric=about["metrics"], varied=varying)
 
-    def varied(group: str) -> dict[str, np.ndarray]:
+    def varied_columns(group: str) -> dict[str, np.ndarray]:
         return {name: stored[labels["varied"][name]] for name in about[group]}
 
     return dict(
@@ -126,9 +126,9 @@ def _fields(about: DataTable, stored: dict[str, np.ndarray]) -> DataTable:
         t_stop=stored["t_stop"],
         final_state=stored.get("batch final_state", np.empty((runs, 0))),
         final_memory=stored.get("batch final_memory", np.empty((runs, 0))),
-        parameters=varied("parameters"),
-        initial=varied("initial"),
-        memory=varied("memory"),
+        parameters=varied_columns("parameters"),
+        initial=varied_columns("initial"),
+        memory=varied_columns("memory"),
         units=about["units"],
         definitions={name: read_metric(text) for name, text in about["metrics"].items()},
         messages={int(number): text for number, text in about["messages"].items()},
@@ -379,9 +379,14 @@ class Batch(PickledValue):
         return facts
 
     def _rows(self) -> list[list[str]]:
-        """A row per metric: name, three of its values, units, what it is."""
+        """Return a row per metric: name, three of its values, units, description."""
         return [
-            [name, *_spread(values), self.units.get(name, ""), f"{self.definitions[name]}{_missing(values)}"]
+            [
+                name,
+                *_range_texts(values),
+                self.units.get(name, ""),
+                f"{self.definitions[name]}{_missing(values)}",
+            ]
             for name, values in list(self.metrics.items())[:_SHOWN]
         ]
 
@@ -391,8 +396,8 @@ def load_batch(path: str | os.PathLike[str]) -> Batch:
     return Batch(**read_batch(path))
 
 
-def _spread(values: np.ndarray) -> list[str]:
-    """The lowest, median and highest of many numbers, of those that are finite."""
+def _range_texts(values: np.ndarray) -> list[str]:
+    """Return the lowest, median and highest of the finite numbers, as texts."""
     if values.ndim > 1:
         return ["", f"{values.shape[1]} bins", ""]
     known = values[np.isfinite(values)]

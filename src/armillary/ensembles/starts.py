@@ -118,10 +118,10 @@ class FoundStarts:
         """The states of the program."""
         second = self.u[:, self.model.independent_speeds]
         if self.model.equations.conversion is not None:
-            second = self._converted(second)
+            second = self._convert_speeds(second)
         return np.hstack([self.q, second, self.states])
 
-    def _converted(self, u: np.ndarray) -> np.ndarray:
+    def _convert_speeds(self, u: np.ndarray) -> np.ndarray:
         """Momenta, or other speeds that the program chose, in place of the speeds."""
         count = len(self.model.equations.targets.speeds)
         still = np.zeros((len(u), count + self.states.shape[1]))
@@ -433,7 +433,7 @@ class Starts(VariedValues):
         return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]]), np.empty((0, i1 - i0))
 
     def _numbers(self, i0: int, i1: int, speeds: Sequence[str]) -> np.ndarray:
-        """Coordinates, these speeds and states as they are given or described, a column per run."""
+        """Return given or described coordinates, these speeds and states, a column per run."""
         equations = self.model.equations
         q, u, _ = initial_values(equations, self._first_initial)
         all_speeds = [s.data.name for s in equations.system.speeds]
@@ -452,7 +452,7 @@ class Starts(VariedValues):
         return state
 
     def _given_memory(self, i0: int, i1: int) -> np.ndarray:
-        """Memory of runs i0 … i1 − 1 as it is given or described, a column per run."""
+        """Return given or described memory of runs i0 … i1 − 1, a column per run."""
         equations = self.model.equations
         memory = np.empty((len(equations.system.memories), i1 - i0))
         memory[:] = initial_memory(equations, self.shared("memory"), self.t0)[:, None]

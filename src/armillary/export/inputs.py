@@ -27,7 +27,7 @@ from armillary.untyped import DataTable
 def with_inputs(equations: DerivedEquations, inputs: object, *, single: bool = False) -> DerivedEquations:
     """Equations whose inputs with data are functions of the time; ``single``: of one in single precision."""
     system, program = equations.system, equations.program
-    functions = [name for name, value in _tables(inputs).items() if _is_function(value)]
+    functions = [name for name, value in _input_tables(inputs).items() if _is_function(value)]
     if functions:
         raise ParameterError(
             f"input '{functions[0]}': an export needs points, not a function; sample it with "
@@ -52,7 +52,7 @@ def with_tables(
     """Equations of any configuration with these inputs as functions of the time."""
     program, known = equations.program, dict(tabled)
 
-    def driven(old: ProgramSection) -> ProgramSection:
+    def drive_section(old: ProgramSection) -> ProgramSection:
         renews = old.name.startswith(("update", "fire"))  # what they keep of an input is its memory
         results = [
             r if renews and r in known else new
@@ -61,22 +61,22 @@ def with_tables(
         return section(old.name, old.labels, results)
 
     names = ("derivatives", "outputs", "events", "update", "correct", "geometry")
-    made: DataTable = {name: driven(getattr(program, name)) for name in names}
+    made: DataTable = {name: drive_section(getattr(program, name)) for name in names}
     several = ("fire", "stepping", "changes", "partial_rates")
-    made |= {name: tuple(driven(s) for s in getattr(program, name)) for name in several}
+    made |= {name: tuple(drive_section(s) for s in getattr(program, name)) for name in several}
     made |= {"stops": stops, "tabled": tabled}
     return replace(equations, program=replace(program, **made))
 
 
 def _stops(data: DrivenInputs) -> tuple[tuple[float, bool], ...]:
-    """Times at which steps end, and whether a value jumps there; those that differ by rounding are one."""
+    """Return times at which steps end, and whether a value jumps there; merge times equal up to rounding."""
     jumps, bends = data.breaks()
     times = np.union1d(jumps, bends)
     times = times[np.diff(times, prepend=-np.inf) > APART * np.max(np.abs(times), initial=0.0)]
     return tuple((float(t), bool(np.any(np.isclose(jumps, t, rtol=APART, atol=0.0)))) for t in times)
 
 
-def _tables(inputs: object) -> DataTable:
+def _input_tables(inputs: object) -> DataTable:
     return table(inputs, "inputs=", ParameterError) if isinstance(inputs, dict) else {}
 
 

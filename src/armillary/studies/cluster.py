@@ -89,11 +89,11 @@ def run_blocks(
         prepared = _prepared[job]
     started = time.perf_counter()
     given = [None] * len(numbers) if values is None else values
-    records = [_one(prepared, job, *each) for each in zip(numbers, given, strict=True)]
+    records = [_make_block(prepared, job, *each) for each in zip(numbers, given, strict=True)]
     return records, time.perf_counter() - started
 
 
-def _one(prepared: _Prepared, job: Job, number: int, values: Values | None) -> BlockRecord:
+def _make_block(prepared: _Prepared, job: Job, number: int, values: Values | None) -> BlockRecord:
     blocks, design = prepared.blocks, prepared.design
     if (found := read_record(blocks.folder, blocks.layout, job.digest, number)) is not None:
         return found[0]
@@ -147,7 +147,7 @@ class Workers:
             return
         there = dict(self._client.ncores())
         new = [address for address in there if address not in self.fit and address not in self._unfit]
-        checked = self._checked(new)
+        checked = self._check_workers(new)
         for address, why in checked.items():
             if why:
                 self._unfit[address] = why
@@ -174,7 +174,7 @@ class Workers:
         self._looked = -self.pause
         self._warn(f"{self._unfit[host]}; the study goes on without it")
 
-    def _checked(self, addresses: list[str]) -> dict[str, str]:
+    def _check_workers(self, addresses: list[str]) -> dict[str, str]:
         """Why each of some workers cannot take part, "" where it can; one that has just died is left out."""
         if not addresses:
             return {}
@@ -241,7 +241,7 @@ class _WaitingBlocks:
         try:
             while self._waiting or self._on_their_way:
                 self._lock.check()
-                if self._connected():
+                if self._is_connected():
                     self._workers.look()
                     self._recall()
                     self._send()
@@ -254,7 +254,7 @@ class _WaitingBlocks:
             if self._on_their_way and self._client.status == "running":
                 self._client.cancel(list(self._on_their_way))
 
-    def _connected(self) -> bool:
+    def _is_connected(self) -> bool:
         """Whether the scheduler is there; the client looks for one that was restarted for some seconds."""
         status = self._client.status
         if status in ("closing", "closed"):
@@ -308,12 +308,12 @@ class _WaitingBlocks:
             for record in records:
                 self._done(record)
         elif future.status == "error":
-            self._failed(future.exception(), numbers)
+            self._handle_failure(future.exception(), numbers)
         else:  # "cancelled" or "lost": the scheduler was restarted
             self._again(numbers, f"the scheduler forgot a task ({future.status})")
         future.release()
 
-    def _failed(self, error: BaseException, numbers: list[int]) -> None:
+    def _handle_failure(self, error: BaseException, numbers: list[int]) -> None:
         killed = require("distributed", extra="cluster", purpose="Clusters").scheduler.KilledWorker
         if isinstance(error, UnfitWorkerError):
             self._workers.leave_out(error)
@@ -357,7 +357,7 @@ def _key(job: Job, numbers: Sequence[int]) -> str:
 
 
 @contextmanager
-def connected(on: object) -> Iterator[Client]:
+def connect_client(on: object) -> Iterator[Client]:
     """The client that a user gave, or one to the scheduler at an address, closed at the end.
 
     It is not made the process's default: Dask keeps a default whose connection failed, and every computation

@@ -61,7 +61,7 @@ class Definition:
         numbers that another machine may round otherwise.
         """
         data = {key: _without(value, _NOT_DIGESTED.get(key, ())) for key, value in self.content.items()}
-        return _checksum(_without(data, ("runs",)))
+        return _data_checksum(_without(data, ("runs",)))
 
     @property
     def about(self) -> dict[str, str]:
@@ -72,7 +72,7 @@ class Definition:
         return replace(self, content={**self.content, "runs": runs, "design": dict(design)})
 
     def with_text(self, checksum: str) -> Definition:
-        """The same with the checksum of the model's text in the folder; "" where there is none."""
+        """Return a copy with the checksum of the model's text in the folder; "" if there is no text."""
         return replace(self, content={**self.content, "model": {**self.content["model"], "text": checksum}})
 
     def with_block(self, block: int) -> Definition:
@@ -80,11 +80,12 @@ class Definition:
 
     def write(self, folder: Folder) -> None:
         write_json(
-            folder.study, {"armillary_study": FORMAT, "checksum": _checksum(self.content), **self.content}
+            folder.study,
+            {"armillary_study": FORMAT, "checksum": _data_checksum(self.content), **self.content},
         )
 
 
-def _checksum(data: object) -> str:
+def _data_checksum(data: object) -> str:
     text = json.dumps(data, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -95,16 +96,16 @@ def _without(data: Given, keys: tuple[str, ...]) -> Given:
 
 def make_definition(**content: object) -> Definition:
     """A definition by this Armillary, with values as a file gives them back."""
-    return Definition(plain({"armillary": VERSION, **content}))
+    return Definition(plain_data({"armillary": VERSION, **content}))
 
 
-def plain(data: object) -> Given:
+def plain_data(data: object) -> Given:
     """Data as a JSON file gives it back: tuples are lists."""
     return json.loads(json.dumps(data))
 
 
 def read_definition(folder: Folder) -> Definition | None:
-    """The definition of the study in a folder; None where there is none."""
+    """Return the definition of the study in a folder; `None` if the folder has none."""
     try:
         text = folder.study.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -121,7 +122,7 @@ def read_definition(folder: Folder) -> Definition | None:
             f"study '{folder.root}' has format {made_with} and this Armillary reads {FORMAT}: use the "
             f"version that made it ({content.get('armillary', 'unknown')})"
         )
-    if _checksum(content) != stated:
+    if _data_checksum(content) != stated:
         raise ArmillaryError(
             f"'{folder.study}' is damaged: its checksum does not fit; restore it from a copy, since it "
             "defines what the results are"
@@ -157,14 +158,14 @@ def check_same(
     """An error that names what differs between the study in a folder and the one that is requested;
     ``equations`` describes how equations differ, whose digests show nothing.
     """
-    found = list(differences(there.content, here.content))
+    found = list(data_differences(there.content, here.content))
     if not found:
         return
     if any(path == "armillary" for path, _, _ in found):
         found = [entry for entry in found if entry[0] == "armillary"]  # the rest may follow from it
     lines = [
         (path == "model.equations" and equations())
-        or f"\n  {_label(path)}: {_value(old)} there, {_value(new)} here"
+        or f"\n  {_label(path)}: {_value_text(old)} there, {_value_text(new)} here"
         for path, old, new in found[:_SHOWN]
     ]
     lines += [f"\n  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
@@ -193,14 +194,14 @@ def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
     return f"of a {kind} design all runs depend on their number, so give another folder, {as_it_is}"
 
 
-def differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, Given, Given]]:
-    """Where two pieces of data differ: path, value there, value here; None where there is none."""
+def data_differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, Given, Given]]:
+    """Yield where two pieces of data differ: path, old value, new value; `None` for a missing value."""
     if isinstance(old, Mapping | None) and isinstance(new, Mapping | None) and old != new:
         old, new = old or {}, new or {}
         for key in dict.fromkeys([*old, *new]):
             inner = f"{path}.{key}" if path else str(key)
             if inner not in _NOT_COMPARED:
-                yield from differences(old.get(key), new.get(key), inner)
+                yield from data_differences(old.get(key), new.get(key), inner)
     elif old != new:
         yield path, old, new
 
@@ -230,7 +231,7 @@ def _label(path: str) -> str:
     return path.removeprefix("run.").replace(".", " ", 1)
 
 
-def _value(value: object) -> str:
+def _value_text(value: object) -> str:
     text = "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -245,7 +246,7 @@ def write_design(folder: Folder, design: Design) -> None:
 
 
 def read_design(folder: Folder, runs: int) -> Design | None:
-    """The design of so many runs in a study's folder; None where it holds code of its user's."""
+    """Return the design of ``runs`` runs in a study's folder; `None` if it needs the user's code."""
     try:
         data = json.loads(folder.design.read_text(encoding="utf-8"))
     except FileNotFoundError:

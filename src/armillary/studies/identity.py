@@ -64,7 +64,7 @@ def _default_values(model: CompiledModel) -> dict[str, dict[str, float | None]]:
 
 
 def _values_near_start(model: CompiledModel) -> list[list[float | None]]:
-    """Rates and outputs near the initial state; None where one is not a number."""
+    """Return rates and outputs near the initial state; `None` for a value that is not a number."""
     program, initial = model.equations.program, _default_values(model)["initial"]
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}
     start = np.array([initial.get(s.data.name) or 0.0 for s in program.state])
@@ -105,7 +105,7 @@ def save_model(model: CompiledModel, folder: Folder) -> str:
 
 
 def text_checksum(folder: Folder) -> str:
-    """The checksum of the model's text in a study's folder; "" where there is none."""
+    """Return the checksum of the model's text in a study's folder; "" if there is no text."""
     try:
         return hashlib.blake2b(folder.model.read_bytes(), digest_size=16).hexdigest()
     except OSError:
@@ -152,7 +152,7 @@ def _from_text(folder: Folder, about: DataTable, trust: bool) -> System:
 
 
 def _difference(about: DataTable, model: CompiledModel) -> str:
-    """The difference of a model from that of a study; "" where there is none."""
+    """Describe the difference between a model and the study's; "" if there is none."""
     own = _default_values(model)
     for kind, word in _KINDS.items():
         if list(about[kind]) != list(own[kind]):

@@ -44,11 +44,11 @@ class StudyLock:
 
     def __enter__(self) -> StudyLock:
         for _ in range(20):
-            if self._created():
+            if self._create_file():
                 self._thread = threading.Thread(target=self._keep_touching, daemon=True)
                 self._thread.start()
                 return self
-            found = _read(self.path)
+            found = _read_lock(self.path)
             if found is None:
                 continue  # given back just now
             if not _is_stale(self.path, found, self._stale):
@@ -67,7 +67,7 @@ class StudyLock:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        found = _read(self.path)
+        found = _read_lock(self.path)
         if found is not None and found.get("token") == self._token:
             with suppress(OSError):
                 self.path.unlink()
@@ -80,7 +80,7 @@ class StudyLock:
                 "renew its lock for long; its finished blocks count"
             )
 
-    def _created(self) -> bool:
+    def _create_file(self) -> bool:
         about = {
             "token": self._token,
             "host": socket.gethostname(),
@@ -124,7 +124,7 @@ class StudyLock:
             os.rename(self.path, aside)
         except OSError:
             return
-        moved = _read(aside)
+        moved = _read_lock(aside)
         if moved is not None and moved.get("token") != found.get("token"):
             with suppress(OSError):
                 os.link(aside, self.path)
@@ -133,7 +133,7 @@ class StudyLock:
 
     def _keep_touching(self) -> None:
         while not self._ended.wait(self._beat):
-            found = _read(self.path)
+            found = _read_lock(self.path)
             if found is None or found.get("token", self._token) != self._token:
                 self._lost = True
                 return
@@ -142,9 +142,9 @@ class StudyLock:
 
 
 def owner(folder: Path) -> str:
-    """The process that runs the study in a folder, and since when; "" where there is none."""
+    """Return the process that runs the study in a folder, and since when; "" if none does."""
     path = folder / NAME
-    found = _read(path)
+    found = _read_lock(path)
     return "" if found is None or _is_stale(path, found, STALE) else _description(found)
 
 
@@ -168,15 +168,15 @@ def _is_stale(path: Path, found: DataTable, stale: float) -> bool:
 
 
 def _age(path: Path) -> float | None:
-    """Seconds since a lock was touched; None where it was given back just now."""
+    """Return the seconds since a lock was touched; `None` if it has just been released."""
     try:
         return _disk_time(path.parent) - path.stat().st_mtime
     except OSError:
         return None
 
 
-def _read(path: Path) -> DataTable | None:
-    """The content of a lock, {} while it is being written; None where there is none."""
+def _read_lock(path: Path) -> DataTable | None:
+    """Return the content of a lock, {} while it is being written; `None` if there is no lock."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -59,7 +59,7 @@ class StudyStatus:
         if self.seconds_left:
             lines[0] += f", about {clock(max(self.seconds_left, 1.0))} left"
         if self.failed:
-            named = "; ".join(f"run {run}: {_short(why)}" for run, why in self.failures[:_NAMED])
+            named = "; ".join(f"run {run}: {_first_line(why)}" for run, why in self.failures[:_NAMED])
             more = "; …" if self.failed > min(len(self.failures), _NAMED) else ""
             lines.append(f"{self.failed} failed ({named}{more})")
         return "\n".join(lines)
@@ -71,7 +71,7 @@ def _three_digits(rate: float) -> str:
     return f"{float(rough):.0f}" if rate >= 100 else rough
 
 
-def _short(reason: str) -> str:
+def _first_line(reason: str) -> str:
     """The first line of a reason, or as much of it as a summary has room for."""
     line = reason.partition("\n")[0].partition(";")[0]
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
@@ -174,7 +174,7 @@ class StudyResults:
 
     @property
     def run_by(self) -> str:
-        """The process that runs it now, "process 1234 on node1, since …"; "" where there is none."""
+        """The process that runs it now, "process 1234 on node1, since …"; "" if none does."""
         return owner(self.path)
 
     def status(self) -> StudyStatus:
@@ -206,7 +206,7 @@ class StudyResults:
 
     def table(self) -> pandas.DataFrame:
         """A table with a row per run: varied values, metrics, status; ``attrs["units"]`` has their units."""
-        return reading.table(self._folder, self._definition)
+        return reading.run_table(self._folder, self._definition)
 
     def values(self, run: int) -> dict[str, float]:
         """The varied values of one run: as it was made, or as the design has them."""

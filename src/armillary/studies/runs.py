@@ -166,7 +166,7 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Sto
     ends = ", ".join(f"{number} {word}" for number, word in enumerate(ENDS))
     columns.append(StoredColumn(STATUS, STATUS, STATUS, "1", f"how the run ended: {ends}"))
     columns.append(StoredColumn(STOP, STOP, STOP, "s", "when the run ended"))
-    return _labelled(StoreLayout(tuple(columns), tuple(arrays), runs, block, plan.samples))
+    return _with_unique_labels(StoreLayout(tuple(columns), tuple(arrays), runs, block, plan.samples))
 
 
 def _texts(model: CompiledModel) -> dict[str, str]:
@@ -179,8 +179,8 @@ def _texts(model: CompiledModel) -> dict[str, str]:
     return texts | {name: node.data.about or "" for name, node in system.parameters.items()}
 
 
-def _labelled(layout: StoreLayout) -> StoreLayout:
-    """Every column and array with a name of its own in the store; a history keeps the output's."""
+def _with_unique_labels(layout: StoreLayout) -> StoreLayout:
+    """Give every column and array a unique name in the store; a history keeps the output's name."""
     histories = [array.name for array in layout.arrays]
     wished = [
         f"{column.kind} {column.name}" if column.name in histories else column.name
@@ -193,14 +193,14 @@ def _labelled(layout: StoreLayout) -> StoreLayout:
 
 
 def _folder_name(name: str) -> str:
-    """The name of an array in the store, where it is a folder: zarr takes a backslash for a slash."""
+    """Return the folder name of an array in the store: zarr takes a backslash for a slash."""
     return netcdf_label(name).replace("\\", "_").encode()[:_LONGEST].decode(errors="ignore")
 
 
 def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:
     """The result of ``make`` for the first run whose values are possible; an error where none is."""
     refused: list[ParameterError] = []
-    for i in range(_length(values)):
+    for i in range(_count_of_runs(values)):
         try:
             return make({name: each[i : i + 1] for name, each in values.items()})
         except ParameterError as error:
@@ -231,10 +231,10 @@ class ModelRuns:
         self._preparing = threading.Lock()
 
     def __call__(self, values: Values, first: int) -> Made:
-        batch, runs = self._batch(values), _length(values)
+        batch, runs = self._batch(values), _count_of_runs(values)
         columns = np.empty((len(self._layout.columns), runs))
         for row, column in zip(columns, self._layout.columns, strict=True):
-            row[:] = values[column.name] if column.kind == VARIED else _numbers(batch, column)
+            row[:] = values[column.name] if column.kind == VARIED else _column_numbers(batch, column)
         found = {**batch.histories, **batch.metrics}
         arrays = tuple(np.ascontiguousarray(found[array.name]) for array in self._layout.arrays)
         failed = ((first + i, batch.messages.get(i) or str(batch.status[i])) for i in batch.failed.tolist())
@@ -244,7 +244,7 @@ class ModelRuns:
         with self._preparing:
             prepared = self._prepared = self._prepared or self._prepare(values)
         starts: DataTable = {kind: self._arguments(values).get(kind) for kind in KINDS}
-        batch = prepared(**starts, runs=_length(values), threads=self._threads)
+        batch = prepared(**starts, runs=_count_of_runs(values), threads=self._threads)
         if np.any(batch.status == ENDS[NOT_RUN]):
             raise KeyboardInterrupt  # a batch keeps what it has; of a block only the whole counts
         return batch
@@ -252,18 +252,18 @@ class ModelRuns:
     def _prepare(self, values: Values) -> Prepared:
         settings, others = RunSettings.among(self._arguments(values))
         kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
-        kept |= {"device": self._device, "size": self._layout.block, "runs": _length(values)}
+        kept |= {"device": self._device, "size": self._layout.block, "runs": _count_of_runs(values)}
         return Prepared(self._model, settings, **kept, **others)
 
     def _arguments(self, values: Values) -> DataTable:
         return arguments(self._content["run"], self._content["vary"], values) | self._inputs
 
 
-def _length(values: Values) -> int:
+def _count_of_runs(values: Values) -> int:
     return len(next(iter(values.values())))
 
 
-def _numbers(batch: Batch, column: StoredColumn) -> np.ndarray:
+def _column_numbers(batch: Batch, column: StoredColumn) -> np.ndarray:
     """The numbers of a column, from a batch."""
     if column.kind == METRIC:
         return batch.metrics[column.name]
@@ -294,7 +294,7 @@ def define(
     vary = {name: kind_of(model, name) for name in design.names}
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
-    def tried(values: Values) -> tuple[DataTable, Plan]:
+    def try_plan(values: Values) -> tuple[DataTable, Plan]:
         """The settings of runs, and the plan of one, which checks both."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
@@ -305,7 +305,7 @@ def define(
         found.starts.check_possible()
         return run, found
 
-    run, plan = possible(design.block(0, min(design.runs, _TRIED)), tried)
+    run, plan = possible(design.block(0, min(design.runs, _TRIED)), try_plan)
     size = _block_size(block, design.runs, layout_of(plan, vary, design.runs, 1))
     return make_definition(
         system=model.equations.system.name,
@@ -325,7 +325,7 @@ def _plain_run(
     model: CompiledModel, how: DataMapping, vary: Mapping[str, str], first: Mapping[str, float]
 ) -> DataTable:
     """The settings of runs as plain data: fixed values in their stated units."""
-    run = {key: _data(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
+    run = {key: _json_value(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
     if INPUTS in how:
         run[INPUTS] = input_identity(how[INPUTS])
     for kind in KINDS:
@@ -342,27 +342,27 @@ def _plain_run(
     varied = {name: first[name] for name in vary if vary[name] == PARAMETER}
     known = table.values({**fixed[PARAMETER], **varied})
     fixed[PARAMETER] = {name: known[name] for name in fixed[PARAMETER]}
-    fixed[INITIAL] = {name: _initial(model, name, value) for name, value in fixed[INITIAL].items()}
+    fixed[INITIAL] = {name: _initial_value(model, name, value) for name, value in fixed[INITIAL].items()}
     fixed[MEMORY] = {name: _memory(model, name, value) for name, value in fixed[MEMORY].items()}
     return run | {kind: values for kind, values in fixed.items() if values}
 
 
-def _initial(model: CompiledModel, name: str, value: object) -> Given:
+def _initial_value(model: CompiledModel, name: str, value: object) -> Given:
     symbol = next((s for s in model.equations.system.initial if s.data.name == name), None)
     if symbol is None or not (isinstance(value, str) or is_quantity(value)):
-        return _data(value)  # unknown names are an error when the runs are planned
+        return _json_value(value)  # unknown names are an error when the runs are planned
     return state_number(symbol, value, f"the initial value of '{name}'") / state_factor(symbol)
 
 
 def _memory(model: CompiledModel, name: str, value: object) -> Given:
     system = model.equations.system
     if name not in system.memories or not is_quantity(value):
-        return _data(value)
+        return _json_value(value)
     memory = system.memories[name]
     return plain_number(value, f"memory '{name}'", system.units, memory.symbol.dimension) / memory.factor
 
 
-def _data(value: object) -> Given:
+def _json_value(value: object) -> Given:
     """A value as JSON keeps it."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

@@ -28,7 +28,7 @@ _PARTS = 20  # of a jackknife
 _BINS = 50  # at most
 
 
-def variance_explained(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
+def part_of_variance(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
     """The part of the variance of y that goes with x, and the half width of its interval.
 
         1 − (left / (n − p)) / (total / (n − 1))
@@ -42,7 +42,7 @@ def variance_explained(x: np.ndarray, y: np.ndarray, level: float) -> tuple[floa
     """
     from scipy.stats import t
 
-    bins, count = _binned(x)
+    bins, count = _bins_of(x)
     if count == 1:
         return 0.0, 0.0
     part = np.random.default_rng(1).permutation(y.size) % _PARTS
@@ -53,12 +53,12 @@ def variance_explained(x: np.ndarray, y: np.ndarray, level: float) -> tuple[floa
     sums = np.array([np.bincount(cells, weights=each, minlength=_PARTS * count) for each in products])
     sums = sums.reshape(len(products), _PARTS, count)
     whole = sums.sum(axis=1)
-    without = np.array([_share(whole - sums[:, g]) for g in range(_PARTS)])
+    without = np.array([_explained_share(whole - sums[:, g]) for g in range(_PARTS)])
     deviation = np.sqrt((_PARTS - 1) / _PARTS * np.sum((without - without.mean()) ** 2))
-    return max(0.0, _share(whole)), float(t.ppf((1 + level) / 2, _PARTS - 1) * deviation)
+    return max(0.0, _explained_share(whole)), float(t.ppf((1 + level) / 2, _PARTS - 1) * deviation)
 
 
-def _share(sums: np.ndarray) -> float:
+def _explained_share(sums: np.ndarray) -> float:
     """The part of variance explained, from sums of 1, x, x², y, x y and y² in each bin."""
     n, x, xx, y, xy, yy = sums[:, sums[0] > 0]
     total = yy.sum() - y.sum() ** 2 / n.sum()
@@ -71,7 +71,7 @@ def _share(sums: np.ndarray) -> float:
     return float(1 - (left / free) / (total / (n.sum() - 1)))
 
 
-def _binned(x: np.ndarray) -> tuple[np.ndarray, int]:
+def _bins_of(x: np.ndarray) -> tuple[np.ndarray, int]:
     """The bin of each value, and how many bins there are."""
     most = min(_BINS, round(0.8 * x.size ** (1 / 3)))  # more would lose to chance what they gain in detail
     distinct, places = np.unique(x, return_inverse=True)
@@ -252,7 +252,7 @@ def sensitivity(
     kept = np.repeat(complete, design.group)
     if np.ptp(y[kept]) == 0:
         raise ArmillaryError(f"'{metric}' is {y[kept][0]:g} in all runs: it depends on nothing that varies")
-    analyse = {"saltelli": _sobol, "morris": _morris}.get(design.kind, _given)
+    analyse = {"saltelli": _sobol, "morris": _morris}.get(design.kind, _from_any_runs)
     return Sensitivity(
         names=design.names,
         runs=int(kept.sum()),
@@ -313,11 +313,11 @@ def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> Da
     }
 
 
-def _given(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
+def _from_any_runs(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
     """The variance explained by each quantity alone and the correlation of ranks, from any runs."""
     inputs = design.block(0, design.runs)
     y = (y[kept] - y[kept].mean()) / y[kept].std()
-    found = [variance_explained(x[kept], y, level) for x in inputs.values()]
+    found = [part_of_variance(x[kept], y, level) for x in inputs.values()]
     ranks = [rank_correlation(x[kept], y, level) for x in inputs.values()]
     correlated = correlated_pairs({name: x[kept] for name, x in inputs.items()}, _WEAK)
     explained, explained_half, rank, rank_half = np.column_stack([found, ranks]).T

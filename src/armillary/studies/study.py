@@ -23,7 +23,7 @@ from armillary.studies.definition import (
     Definition,
     check_same,
     definition_for_writing,
-    plain,
+    plain_data,
     read_definition,
     read_design,
     write_design,
@@ -150,7 +150,7 @@ class Study(StudyResults):
 
     @property
     def model(self) -> CompiledModel:
-        """The model; that of a study which was opened is built from its text."""
+        """The model; an opened study builds it from its text."""
         if self._model is None:
             if self._build is None and not self._folder.model.is_file():
                 raise ArmillaryError(
@@ -227,7 +227,7 @@ class Study(StudyResults):
         describe_store(folder, definition.layout, definition.about)
 
     def _with_text(self, definition: Definition) -> Definition:
-        """The definition with the checksum of the model's text, which is written where it is not there."""
+        """Return the definition with the checksum of the model's text; write the text if it is missing."""
         folder, known = self._folder, definition.content["model"].get("text")
         if self._model is None or (known and text_checksum(folder) == known):
             return definition
@@ -251,15 +251,15 @@ class Study(StudyResults):
         count = Progress(layout, found.records.values())
         with reporting(progress, count) as report:
 
-            def done(record: BlockRecord) -> None:
+            def finish_block(record: BlockRecord) -> None:
                 count.add(record)
                 report()
 
             if missing and on is None:
                 blocks = BlockMaker.of(folder, definition, self._run_maker(threads, device))
-                run_here(blocks, self._block_values, missing, lock, done)
+                run_here(blocks, self._block_values, missing, lock, finish_block)
             elif missing:
-                self._run_on(on, missing, lock, done, threads, device)
+                self._run_on(on, missing, lock, finish_block, threads, device)
         if missing or not is_consolidated(folder, definition, compare=True):
             consolidate(folder, definition)
         status = count.status
@@ -277,7 +277,7 @@ class Study(StudyResults):
         threads: int | None,
         device: str,
     ) -> None:
-        from armillary.studies.cluster import BlockAssignment, Job, connected, run_there
+        from armillary.studies.cluster import BlockAssignment, Job, connect_client, run_there
 
         folder, definition = self._folder, self._definition
         if self._build is None and not folder.model.is_file():
@@ -292,7 +292,7 @@ class Study(StudyResults):
         )
         layout, known = definition.layout, folder.design.is_file()
         values = None if known else lambda number: self._block_values(*layout.span(number))
-        with connected(on) as client:
+        with connect_client(on) as client:
             run_there(client, BlockAssignment(job, values, missing, lock, done))
 
     def extend(self, runs: int) -> Study:
@@ -325,7 +325,7 @@ class Study(StudyResults):
             write_design(folder, larger)
             definition.write(folder)
             folder.note(f"extended from {self.runs} to {runs} runs")
-        return _opened(folder, definition, larger, self._model, self._build, self._trust)
+        return _make_study(folder, definition, larger, self._model, self._build, self._trust)
 
     def _block_values(self, first: int, end: int) -> Values:
         return self._require_design().block(first, end)
@@ -376,17 +376,17 @@ def open_study(
     definition = read_definition(folder)
     if definition is None:
         raise ArmillaryError(f"there is no study in '{folder.root}'")
-    study = _opened(folder, definition, read_design(folder, definition.runs), model, build, trust)
+    study = _make_study(folder, definition, read_design(folder, definition.runs), model, build, trust)
     if model is not None:
         check_same(
             definition,
-            replace(definition, content={**definition.content, "model": plain(identity(model))}),
+            replace(definition, content={**definition.content, "model": plain_data(identity(model))}),
             folder,
         )
     return study
 
 
-def _opened(
+def _make_study(
     folder: Folder,
     definition: Definition,
     design: Design | None,

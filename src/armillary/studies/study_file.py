@@ -125,7 +125,7 @@ class StudyFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> StudyFile:
-        """The study file at a path; what is wrong with it is an error when it is run."""
+        """Read the study file at a path; its faults are raised when it is run."""
         document = read_document(path, "study file")
         if "bodies" in document.data and "model" not in document.data:
             raise ArmillaryError(
@@ -280,7 +280,7 @@ _STUDY_FILE = KeyedTable(
 
 
 def study_schema() -> DataTable:
-    """The schema of study files: that of run files, and what varies."""
+    """Return the schema of study files: the schema of run files, and the varied quantities."""
     return {"$schema": SCHEMA_VERSION, "title": "Armillary study file", **_STUDY_FILE.schema()}
 
 
@@ -367,13 +367,13 @@ class StudySetup(Simulation):
 
     def _resolve_values(self) -> RunValues:
         """The values of all runs; one error has all that is wrong with the file."""
-        self.vary, problems = self._varied()
+        self.vary, problems = self._read_distributions()
         if not problems and self.vary and not self.file.problems:
             problems = self._design_problems()
         return resolve(replace(self.file, problems=(*self.file.problems, *problems)), self.system)
 
-    def _varied(self) -> tuple[DataTable, list[str]]:
-        """Distributions by name, each checked by itself; and what is wrong with them."""
+    def _read_distributions(self) -> tuple[DataTable, list[str]]:
+        """Return distributions by name, each checked by itself; and their faults."""
         known, units, document = self._names(), self._units(), self.study_file.document
 
         def holds_names(name: str) -> bool:

@@ -50,7 +50,9 @@ class MomentumSystem:
         name, s = joint["name"], self.system
         frame: DataTable = {"mass": 0, "inertia": 0}
         last = self._inner(joint)
-        springs = iter(zip(*(_padded(joint, key) for key in ("stiffness", "damping", "rest")), strict=True))
+        springs = iter(
+            zip(*(_pad_to_twelve(joint, key) for key in ("stiffness", "damping", "rest")), strict=True)
+        )
         rotation = [] if joint["rotation"] == "spherical" else joint["axes"]
         laws = [next(springs) for _ in range(3 if joint["rotation"] == "spherical" else len(rotation))]
         speeds: dict[str, str] = {}
@@ -161,11 +163,11 @@ class MomentumSystem:
 
 def momentum_equations(name: str, *, locked: bool = True, damped: bool = True) -> Equations:
     """The momentum-state equations of a system of the data, derived once."""
-    return _derived(name, locked, damped)
+    return _derive_by_momentum(name, locked, damped)
 
 
 @cache
-def _derived(name: str, locked: bool, damped: bool) -> Equations:
+def _derive_by_momentum(name: str, locked: bool, damped: bool) -> Equations:
     return MomentumSystem(name, locked=locked, damped=damped).system.derive("momentum")
 
 
@@ -177,5 +179,5 @@ def rigid(body: DataTable) -> DataTable:
     return {"mass": body["m"], "com": centre.tolist(), "inertia": inertia}
 
 
-def _padded(joint: DataTable, key: str) -> list[float]:
+def _pad_to_twelve(joint: DataTable, key: str) -> list[float]:
     return [*map(float, joint.get(key, [])), *[0.0] * 12][:12]

@@ -33,7 +33,7 @@ from armillary.algebra.units import FORCE, MOMENT
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.text.reference import start_values
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
 from armillary.model.bodies.body import Body
@@ -303,7 +303,7 @@ def live_page(
     hold = None if grab is None else flag(grab, "grab")
     values = parameter_table(model.equations).values(parameters)
     equations = _with_hand(model.equations, hold)
-    made = source(equations, None, exchanges=True, passes=True)
+    made = make_source(equations, None, exchanges=True, passes=True)
     module = WasmModule(made, [chosen])
     about = module.description()
     _start_from(about, compile_equations(made.equations), values, initial, memory)

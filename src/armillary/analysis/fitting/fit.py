@@ -27,7 +27,7 @@ from armillary.analysis.fitting.measurements import (
     read_experiments,
     unknowns,
 )
-from armillary.analysis.fitting.outcome import LOSSES, Fit, Solution, outcome, rms, spread
+from armillary.analysis.fitting.outcome import LOSSES, Fit, Solution, outcome, residual_size, rms
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.sensitivities import derivative_name
@@ -89,7 +89,7 @@ class Residuals:
         self.owner = np.concatenate([np.full(k.sum(), j) for j, k in enumerate(self.kept)])
 
     def sigma(self) -> np.ndarray:
-        """The σ of every measurement: given, or that of its column."""
+        """Return the σ of every measurement: the given one, or the σ of its column."""
         parts = []
         for (i, c), kept in zip(self.rows, self.kept, strict=True):
             given = self.experiments[i].sigma.get(c)
@@ -220,7 +220,7 @@ def _times_between(m: Measured) -> np.ndarray:
 
 
 def _is_sigma_given(experiments: Sequence[Measured]) -> bool:
-    """Whether σ is given; an error where it is so in some experiments only."""
+    """Return whether σ is given. Raise if only some experiments give it."""
     without = [m.name for m in experiments if not m.sigma]
     if without and len(without) < len(experiments):
         raise ArmillaryError(f"sigma of {without[0]} is not given; give it for all experiments or for none")
@@ -256,7 +256,7 @@ def _solve_least_squares(
     for _ in range(_ROUNDS):
         result = _least_squares(residuals, x, loss, max_evaluations, report)
         x = result.x
-        sizes = {c: spread(left, loss) for c, left in residuals.by_column(x).items()}
+        sizes = {c: residual_size(left, loss) for c, left in residuals.by_column(x).items()}
         exact = all(size <= _EXACT * apart[c] for c, size in sizes.items())
         if (
             sigma_given

@@ -75,20 +75,22 @@ def read_experiments(
     if len(set(names)) < len(names):
         raise ArmillaryError(f"two experiments are called '{next(n for n in names if names.count(n) > 1)}'")
     wanted = None if outputs is None else [str(name) for name in several(outputs, "outputs=")]
-    return tuple(_read(model, x, name, wanted, sigma) for x, name in zip(found, names, strict=True))
+    return tuple(
+        _read_experiment(model, x, name, wanted, sigma) for x, name in zip(found, names, strict=True)
+    )
 
 
-def _read(
+def _read_experiment(
     model: CompiledModel, experiment: Experiment, name: str, outputs: list[str] | None, sigma: object
 ) -> Measured:
-    time, columns, units = _table(experiment.data, name)
+    time, columns, units = _time_and_columns(experiment.data, name)
     time = _checked_time(time, experiment.t0, name)
     chosen = _columns_to_fit(model, columns, outputs, name)
     shown = {c.name: c.units for c in model.equations.targets.columns}
     read = {}
     for column in chosen:
         factor = conversion(column, units.get(column, UNKNOWN), shown[column])
-        read[column] = _numbers(columns[column], len(time), f"column '{column}' of {name}") * factor
+        read[column] = _finite_numbers(columns[column], len(time), f"column '{column}' of {name}") * factor
         if np.any(np.isinf(read[column])):
             raise ArmillaryError(f"column '{column}' of {name} holds infinity; what is missing is NaN")
         if not np.any(np.isfinite(read[column])):
@@ -100,7 +102,7 @@ def _read(
 # ---------------------------------------------------------------------------------------- tables
 
 
-def _table(data: Given, name: str) -> tuple[Given, DataTable, dict[str, str]]:
+def _time_and_columns(data: Given, name: str) -> tuple[Given, DataTable, dict[str, str]]:
     """Time, columns and their units, from whatever holds them."""
     if isinstance(data, str | os.PathLike):
         data = load_run(data)
@@ -130,7 +132,7 @@ def _table(data: Given, name: str) -> tuple[Given, DataTable, dict[str, str]]:
     return columns.pop(found[0]), columns, {}
 
 
-def _numbers(values: object, length: int | None, what: str) -> np.ndarray:
+def _finite_numbers(values: object, length: int | None, what: str) -> np.ndarray:
     try:
         if np.asarray(values).dtype.kind in "cmM":  # of complex numbers and times floats are something else
             raise TypeError
@@ -144,7 +146,7 @@ def _numbers(values: object, length: int | None, what: str) -> np.ndarray:
 
 
 def _seconds(values: object, t0: float) -> Given:
-    """Dates as seconds from the first on, which is t0, durations in seconds, and all else as it is."""
+    """Return dates as seconds from the first one, durations in seconds; leave other values unchanged."""
     try:
         found = np.asarray(values)
         if found.ndim != 1 or not found.size:
@@ -162,7 +164,7 @@ def _seconds(values: object, t0: float) -> Given:
 
 
 def _checked_time(values: object, t0: float, name: str) -> np.ndarray:
-    time = _numbers(_seconds(values, t0), None, f"the time of {name}")
+    time = _finite_numbers(_seconds(values, t0), None, f"the time of {name}")
     if not len(time):
         raise ArmillaryError(f"{name} has no rows")
     if not np.all(np.isfinite(time)):
@@ -204,7 +206,7 @@ def _sigmas(given: object, columns: Sequence[str], rows: int, name: str) -> dict
     found = {}
     for column, value in checked_names(by_column, columns, f"sigma: {name} has no column").items():
         what = f"sigma of '{column}' of {name}"
-        spread = _numbers(np.broadcast_to(value, rows) if np.ndim(value) == 0 else value, rows, what)
+        spread = _finite_numbers(np.broadcast_to(value, rows) if np.ndim(value) == 0 else value, rows, what)
         if not np.all((spread > 0) & np.isfinite(spread)):
             raise ArmillaryError(f"{what} must be positive and finite")
         found[column] = spread
@@ -237,7 +239,7 @@ class Unknown:
 def unknowns(
     model: CompiledModel, parameters: Wanted, initial: Wanted, experiments: Sequence[Measured]
 ) -> tuple[Unknown, ...]:
-    """All numbers to be found: parameters are shared, initial values are those of each experiment."""
+    """Return the unknowns: parameters once, initial values once per experiment."""
     found: list[Unknown] = []
     speeds = (u.data.name for u in model.equations.system.speeds)
     states = [*model.coordinate_names, *speeds, *model.state_names]
@@ -297,13 +299,13 @@ def _unknown(
             raise ParameterError(f"{where}: give a start or (start, lowest, highest), not {given!r}")
         given, *bounds = given
         low, high = (
-            limit if bound is None else _plain(model, d, bound, f"a bound of {where}")
+            limit if bound is None else _number_or_quantity(model, d, bound, f"a bound of {where}")
             for bound, limit in zip(bounds, (low, high), strict=True)
         )
     start = given if given is not None else start
     if start is None:
         raise ParameterError(f"{where} has no default to start from: give {{'{d.name}': start}}")
-    value = _plain(model, d, start, f"the start of {where}")
+    value = _number_or_quantity(model, d, start, f"the start of {where}")
     if not low < high:
         raise ParameterError(f"{where}: its lowest value {low:g} is not below its highest {high:g}")
     if not low <= value <= high:
@@ -311,7 +313,7 @@ def _unknown(
     return Unknown(label, d.name, d.role == "parameter", experiment, d.units, value, low, high)
 
 
-def _plain(model: CompiledModel, d: Direction, value: object, where: str) -> float:
+def _number_or_quantity(model: CompiledModel, d: Direction, value: object, where: str) -> float:
     """A number in stated units, or a quantity; infinite bounds are none."""
     if isinstance(value, float) and math.isinf(value):
         return value

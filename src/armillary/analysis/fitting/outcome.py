@@ -48,7 +48,7 @@ def rms(values: np.ndarray) -> float:
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
 
 
-def spread(left: np.ndarray, loss: str) -> float:
+def residual_size(left: np.ndarray, loss: str) -> float:
     """The size of the residuals of a column: their root mean square, or a robust one."""
     if loss == "linear":
         return rms(left)
@@ -180,7 +180,7 @@ class Fit:
 
     @property
     def initial(self) -> dict[str, float]:
-        """The initial values that were found, for ``simulate``; those of the first experiment."""
+        """The initial values found for the first experiment, as ``simulate`` takes them."""
         found = [u for u in self._unknowns if not u.parameter and u.experiment == 0]
         return {u.name: self.values[u.label] for u in found}
 
@@ -328,8 +328,8 @@ def _unexplained_columns(
     middle = np.mean if loss == "linear" else np.median
     data = _by_column([m.columns for m in experiments])
     left = _by_column(residuals)
-    apart = {c: spread(values - middle(values), loss) for c, values in data.items()}
-    return [c for c in data if 0 < apart[c] * _EXPLAINED <= spread(left[c], loss)]
+    apart = {c: residual_size(values - middle(values), loss) for c, values in data.items()}
+    return [c for c in data if 0 < apart[c] * _EXPLAINED <= residual_size(left[c], loss)]
 
 
 def _by_column(tables: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -231,8 +231,8 @@ class _Joints:
             raise ArmillaryError(f"limits= of '{bad[0]}' are not a lowest and a higher value")
         self.centre, self.reach = both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
         names = equations.speeds
-        self.speed = _largest(speed_limits, names, "speed_limits=") * self.factors
-        self.acceleration = _largest(acceleration_limits, names, "acceleration_limits=") * self.factors
+        self.speed = _bounds_by_name(speed_limits, names, "speed_limits=") * self.factors
+        self.acceleration = _bounds_by_name(acceleration_limits, names, "acceleration_limits=") * self.factors
 
 
 def _following(
@@ -266,7 +266,9 @@ def _following(
     return np.array([whole[name] for name in names]), ratios
 
 
-def _largest(given: Mapping[str, float] | float | None, names: tuple[str, ...], what: str) -> np.ndarray:
+def _bounds_by_name(
+    given: Mapping[str, float] | float | None, names: tuple[str, ...], what: str
+) -> np.ndarray:
     if given is None:
         return np.full(len(names), np.inf)
     if isinstance(given, Mapping):

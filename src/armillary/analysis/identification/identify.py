@@ -100,7 +100,7 @@ def numbers_slopes(theta: np.ndarray) -> np.ndarray:
 
 
 def theta_of(numbers: np.ndarray) -> np.ndarray:
-    """θ from φ, of which Σ about the mass centre is made positive definite where it is not."""
+    """Return θ of φ. If Σ about the mass centre is not positive definite, raise its eigenvalues first."""
     m, h, J = float(numbers[0]), numbers[1:4], inertia_matrix(numbers)
     t = h / m
     S = (0.5 * np.trace(J) * np.eye(3) - J) / m - np.outer(t, t)
@@ -195,8 +195,8 @@ class Identification:
             "system": self.system,
             "unknowns": {
                 n: {
-                    "value": self.values[n], "standard_error": _finite(self.standard_errors[n]),
-                    "interval": [_finite(x) for x in self.intervals[n]], "units": self.units[n],
+                    "value": self.values[n], "standard_error": _finite_or_none(self.standard_errors[n]),
+                    "interval": [_finite_or_none(x) for x in self.intervals[n]], "units": self.units[n],
                 }
                 for n in self.names
             },
@@ -218,7 +218,7 @@ class Identification:
         return html_table(head, self._rows(), "<>>>>><", caption=f"Identification of '{self.system}'")
 
 
-def _finite(x: float) -> float | None:
+def _finite_or_none(x: float) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 
@@ -256,7 +256,7 @@ def identify(
         raise ArmillaryError(f"prior={prior!r} must be positive")
     parameters = table(parameters, "parameters=")
     made = regressor_model(model, every=True)
-    places, run = _places(model, made, motion, udot)
+    places, run = _places_of_motion(model, made, motion, udot)
     measured = _efforts(made.names, efforts, run, len(places.states))
     Y, rest = made.at(places, parameters)
     speeds = places.states[:, len(made.equations.coordinates) :][:, : len(made.equations.speeds)]
@@ -326,7 +326,7 @@ def _friction_units(
     return found
 
 
-def _places(
+def _places_of_motion(
     model: CompiledModel, made: RegressorModel, motion: Given, udot: object
 ) -> tuple[Places, Run | None]:
     if isinstance(motion, ExcitingTrajectory):
@@ -476,7 +476,7 @@ def _body_map(
     for name in linear.bodies:
         body = equations.system.bodies[name]
         plain = equations.reduction.plain
-        found = evaluate_all([plain(e) for e in _numbers(body)], values)
+        found = evaluate_all([plain(e) for e in _inertial_expressions(body)], values)
         phi = np.array([float(v) for v in found])
         if np.any(np.isnan(phi)):
             raise ArmillaryError(
@@ -498,7 +498,7 @@ def _body_map(
 
 
 def parameter_values(made: RegressorModel, parameters: Mapping[str, object] | None) -> dict[Expr, float]:
-    """Values of all parameters in the model's own units, NaN where there is none."""
+    """Return the values of all parameters in the model's units; NaN for a parameter without a value."""
     table, plain = parameter_table(made.functions.equations), made.equations.reduction.plain
     known = table.values(parameters)
     return {
@@ -507,7 +507,7 @@ def parameter_values(made: RegressorModel, parameters: Mapping[str, object] | No
     }
 
 
-def _numbers(body: Body) -> list[Expr]:
+def _inertial_expressions(body: Body) -> list[Expr]:
     """φ of a body as expressions: about its origin, in its axes."""
     c = body.com_coordinates
     J = matrix_sum(body.inertia, point_mass_inertia(body.mass, c))

@@ -111,7 +111,7 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
         columns = [directional_derivatives(whole, {p.symbol: UNIT}) for p in parameters]
         none = dict.fromkeys((p.symbol for p in parameters), ZERO)
         rest = tuple(substitute(e, none) for e in whole)
-        kept, W = _independent(system, reduction.plain, parameters, bodies)
+        kept, W = _independent_parameters(system, reduction.plain, parameters, bodies)
         columns = [
             [
                 total([(1, column[i]), *((1, scale(columns[d][i], w)) for d, w in shares)])
@@ -123,7 +123,7 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
     return LinearEfforts(found, tuple(parameters[k] for k in kept), rows, rest, bodies)
 
 
-def _independent(
+def _independent_parameters(
     system: Description,
     plain: Undimensioned,
     parameters: Sequence[LinkParameter],
@@ -199,7 +199,7 @@ def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
     for name, (m, hx, hy, hz, *J) in bodies.items():
         place = tree.placements[name]
         h, r = matrix_vector(place.rotation, (hx, hy, hz)), place.origin
-        inertia = place.turned_inertia(_matrix(J))
+        inertia = place.turned_inertia(_symmetric_matrix(J))
         shift = matrix_sum(moment_inertia(h, r), point_mass_inertia(m, r))
         first = add(h, scaled(r, m))
         links[place.link] = with_inertia(links[place.link], m, first, matrix_sum(inertia, shift))
@@ -209,7 +209,7 @@ def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
 def _tree_of_parameters(
     system: Description, known: Tree, general: Tree, every: bool
 ) -> tuple[tuple[LinkParameter, ...], Tree]:
-    """Symbols for the numbers of links, with what they stand for, and the tree of these symbols."""
+    """Return symbols for the inertial numbers of links, their meaning, and the tree in these symbols."""
     made: list[LinkParameter] = []
 
     def parameter(name: str, value: object, of_bodies: object, dimension: Dimension) -> Expr:
@@ -227,23 +227,25 @@ def _tree_of_parameters(
     links: list[Link] = []
     for own, link in zip(known.links, general.links, strict=True):
         new: DataTable = {}
-        for (entry, value), (_, of_bodies) in zip(_entries(own), _entries(link), strict=True):
+        for (entry, value), (_, of_bodies) in zip(
+            _inertial_entries(own), _inertial_entries(link), strict=True
+        ):
             wanted = not is_zero(of_bodies) if every else not is_zero(value)
             name = f"{link.name}.{entry}"
             new[entry] = parameter(name, value, of_bodies, _dimension(entry)) if wanted else 0
         first = (new["hx"], new["hy"], new["hz"])
-        inertia = _matrix([new[e] for e in ENTRIES[4:]])
+        inertia = _symmetric_matrix([new[e] for e in ENTRIES[4:]])
         moved = replace(link if every else own, mass=new["m"], first=first, inertia=inertia)
         links.append(moved.with_degrees(freedom))
     return tuple(made), replace(general if every else known, links=tuple(links))
 
 
-def _matrix(six: Sequence[Scalar]) -> Matrix:
+def _symmetric_matrix(six: Sequence[Scalar]) -> Matrix:
     J = dict(zip(ELEMENTS, six, strict=True))
     return joined(joined(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))
 
 
-def _entries(link: Link) -> Iterator[tuple[str, Scalar]]:
+def _inertial_entries(link: Link) -> Iterator[tuple[str, Scalar]]:
     numbers = (link.mass, *link.first, *(link.inertia[i][j] for i, j in ELEMENTS))
     return zip(ENTRIES, numbers, strict=True)
 
@@ -393,7 +395,7 @@ def grouped_parameters(efforts: LinearEfforts, groups: Grouping) -> BaseParamete
 
 
 def grouping(columns: np.ndarray) -> Grouping:
-    """Independent columns of a matrix of many rows, the first of those that depend on each other."""
+    """Find independent columns of a matrix of many rows; of dependent columns, the first ones."""
     sizes = np.linalg.norm(columns, axis=0)
     largest = float(np.max(sizes, initial=0.0))
     nothing = [k for k in range(columns.shape[1]) if sizes[k] <= DEPENDENT * largest]

@@ -75,7 +75,7 @@ class InverseEquations:
     @cached_property
     def independent(self) -> tuple[int, ...]:
         """Indices of the independent speeds among all speeds."""
-        return _independent(self.equations.system, self.reduction)
+        return _independent_speeds(self.equations.system, self.reduction)
 
     @cached_property
     def given(self) -> tuple[int, ...]:
@@ -114,7 +114,7 @@ class InverseEquations:
             applied = applied_loads(system, tree, reduction.plain, whole=True, loads=self.loads)
             own = net_wrenches(tree, applied)
             tau = joint_efforts(tree, applied, accumulated_wrenches(tree, own, "r"))
-            forces = constraint_forces(reduction, _less(tau, self.acting))
+            forces = constraint_forces(reduction, _subtract_efforts(tau, self.acting))
             wrenches = joint_wrenches(system, reduction, tree, own, forces, bodies)
         found = [as_expr(x) for name in bodies for x in wrenches[name]]
         return found + [as_expr(forces.get(name, 0)) for name in constraints]
@@ -146,10 +146,10 @@ def inverse_equations(
         system, reduction = described.system, described.reduction
         rates = {
             i: reduction.plain(system.accelerations[system.speeds[i]])
-            for i in _independent(system, reduction)
+            for i in _independent_speeds(system, reduction)
         }
         applied = tuple(all_loads(system) if loads is None else loads)
-        tau = _less(tree_efforts(system, reduction, rates, applied), acting or {})
+        tau = _subtract_efforts(tree_efforts(system, reduction, rates, applied), acting or {})
     return InverseEquations(described, tuple(rates.values()), applied, acting or {}, tau)
 
 
@@ -161,11 +161,11 @@ def tree_efforts(
     return efforts(tree, applied_loads(system, tree, reduction.plain, loads=loads))
 
 
-def _independent(system: Description, reduction: Reduction) -> tuple[int, ...]:
+def _independent_speeds(system: Description, reduction: Reduction) -> tuple[int, ...]:
     return tuple(system.speeds.index(u) for u in reduction.independent(system))
 
 
-def _less(tau: Mapping[int, Scalar], acting: Mapping[int, Scalar]) -> dict[int, Scalar]:
+def _subtract_efforts(tau: Mapping[int, Scalar], acting: Mapping[int, Scalar]) -> dict[int, Scalar]:
     return {i: minus(value, acting.get(i, 0)) for i, value in tau.items()}
 
 
@@ -183,7 +183,7 @@ def moving_tree(
     rates: Mapping[int, Expr],
     separate_welds: Collection[str] = (),
 ) -> Tree:
-    """The tree with the rates of all speeds known, from those of the independent ones."""
+    """Return the tree in which the rates of all speeds follow from the independent rates."""
     known = {**rates, **_dependent_rates(reduction, rates)}
 
     def moving(d: Freedom) -> Freedom:
@@ -307,7 +307,7 @@ class Actuated:
     replaced: Mapping[Expr, Expr]
 
     def acting(self, expressions: Sequence[Expr]) -> list[Expr]:
-        """Expressions in which the strengths stand for what they replace."""
+        """Return expressions with the strengths of actuators in place of the loads that they replace."""
         return transform(expressions, self.replaced.get) if self.replaced else list(expressions)
 
 
@@ -348,7 +348,7 @@ def add_actuators(equations: DerivedEquations, names: Sequence[str], units: Mapp
                 f"{nearest(name, known)}"
             )
     found = inverse_equations(equations, list(loads.values()), acting)
-    return _linear(made, found, replaced)
+    return _actuator_columns(made, found, replaced)
 
 
 def _unknown(load: Load, e: Expr) -> Load:
@@ -360,7 +360,9 @@ def _unknown(load: Load, e: Expr) -> Load:
     return replace(load, magnitude=e, vector=load.axis * e)
 
 
-def _linear(made: Sequence[Actuator], found: InverseEquations, replaced: Mapping[Expr, Expr]) -> Actuated:
+def _actuator_columns(
+    made: Sequence[Actuator], found: InverseEquations, replaced: Mapping[Expr, Expr]
+) -> Actuated:
     """r without actuators and −∂r/∂e; an error where r is not linear in the strengths, or does not change."""
     strengths = [a.symbol for a in made]
     whole = transform(found.along_independent, replaced.get) if replaced else found.along_independent

@@ -1,4 +1,4 @@
-"""Efforts of a motion: inverse dynamics as a compiled function of its own, at places or along a run."""
+"""Efforts of a motion: inverse dynamics as a compiled function, at given points or along a run."""
 
 from __future__ import annotations
 
@@ -485,12 +485,12 @@ def inverse_model(
 ) -> InverseModel:
     """The inverse dynamics of a model, made once for each choice of actuators and reactions."""
     base = model.base
-    chosen = None if actuators is None else _names(actuators, "actuators=")
+    chosen = None if actuators is None else _checked_names(actuators, "actuators=")
     wanted = _reaction_names(base, reactions)
     return _made(base, chosen, wanted)
 
 
-def _names(names: object, what: str) -> tuple[str, ...]:
+def _checked_names(names: object, what: str) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ArmillaryError(f"inverse(): {what} must be a list of names, not {names!r}")
     return tuple(str(name) for name in names)
@@ -499,7 +499,7 @@ def _names(names: object, what: str) -> tuple[str, ...]:
 def _reaction_names(model: CompiledModel, reactions: object) -> tuple[str, ...]:
     system = model.equations.system
     known = [*system.bodies, *system.constraints]
-    names = _names(reactions, "reactions=")
+    names = _checked_names(reactions, "reactions=")
     if unknown := [name for name in names if name not in known or name == system.ground.name]:
         raise ArmillaryError(
             f"inverse(): there is no body with a joint and no constraint '{unknown[0]}'"

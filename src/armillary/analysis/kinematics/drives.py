@@ -28,7 +28,7 @@ TIME = "time"
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """Names and values of what is driven, a row of values per position, and the shape of the grid."""
+    """Names and values of the driven quantities, one row per position, and the shape of the grid."""
 
     names: tuple[str, ...]  # without time
     values: np.ndarray
@@ -65,7 +65,7 @@ def read_drive(
         raise ArmillaryError(f"time= must be a finite number, not {time}")
     if not named:
         raise ArmillaryError(f"{what} names nothing; give coordinates or outputs with their values")
-    arrays = {str(name): _values(kinematics, name, values, what) for name, values in named.items()}
+    arrays = {str(name): _column_values(kinematics, name, values, what) for name, values in named.items()}
     if grid:
         shape = tuple(max(a.size, 1) for a in arrays.values())
         mesh = np.meshgrid(*arrays.values(), indexing="ij")
@@ -88,23 +88,23 @@ def read_drive(
     return Drive(names, values, times, TIME in arrays, shape, tuple(arrays))
 
 
-def _values(kinematics: Kinematics, name: object, values: Given, what: str) -> np.ndarray:
+def _column_values(kinematics: Kinematics, name: object, values: Given, what: str) -> np.ndarray:
     """Numbers in the units of the column."""
     units = "s" if name == TIME else kinematics.position(name, what).units
     where = f"{what} '{name}'"
     text = [isinstance(value, str) for value in values] if isinstance(values, list | tuple) else []
     if isinstance(values, tuple) and text == [False, True]:
-        return _numbers(values[0], where) * conversion(str(name), values[1], units)
+        return _path_numbers(values[0], where) * conversion(str(name), values[1], units)
     if isinstance(values, str) or any(text):
         listed = [values] if isinstance(values, str) else values
         values = [
             text_number(value, where, units or "1", SYSTEMS["SI"]) if isinstance(value, str) else value
             for value in listed
         ]
-    return _numbers(values, where, units)
+    return _path_numbers(values, where, units)
 
 
-def _numbers(values: object, what: str, units: str | None = None) -> np.ndarray:
+def _path_numbers(values: object, what: str, units: str | None = None) -> np.ndarray:
     if units is not None and is_quantity(values):
         values, dimension = magnitude_in_si(values)
         unit = parse_unit(units)
@@ -191,7 +191,7 @@ def held_quantities(
     checked_names(wanted, k.coordinates, "held=: there is no coordinate")
     if not wanted and (only_named or count == 0):
         return []
-    rows = _matrix(k, driven)(start)
+    rows = _drive_matrix(k, driven)(start)
     fixed, others = rows[: len(rows) - len(k.coordinates)], rows[len(rows) - len(k.coordinates) :]
     free = {q: row for q, row in zip(k.coordinates, others, strict=True) if q not in {d.name for d in driven}}
     basis = _Basis(fixed)
@@ -233,7 +233,7 @@ class _Matrix:
         return result
 
 
-def _matrix(kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -> _Matrix:
+def _drive_matrix(kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -> _Matrix:
     key = ("held", *(d.name for d in driven))
     if key not in kinematics.mechanisms:
         kinematics.mechanisms[key] = _Matrix(kinematics, driven)

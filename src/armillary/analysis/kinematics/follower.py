@@ -276,7 +276,7 @@ def _emit_descend(
 
 
 def _emit_follow(module: IRModule, newton: Routine, descend: Routine) -> Routine:
-    """`follow()`: a position for every row, each from that of the row it starts from."""
+    """`follow()`: find a position for every row, from the position of the row at which it starts."""
     f = _routine(module, "follow", NOTHING)
     width, targets, first = f["width"], f["targets"], f["first_target"]
     trial, good, times = f.vector("trial"), f.vector("good"), f.vector("times")

@@ -456,7 +456,7 @@ class MechanismNumbers:
 
 
 def joint_model(model: CompiledModel) -> CompiledModel:
-    """The model itself, or one whose coordinates are those of the joints."""
+    """Return the model, or one of the same system whose coordinates are the joint coordinates."""
     base = model.base
     if base.equations.joints_move_bodies:
         return base
@@ -489,7 +489,7 @@ def mechanism_of(
 def shown_quantities(
     kinematics: Kinematics, driven: Sequence[str], outputs: Sequence[str] | None
 ) -> list[KinematicQuantity]:
-    """Outputs that are requested, else those of the description, then all coordinates that are not driven."""
+    """Return the requested outputs, or all outputs of the description; then the coordinates not driven."""
     own = [n for n in kinematics.system.outputs if n in kinematics.quantities]
     asked = own if outputs is None else list(dict.fromkeys(map(str, several(outputs, "outputs="))))
     found = [n for n in asked if n not in driven]

@@ -54,7 +54,7 @@ class PathMotion:
         return {}
 
     def _inverse(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """A⁻¹ of so many rows, of least squares where it is not square or is singular, and 1/|A⁻¹|."""
+        """Return A⁻¹ of each row (the pseudoinverse if A is singular or not square), and 1/|A⁻¹|."""
         if count not in self._inverses:
             self._inverses[count] = _inverses(self._scaled[0][:, :count])
         return self._inverses[count]
@@ -85,9 +85,9 @@ class PathMotion:
         U, _, V = np.linalg.svd(self._scaled[0][row, : m.closing])
         last = min(U.shape[0], V.shape[0]) - 1
         left, right = np.abs(U[: m.gaps + len(m.driven), last]), np.abs(V[last, : len(m.kinematics.u)])
-        rows = [m.rows[i] for i in _largest(left)]
+        rows = [m.rows[i] for i in _largest_places(left)]
         constraints = [r.constraint.name for r in rows if r.constraint is not None]
-        names = [m.kinematics.speeds[j].data.name for j in _largest(right)]
+        names = [m.kinematics.speeds[j].data.name for j in _largest_places(right)]
         return constraints, names
 
     def _solve(self, right: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +119,7 @@ class PathMotion:
         return self._solve(right, clock)[0]
 
     def _check(self, left: np.ndarray, right: np.ndarray) -> None:
-        """An error where constraints of speeds contradict what is driven."""
+        """Raise if constraints of speeds contradict the driven rates."""
         m = self.numbers.mechanism
         sound = self.strength > SINGULAR
         scale = 1.0 + np.max(np.abs(self._scaled[1] * right), axis=1, initial=0.0)
@@ -164,7 +164,7 @@ def _inverses(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found, strength
 
 
-def _largest(values: np.ndarray) -> list[int]:
+def _largest_places(values: np.ndarray) -> list[int]:
     """Places of the values that are at least a tenth of the largest, in falling order."""
     least = 0.1 * np.max(values, initial=0.0)
     return [int(i) for i in np.argsort(-values, kind="stable") if values[i] > least]
@@ -274,8 +274,8 @@ def turning_points(
     targets = path.motion.positions[:, path.targets]
     step = targets[path.last] - targets[path.first]
     for o, output in enumerate(path.motion.numbers.mechanism.outputs):
-        before = _along(slopes[path.first, o], step)
-        after = _along(slopes[path.last, o], step)
+        before = _slope_along(slopes[path.first, o], step)
+        after = _slope_along(slopes[path.last, o], step)
         noise = 1e-10 * np.max(np.abs(np.concatenate([before, after])), initial=0.0)
         sign_before = np.where(np.abs(before) > noise, np.sign(before), 0.0)
         sign_after = np.where(np.abs(after) > noise, np.sign(after), 0.0)
@@ -303,10 +303,10 @@ class _OutputSlope:
     step: np.ndarray
 
     def __call__(self, motion: PathMotion) -> np.ndarray:
-        return _along(self.derivative(motion)[:, self.output], self.step)
+        return _slope_along(self.derivative(motion)[:, self.output], self.step)
 
 
-def _along(slopes: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _slope_along(slopes: np.ndarray, step: np.ndarray) -> np.ndarray:
     count = slopes.shape[1]
     return np.asarray(np.einsum("rd,rd->r", slopes, step[:, :count]))
 
@@ -372,7 +372,7 @@ def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: 
     return found
 
 
-def summary(marks: tuple[Landmark, ...]) -> str:
+def landmark_summary(marks: tuple[Landmark, ...]) -> str:
     """The number of landmarks of each kind."""
     kinds = list(dict.fromkeys(m.kind for m in marks))
     names = {

@@ -14,7 +14,7 @@ from armillary.algebra.arguments import index, place
 from armillary.analysis.inverse.inverse import inverse
 from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.mechanism import Mechanism, slopes
-from armillary.analysis.kinematics.motion import Landmark, PathMotion, summary
+from armillary.analysis.kinematics.motion import Landmark, PathMotion, landmark_summary
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, require
@@ -128,7 +128,7 @@ class Sweep:
         wanted = self.outputs or self.names
         if turning := [m for m in self.landmarks if m.output in wanted]:
             lines += [str(m) for m in turning[:4]]
-            lines += [f"and {summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
+            lines += [f"and {landmark_summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
         return lines
 
     def _printed_columns(self) -> list[str]:
@@ -145,7 +145,7 @@ class Sweep:
         return head + [[self._text(n, i) for n in names] for i in rows]
 
     def _text(self, name: str, row: int) -> str:
-        """A number of a table; what is nothing but rounding in its column is 0."""
+        """Return a number as text for a table; 0 if it is rounding error in its column."""
         largest = np.max(np.abs(self[name]), initial=0.0, where=np.isfinite(self[name]))
         value = self[name][row]
         return "0" if abs(value) < 1e-13 * largest else f"{value:.6g}"
@@ -195,7 +195,7 @@ class Sweep:
         return self.as_run().plot(*names, x=x or self.driven[0], path=path, title=title, show=show)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with a column each, indexed by what is driven."""
+        """Return a pandas table with one column per name, indexed by the driven quantities."""
         if len(self.shape) == 1:
             return to_pandas(self._record())
         pd = require("pandas", extra="data", purpose="Tables")
@@ -204,7 +204,7 @@ class Sweep:
         return pd.DataFrame({n: self[n] for n in rest}, index=index)
 
     def to_xarray(self) -> xarray.Dataset:
-        """A dataset over what is driven; of a grid, with an axis for each."""
+        """Return an xarray dataset over the driven quantities; a grid has one axis per quantity."""
         if len(self.shape) == 1:
             return to_xarray(self._record())
         xr = require("xarray", extra="data", purpose="Labelled datasets")
@@ -328,12 +328,12 @@ def reactions_at_rest(
     parameters: Mapping[str, object] | None,
 ) -> Run:
     """Reactions of bodies and constraints as columns, with a row for each row of coordinates ``q``."""
-    acting = _speeds(mechanism)
+    acting = _driven_speeds(mechanism)
     found = inverse(model, q, parameters=parameters, t=times, actuators=acting, reactions=names)
     return found.as_run()
 
 
-def _speeds(mechanism: Mechanism) -> list[str]:
+def _driven_speeds(mechanism: Mechanism) -> list[str]:
     """The speed along which each driven quantity is held."""
     k, found = mechanism.kinematics, []
     for quantity in mechanism.driven:
@@ -393,7 +393,7 @@ class SweepColumns:
             self._add(name, values, run.units[name], run.descriptions[name])
 
     def add_rates(self, speeds: np.ndarray, accelerations: np.ndarray) -> None:
-        """Outputs at speeds and accelerations of what is driven, with their first and second rates."""
+        """Return outputs and their first and second rates, for given rates of the driven quantities."""
         m, more = self.mechanism, np.zeros((len(self.drive), self.mechanism.followed - self.count))
         u = self.motion.speeds(np.column_stack([speeds, more]), 1.0)
         a = self.motion.accelerations(u, np.column_stack([accelerations, more]), 1.0)
@@ -420,7 +420,7 @@ class SweepColumns:
         return found
 
     def add_derivatives(self, slopes: np.ndarray) -> None:
-        """Derivatives by what is driven; second ones where one quantity is."""
+        """Return derivatives by the driven quantities; second derivatives too if one quantity is driven."""
         m, k = self.mechanism, self.mechanism.kinematics
         for d, by in enumerate(self.drive.names):
             for i in m.twice:

@@ -71,7 +71,7 @@ def sweep(
     drive, columns, motion = found.drive, found.columns, found.motion
     if drive.timed or speeds is not None or accelerations is not None:
         rates = ((speeds, "speeds="), (accelerations, "accelerations="))
-        columns.add_rates(*(_rates(drive, given, what) for given, what in rates))
+        columns.add_rates(*(_driven_rates(drive, given, what) for given, what in rates))
     else:
         columns.add_outputs()
     if wanted:
@@ -148,7 +148,7 @@ def _follow_path(
     there, from one that is assembled at its coordinates, and under static loads from an equilibrium.
     """
     position = numbers.position(begin.place)
-    found = _run(numbers, drive, position, begin.place.t)
+    found = _follow_rows(numbers, drive, position, begin.place.t)
     if found.found[0]:
         return found
     if start is None or isinstance(start, Mapping):
@@ -159,32 +159,32 @@ def _follow_path(
         except ParameterError:
             return found
         position = numbers.position(other.place)
-        again = _run(numbers, drive, position, other.place.t)
+        again = _follow_rows(numbers, drive, position, other.place.t)
         if again.found[0]:
             return again
     if numbers.mechanism.static:
         targets = _targets(numbers, drive, position, begin.place.t)[:1]
         near = numbers.follow(position[None], drive.times[:1], [0], drive.times[:1], targets, descend=True)
         if near.found[0]:
-            return _run(numbers, drive, near.positions[0], drive.times[0])
+            return _follow_rows(numbers, drive, near.positions[0], drive.times[0])
     return found
 
 
-def _run(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> Followed:
+def _follow_rows(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> Followed:
     targets = _targets(numbers, drive, position, t)
     return numbers.follow(position[None], np.array([t]), drive.origins + 1, drive.times, targets)
 
 
 def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> np.ndarray:
-    """Values of what is driven and held, and zero for what is left of the balance of forces."""
+    """Return the values of driven and held quantities, and zeros for the residual forces."""
     m = numbers.mechanism
     held = numbers.values(position[None], np.array([t]))[0, len(drive.names) : len(m.driven)]
     rest = np.concatenate([held, np.zeros(m.followed - len(m.driven))])
     return np.column_stack([drive.values, np.tile(rest, (len(drive), 1))])
 
 
-def _rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.ndarray:
-    """Rates of what is driven, a row each; zero where none is given."""
+def _driven_rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.ndarray:
+    """Return the rates of the driven quantities, one row each; zero if none is given."""
     found = np.zeros((len(drive), len(drive.names)))
     known = checked_names(table(given, what), drive.names, what, after=" is not driven")
     for name, values in known.items():
@@ -208,7 +208,7 @@ def _rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.nd
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Workspace:
-    """Outputs that a mechanism reaches over ranges of what is driven.
+    """Outputs that a mechanism reaches over ranges of the driven quantities.
 
     ``sweep`` has the positions on the grid, ``singular`` those between them at which the outputs cannot move
     in every direction. ``edges`` marks rows at the ends of ranges, and next to what is out of reach.

@@ -29,14 +29,16 @@ caption {{ text-align: left; font-weight: bold; padding: 1em 0 0.3em; }}</style>
 def text_report(lin: LinearMatrices) -> str:
     """As lines of text."""
     lines = [repr(lin)]
-    for title, header, rows, sides in _tables(lin):
+    for title, header, rows, sides in _matrix_tables(lin):
         lines += ["", title, *(f"  {line}" for line in aligned([header, *rows], sides))]
     return "\n".join(lines)
 
 
 def html_report(lin: LinearMatrices) -> str:
     """As a page."""
-    parts = [html_table(header, rows, sides, caption=title) for title, header, rows, sides in _tables(lin)]
+    parts = [
+        html_table(header, rows, sides, caption=title) for title, header, rows, sides in _matrix_tables(lin)
+    ]
     title = html_text(f"Linear model of {lin.system}")
     return html_page(title, f"<p>{html_text(repr(lin))}</p>" + "".join(parts))
 
@@ -46,7 +48,7 @@ def html_page(title: str, body: str) -> str:
     return _PAGE.format(title=title, body=body)
 
 
-def _tables(lin: LinearMatrices) -> list[Table]:
+def _matrix_tables(lin: LinearMatrices) -> list[Table]:
     if lin.many:
         return []
     found: list[Table] = []

@@ -72,13 +72,13 @@ def check_points(model: CompiledModel, compiled: Linearization, points: Operatin
     """Errors for points at which an event happens, or at which rates or outputs jump; a note on the first
     kink at one of them.
     """
-    jumps = _jumps(compiled)
+    jumps = _jump_functions(compiled)
     _check_events(model, points)
     return jumps(points)
 
 
 @kept_per_object
-def _jumps(compiled: Linearization) -> _Jumps:
+def _jump_functions(compiled: Linearization) -> _Jumps:
     return _Jumps(compiled.equations, compiled.form)
 
 
@@ -266,7 +266,7 @@ def held_motions(
             f"contacts of '{model.equations.system.name}' are open at some of the operating points and "
             "closed at others, so their linear models have different states: linearize them one by one"
         )
-    rows, slips = _rows(compiled, targets.contacts, statuses[0])
+    rows, slips = _contact_rows(compiled, targets.contacts, statuses[0])
     if not rows:
         return None
     first = len(targets.coordinates)
@@ -285,14 +285,14 @@ def held_motions(
         places[:, :, :first] = found[:, slips, speeds] @ np.linalg.pinv(np.swapaxes(N, 1, 2))
     whole = np.concatenate([found, places], axis=1)
     K = whole @ compiled.basis(points.t, points.states, points.parameters, points.memory)
-    kept, _ = _independent(K[0])
+    kept, _ = _independent_changes(K[0])
     return kept, np.array([_solution(k, kept) for k in K])
 
 
-def _rows(
+def _contact_rows(
     compiled: Linearization, contacts: tuple[ContactGeometry, ...], statuses: np.ndarray
 ) -> tuple[list[list[Expr]], list[int]]:
-    """Return the rows of gaps and velocities by the whole state, as expressions; and those of slips."""
+    """Return two lists of rows by the whole state, as expressions: gaps with velocities, and slips."""
     wanted: list[Expr] = []
     slips: list[int] = []
     for contact, status in zip(contacts, statuses, strict=True):
@@ -305,7 +305,7 @@ def _rows(
     return [[column[i] for column in columns] for i in range(len(wanted))], slips
 
 
-def _independent(K: np.ndarray) -> tuple[list[int], list[int]]:
+def _independent_changes(K: np.ndarray) -> tuple[list[int], list[int]]:
     """Return the independent changes, and the dependent ones, by elimination with the largest element of a
     row as its pivot; later changes, the speeds, depend on earlier ones.
     """
@@ -379,7 +379,7 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
         state=read_only(points.states[first]),
         memory=read_only(points.memory[first]),
         parameters=MappingProxyType(parameters),
-        operating_point=MappingProxyType(_values(model, points)),
+        operating_point=MappingProxyType(_values_by_name(model, points)),
         linearization=used,
     )
 
@@ -395,7 +395,7 @@ def _in_stated_units(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
     ]
 
 
-def _values(model: CompiledModel, points: OperatingPoints) -> DataTable:
+def _values_by_name(model: CompiledModel, points: OperatingPoints) -> DataTable:
     """Operating points by name: coordinates, independent speeds and states, in stated units."""
     names = (*model.coordinate_names, *model.speed_names, *model.state_names)
     if points.single:

@@ -123,9 +123,9 @@ def stability_margins(lin: LinearMatrices, output: str | None, name: str | None)
     bound = closed.real if lin.step is None else np.abs(closed) - 1.0
     w = _frequencies(lin, closed)
     L = transfer(w)
-    crossings = [(w[k], w[k + 1]) for k in _changes(np.log(np.abs(L)))]
+    crossings = [(w[k], w[k + 1]) for k in _sign_changes(np.log(np.abs(L)))]
     at_one = np.array([brentq(lambda x: np.log(abs(one(x))), *pair, rtol=1e-13) for pair in crossings])
-    turns = [(w[k], w[k + 1]) for k in _changes(L.imag) if L[k].real + L[k + 1].real < 0]
+    turns = [(w[k], w[k + 1]) for k in _sign_changes(L.imag) if L[k].real + L[k + 1].real < 0]
     at_180 = np.array([brentq(lambda x: one(x).imag, *pair, rtol=1e-13) for pair in turns])
     phases = np.degrees(np.angle(-transfer(at_one))) if at_one.size else np.empty(0)
     gains = 1.0 / np.abs(transfer(at_180)) if at_180.size else np.empty(0)
@@ -169,6 +169,6 @@ def _frequencies(lin: LinearMatrices, closed: np.ndarray) -> np.ndarray:
     return found[~np.isin(found, np.abs(poles.imag[exact]))]
 
 
-def _changes(values: np.ndarray) -> np.ndarray:
+def _sign_changes(values: np.ndarray) -> np.ndarray:
     """Places after which a row of numbers changes its sign."""
     return np.flatnonzero(np.signbit(values[:-1]) != np.signbit(values[1:]))

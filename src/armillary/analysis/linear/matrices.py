@@ -105,7 +105,7 @@ class Linearization:
 
     @property
     def operations(self) -> Operations:
-        """Operations of one evaluation of all four matrices; of large systems those of one column."""
+        """Operations of one evaluation of all four matrices; in large systems, of one column."""
         return self.functions.operations["matrices" if self.form.tangent is None else "tangent"]
 
     def constants(self, parameters: Mapping[str, object] | None = None) -> np.ndarray:

@@ -76,17 +76,18 @@ def operating_points(
     lengths = _lengths(given, "parameter")
     if _is_many(at):
         points = [
-            _one(model, single, given if not lengths else _pick(given, i)) for i, single in enumerate(at)
+            _one_point(model, single, given if not lengths else _pick(given, i))
+            for i, single in enumerate(at)
         ]
         return _stack_points(model, points)
     if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run) and np.ndim(at[1]) == 1:
-        return _stack_points(model, [_one(model, (at[0], t), given) for t in at[1]])
+        return _stack_points(model, [_one_point(model, (at[0], t), given) for t in at[1]])
     if isinstance(at, np.ndarray) and at.ndim == 2:
         return _states(model, at, given)
     if isinstance(at, Mapping) and not isinstance(at, HasState):
         lengths |= _lengths(at, "value")
     if not lengths:
-        return _one(model, at, given)
+        return _one_point(model, at, given)
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
         raise ParameterError(f"arrays of one length are needed for several operating points: {counts}")
@@ -114,7 +115,7 @@ def _lengths(values: DataMapping, what: str) -> dict[str, int]:
     return found
 
 
-def _row(values: Given, factor: float, read: Callable[[Given], float]) -> np.ndarray:
+def _internal_values(values: Given, factor: float, read: Callable[[Given], float]) -> np.ndarray:
     """Values in the model's own units: plain numbers times a factor, or texts and quantities, each read."""
     if not is_quantity(values) and np.asarray(values).dtype.kind in "fiu":
         return np.asarray(values, dtype=float) * factor
@@ -128,7 +129,7 @@ def _pick(values: DataMapping, i: int) -> DataTable:
 # ---------------------------------------------------------------------------------------- one point
 
 
-def _one(model: CompiledModel, at: object, given: Mapping[str, object]) -> OperatingPoints:
+def _one_point(model: CompiledModel, at: object, given: Mapping[str, object]) -> OperatingPoints:
     if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run):
         return _of_run(model, *at, given)
     if isinstance(at, HasState):
@@ -188,7 +189,7 @@ def _split_values(
 
 
 def _of_point(model: CompiledModel, at: HasState, given: Mapping[str, object]) -> OperatingPoints:
-    """That of an object with a state."""
+    """Return the operating point of an object that has a state."""
     state = vector(at.state, len(model.equations.program.state), "state of an operating point")
     brought = dict(getattr(at, "parameters", None) or {})
     own = getattr(at, "memory", None)
@@ -250,7 +251,7 @@ def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.nd
 def _check_gaps(
     instance: Instance, t: float, q: np.ndarray, memory: np.ndarray, most: float, remedy: str
 ) -> None:
-    """An error for coordinates that leave a loop open by more than so much of its size."""
+    """Raise if coordinates leave a loop open by more than a part ``most`` of its size."""
     geometry = instance.geometry(memory)
     here, sized = geometry.at(t, q), geometry.in_sizes().at(t, q)
     for i, gap, off in zip(geometry.layout.gaps, here.gap, sized.gap, strict=True):
@@ -289,7 +290,7 @@ def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object
         )
     y = np.array(states, dtype=float)
     if model.equations.reduction.rows:
-        return _stack_points(model, [_one(model, y[i], _pick(given, i)) for i in range(len(y))])
+        return _stack_points(model, [_one_point(model, y[i], _pick(given, i)) for i in range(len(y))])
     memory = np.tile(initial_memory(model.equations, None, 0.0), (len(y), 1))
     return OperatingPoints(np.zeros(len(y)), y, memory, dict(given), False)
 
@@ -297,7 +298,7 @@ def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object
 def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count: int) -> OperatingPoints:
     """Values by name of which some are arrays."""
     if isinstance(at, HasState) or not (at is None or isinstance(at, Mapping)):
-        base = _one(model, at, _pick(given, 0))
+        base = _one_point(model, at, _pick(given, 0))
         return replace(_repeat_point(base, count), parameters={**base.parameters, **given})
     values = table(at, "at=")
     equations = model.equations
@@ -318,17 +319,17 @@ def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count
     for name, value in moving.items():
         if np.ndim(value):
             of = partial(state_number, described[name], where=f"at= '{name}'")
-            points.states[:, places.index(name)] = _row(value, state_factor(described[name]), of)
+            points.states[:, places.index(name)] = _internal_values(value, state_factor(described[name]), of)
     for name, value in stored.items():
         if np.ndim(value):
             memory = equations.system.memories[name]
             place = list(equations.system.memories).index(name)
-            points.memory[:, place] = _row(
+            points.memory[:, place] = _internal_values(
                 value, memory.factor, partial(memory_number, equations.system, memory)
             )
     times = values.get("t", 0.0)
     when = "the time t of an operating point"
-    t = _row(times, 1.0, partial(seconds, what=when)) if np.ndim(times) else points.t
+    t = _internal_values(times, 1.0, partial(seconds, what=when)) if np.ndim(times) else points.t
     return replace(points, t=t, parameters={**chosen, **given})
 
 

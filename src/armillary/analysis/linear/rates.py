@@ -138,12 +138,12 @@ class TreeRates:
 
     def _drifting(self, link: Link, still: Mapping[Expr, Expr]) -> dict[int, Expr]:
         """The change of the rates of a free body's linear speeds where x is held."""
-        linear = _linear(link)
+        linear = _linear_freedoms(link)
         changes = tangents([as_expr(self.drifts[d.index]) for d in linear], still)
         return {d.index: x for d, x in zip(linear, changes, strict=True) if x is not ZERO}
 
 
-def _linear(link: Link) -> list[Freedom]:
+def _linear_freedoms(link: Link) -> list[Freedom]:
     return [d for d in link.freedoms if d.direction >= LINEAR and not d.prescribed]
 
 
@@ -153,7 +153,7 @@ def _rates_from_body_axes(tree: Tree) -> dict[int, dict[int, Expr]]:
     for link in tree.links:
         if link.step != "drift" or link.velocity == "body":
             continue
-        linear = _linear(link)
+        linear = _linear_freedoms(link)
         columns = [
             link.velocity_axes.to_child(link.rotation.to_parent(unit(d.direction % 3))) for d in linear
         ]
@@ -169,7 +169,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     """
     system, reduction = equations.system, equations.reduction
     tree = reduction.tree
-    if not _symbols(tree.gravity).isdisjoint(map(reduction.plain, (*system.coordinates, *system.speeds))):
+    if not _symbols_in(tree.gravity).isdisjoint(map(reduction.plain, (*system.coordinates, *system.speeds))):
         return None  # an attractor's field, at the place of the mass centre
     if equations.judged or system.constraints or len(equations.speeds) < 2 or not is_supported(tree):
         return None
@@ -180,7 +180,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     found = composite_rows(tree, motions(tree))
     names = {d.index: d.name for link in tree.links for d in link.degrees if not d.prescribed}
     solved = eliminate(
-        ImplicitEquations(found.matrix, _forces(tree, applied, found), names), "fewest neighbours"
+        ImplicitEquations(found.matrix, _forces_at_rest(tree, applied, found), names), "fewest neighbours"
     )
     unknowns = {k: _held_value(x, k) for k, x in solved.solution({}).items()}
     if any(isinstance(x, Expr) and x.constant and x.kind != "number" for x in unknowns.values()):
@@ -215,7 +215,7 @@ def _joint_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
     }
 
 
-def _forces(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int, Scalar]:
+def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int, Scalar]:
     """Generalised forces at x = 0. Inertia forces are quadratic in the speeds, so by Euler's theorem
 
         f = f(u = 0) − ½ Σ ∂τ/∂u_s u_s
@@ -236,7 +236,7 @@ def _forces(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int
 
 
 def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]:
-    """The steps with rows of L in place of those of D L."""
+    """Return the steps with the rows of D L divided by D: rows of L."""
     return tuple(
         (
             k,
@@ -277,7 +277,7 @@ def _geometry(tree: Tree) -> frozenset[Expr]:
     for link in tree.links:
         link.rotation.map(collect)
         found += link.offset
-    return _symbols(found)
+    return _symbols_in(found)
 
 
 def _inertial(tree: Tree) -> frozenset[Expr]:
@@ -289,10 +289,10 @@ def _inertial(tree: Tree) -> frozenset[Expr]:
         return x
 
     tree.map(collect)
-    return _symbols(found)
+    return _symbols_in(found)
 
 
-def _symbols(values: Iterable[object]) -> frozenset[Expr]:
+def _symbols_in(values: Iterable[object]) -> frozenset[Expr]:
     return frozenset(symbols(*(x for x in values if isinstance(x, Expr))))
 
 

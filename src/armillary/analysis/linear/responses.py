@@ -93,7 +93,7 @@ class FrequencyResponse:
         if lin is None:
             raise ArmillaryError("this frequency response has no linear model, from which its phase follows")
         matrices = [m[point] if lin.many else m for m in (lin.A, lin.B, lin.C, lin.D)]
-        return lambda w: _values(matrices, w, lin.step)
+        return lambda w: _transfer_values(matrices, w, lin.step)
 
     def bode(
         self,
@@ -134,7 +134,7 @@ def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyRe
     if w.ndim != 1:
         raise ArmillaryError(f"omega must be a row of frequencies in rad/s, not an array of shape {w.shape}")
     try:
-        values = _values([lin.A, lin.B, lin.C, lin.D], w, lin.step)
+        values = _transfer_values([lin.A, lin.B, lin.C, lin.D], w, lin.step)
     except np.linalg.LinAlgError:
         poles = np.linalg.eigvals(lin.A).reshape(-1, 1)
         apart = np.abs(poles - 1j * w)
@@ -147,7 +147,7 @@ def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyRe
     return FrequencyResponse(lin.system, w, values, lin.outputs, lin.inputs, lin.units, lin)
 
 
-def _values(matrices: Sequence[np.ndarray], w: np.ndarray, step: float | None) -> np.ndarray:
+def _transfer_values(matrices: Sequence[np.ndarray], w: np.ndarray, step: float | None) -> np.ndarray:
     """C (s − A)⁻¹ B + D at s = iω, or e^{iωT}."""
     s = 1j * w if step is None else np.exp(1j * w * step)
     A, B, C, D = (m[..., None, :, :] for m in matrices)
@@ -217,7 +217,7 @@ def time_response(lin: LinearMatrices, times: object, name: str | None, kind: st
             raise ArmillaryError(f"name the input of a {kind} response: input='{lin.inputs[0]}', …")
         name = lin.inputs[0]
     j = port(name, lin.inputs, "input")
-    t = _times(lin, times)
+    t = _response_times(lin, times)
     n = len(lin.A)
     h = float(t[1] - t[0]) if lin.step is None else lin.step
     b = lin.B[:, j]
@@ -253,7 +253,7 @@ def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
     return found[:count]
 
 
-def _times(lin: LinearMatrices, times: object) -> np.ndarray:
+def _response_times(lin: LinearMatrices, times: object) -> np.ndarray:
     times = in_seconds("the times of a response", times)
     if lin.step is not None:
         given = reals(_settling_time(lin) if times is None else times, "the times of a response")
@@ -315,16 +315,16 @@ def continuous_phase(
         return np.empty(values.shape)
     first = min(lowest, omega[0])
     if not first > 0:  # the order of given frequencies is that of the curve
-        return _along(evaluate, omega, values, np.zeros(values.shape[1:]))
+        return _phase_along(evaluate, omega, values, np.zeros(values.shape[1:]))
     start = evaluate(np.array([first, first * _APART]))
     with np.errstate(all="ignore"):
         power = np.rint(np.log(np.abs(start[1] / start[0])) / np.log(_APART))
     power = np.clip(np.nan_to_num(power), -_POWERS, _POWERS)
     along = np.concatenate([[first], omega]), np.concatenate([start[:1], values])
-    return _along(evaluate, *along, power)[1:]
+    return _phase_along(evaluate, *along, power)[1:]
 
 
-def _along(
+def _phase_along(
     evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, power: np.ndarray
 ) -> np.ndarray:
     values = values.copy()
@@ -394,7 +394,7 @@ def bode_plot(
     r: FrequencyResponse, path: Path, show: bool, *, hz: bool = False, decibels: bool = False
 ) -> Figure:
     """Magnitude and phase over frequency, a column for each input and a colour for each output."""
-    _one(r)
+    _check_one_point(r)
     frequency, size = (r.frequency if hz else r.omega), (r.decibels if decibels else r.magnitude)
     with open_figure((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
         from matplotlib.ticker import MaxNLocator
@@ -404,7 +404,7 @@ def bode_plot(
             top, bottom = axes[:, j]
             for i, output in enumerate(r.outputs):
                 colour = COLOURS[i % len(COLOURS)]
-                label = literal(_quotient(r, output, name))
+                label = literal(_quotient_label(r, output, name))
                 draw = top.semilogx if decibels else top.loglog
                 draw(frequency, size[:, i, j], color=colour, label=label)
                 bottom.semilogx(frequency, r.phase[:, i, j], color=colour)
@@ -420,13 +420,15 @@ def bode_plot(
 
 def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
     """G(iω) in the complex plane, for positive frequencies and, thinner, for negative ones; −1 is marked."""
-    _one(r)
+    _check_one_point(r)
     with open_figure((6.5, 6.0), path, show=show) as figure:
         ax = figure.subplots()
         pairs = [(i, j) for i in range(len(r.outputs)) for j in range(len(r.inputs))]
         for k, (i, j) in enumerate(pairs):
             g, colour = r.values[:, i, j], COLOURS[k % len(COLOURS)]
-            ax.plot(g.real, g.imag, color=colour, label=literal(_quotient(r, r.outputs[i], r.inputs[j])))
+            ax.plot(
+                g.real, g.imag, color=colour, label=literal(_quotient_label(r, r.outputs[i], r.inputs[j]))
+            )
             ax.plot(g.real, -g.imag, color=colour, linewidth=0.6)
         ax.plot([-1], [0], "+", color="#1c2126")
         ax.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
@@ -457,11 +459,11 @@ def pole_zero_plot(lin: LinearMatrices, path: Path, show: bool) -> Figure:
     return figure
 
 
-def _one(r: FrequencyResponse) -> None:
+def _check_one_point(r: FrequencyResponse) -> None:
     if r.values.ndim != 3:
         raise ArmillaryError("a plot shows one operating point: take one of many, lin[3].bode()")
 
 
-def _quotient(r: FrequencyResponse, output: str, name: str) -> str:
+def _quotient_label(r: FrequencyResponse, output: str, name: str) -> str:
     above, below = (label_units(r.units[n]) or "1" for n in (output, name))
     return f"{output} ({above} per {below})" if (above, below) != ("1", "1") else output

@@ -43,7 +43,7 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
 
 
 def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) -> Array | None:
-    """Zeros from one input to one output; None where the output does not depend on the input at all.
+    """Zeros from one input to one output; `None` if the output does not depend on the input.
 
     As above, c x = 0 takes a state x_p out and c ẋ = 0 is the next condition, until the input occurs in one,
     but by Gaussian elimination: rotations mix large elements into those that are zero or small. Zeros at
@@ -104,7 +104,7 @@ def lyapunov(A: Array, Q: Array) -> Array:
     return np.asarray((P + P.T) / 2)
 
 
-def _factor(P: Array) -> Array:
+def _cholesky_factor(P: Array) -> Array:
     """L with P = L Lᵀ, of a matrix that is positive up to rounding."""
     values, vectors = np.linalg.eigh(P)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -165,7 +165,7 @@ class Reach:
 
 
 def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
-    """The modes of A that B reaches; those that C shows are the modes of Aᵀ that Cᵀ reaches."""
+    """Find the modes of A that B reaches. Modes that C shows are modes of Aᵀ that Cᵀ reaches."""
     values, vectors = np.linalg.eig(A if what == "controllable" else A.T)
     # Balanced rows and columns: states in millimetres and rad/s differ by orders of magnitude.
     scale = _balance(A)
@@ -251,7 +251,7 @@ def linked_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
 
 
 def _reachable(linked: Array, first: Array) -> Array:
-    """Those that links [to, from] lead to from the first ones, and these."""
+    """Return the first ones and all that links [to, from] reach from them."""
     found = first
     while (more := found | (linked @ found)).sum() > found.sum():
         found = more
@@ -302,10 +302,10 @@ def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, toleran
     """
     from scipy.linalg import block_diag
 
-    stable, unstable = _split(*minimal_matrices(A, B, C))
+    stable, unstable = _split_stable(*minimal_matrices(A, B, C))
     As, Bs, Cs = stable
     Au, Bu, Cu = unstable
-    Lp, Lq = _factor(lyapunov(As, Bs @ Bs.T)), _factor(lyapunov(As.T, Cs.T @ Cs))
+    Lp, Lq = _cholesky_factor(lyapunov(As, Bs @ Bs.T)), _cholesky_factor(lyapunov(As.T, Cs.T @ Cs))
     U, hankel, Vt = np.linalg.svd(Lq.T @ Lp)
     kept = len(hankel)
     if order is not None:
@@ -330,7 +330,9 @@ def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, toleran
     )
 
 
-def _split(A: Array, B: Array, C: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+def _split_stable(
+    A: Array, B: Array, C: Array
+) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """A model as the sum of a stable and an unstable one: an ordered Schur form, made block diagonal."""
     from scipy.linalg import schur, solve_sylvester
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from armillary.algebra.arguments import real, several
 from armillary.algebra.calculus import NumericValue
-from armillary.analysis.modes.files import read, write
+from armillary.analysis.modes.files import read_modal_file, write_modal_file
 from armillary.analysis.modes.shapes import body_functions
 from armillary.analysis.modes.tracking import (
     OperatingSweep,
@@ -172,7 +172,7 @@ class Campbell:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """A .json file with all numbers, or a report, .txt or .html; ``Campbell.load`` reads it."""
-        write(path, "Campbell diagram", {
+        write_modal_file(path, "Campbell diagram", {
             "system": self.system, "spin": self.spin, "units": self.units, "values": self.values,
             "eigenvalues": self.eigenvalues, "whirl": self.whirl, "orders": self.orders,
             "radians": self.radians, "critical_speeds": [list(c) for c in self.critical_speeds],
@@ -182,7 +182,7 @@ class Campbell:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The diagram in a file that ``save`` has written."""
         with refuse_damage(path, "a file of a Campbell diagram"):
-            data = read(path, "Campbell diagram")
+            data = read_modal_file(path, "Campbell diagram")
             data["orders"] = tuple(data["orders"])
             data["critical_speeds"] = tuple(CriticalSpeed(*row) for row in data["critical_speeds"])
             found = cls(**data)

@@ -42,10 +42,10 @@ class Eigensystem:
 
 
 def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
-    """The eigensystem of one matrix; ``tolerance`` is that of the eigenvalue zero."""
+    """Return the eigensystem of one matrix; eigenvalues up to ``tolerance`` count as zero."""
     from scipy.linalg import eig, solve_sylvester
 
-    null, rest, null_rows, rest_rows = _split(A, tolerance)
+    null, rest, null_rows, rest_rows = _split_null_space(A, tolerance)
     T, X, R = null_rows @ A @ null, null_rows @ A @ rest, rest_rows @ A @ rest
     chains = _chains(T, tolerance)
     if sum(c.shape[1] for c in chains) != len(T):  # T has other eigenvalues than zero: take less for zero
@@ -114,7 +114,9 @@ def by_size(values: np.ndarray) -> np.ndarray:
     return np.lexsort(np.round((-w.imag, -w.real, np.abs(w)), 10))
 
 
-def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _split_null_space(
+    A: np.ndarray, tolerance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Columns that span the vectors which powers of A take to zero, columns that complete them to a basis,
     and the rows of the inverse of both.
     """
@@ -167,7 +169,7 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _equilibrate(R: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """R with rows and columns of length one, except for those that are rounding, and the columns' factors."""
+    """Scale rows and columns of R to length one, except rounding errors; return R and the column factors."""
     scale = np.ones(len(R))
     for _ in range(3):
         for axis in (1, 0):

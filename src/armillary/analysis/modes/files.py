@@ -27,26 +27,28 @@ class Shown(Protocol):
     def _repr_html_(self) -> str: ...
 
 
-def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, object], shown: Shown) -> None:
+def write_modal_file(
+    path: str | os.PathLike[str], kind: str, data: Mapping[str, object], shown: Shown
+) -> None:
     """A .json file of this kind with the data; or a report of it, .txt or .html."""
     head = {"armillary": kind, "version": _VERSION}
     title = html_text(f"{kind.capitalize()} of {shown.system}")
     texts = {
-        ".json": lambda: json_text(head | {name: _plain(x) for name, x in data.items()}, None),
+        ".json": lambda: json_text(head | {name: _plain_value(x) for name, x in data.items()}, None),
         ".txt": lambda: f"{shown}\n",
         ".html": lambda: html_page(title, shown._repr_html_()),
     }
     write_result(path, _kind_in_sentence(kind), texts)
 
 
-def read(path: str | os.PathLike[str], kind: str) -> DataTable:
+def read_modal_file(path: str | os.PathLike[str], kind: str) -> DataTable:
     """The data of a file of this kind."""
     content = read_result(path, f"a file of {_kind_in_sentence(kind)}", "armillary")
     if content.pop("armillary") != kind:
         raise ArmillaryError(f"'{path}' is not a file of {_kind_in_sentence(kind)}")
     if content.pop("version", None) != _VERSION:
         raise ArmillaryError(f"'{path}' was written by a newer Armillary; update this one to read it")
-    return {name: _array(x) for name, x in content.items()}
+    return {name: _array_from(x) for name, x in content.items()}
 
 
 def _kind_in_sentence(kind: str) -> str:
@@ -54,28 +56,32 @@ def _kind_in_sentence(kind: str) -> str:
     return kind if kind.endswith("modes") else f"a {kind}"
 
 
-def _plain(value: object) -> Given:
+def _plain_value(value: object) -> Given:
     if isinstance(value, np.ndarray):
         if np.iscomplexobj(value):
-            return {"shape": list(value.shape), "real": _finite(value.real), "imag": _finite(value.imag)}
-        return {"shape": list(value.shape), "real": _finite(value)}
+            return {
+                "shape": list(value.shape),
+                "real": _finite_or_null(value.real),
+                "imag": _finite_or_null(value.imag),
+            }
+        return {"shape": list(value.shape), "real": _finite_or_null(value)}
     if isinstance(value, Mapping):
-        return {name: _plain(x) for name, x in value.items()}
+        return {name: _plain_value(x) for name, x in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(x) for x in value]
+        return [_plain_value(x) for x in value]
     return value
 
 
-def _finite(values: np.ndarray) -> list[float | None]:
-    """Numbers in a row, null for what is none."""
+def _finite_or_null(values: np.ndarray) -> list[float | None]:
+    """Return numbers as a list, with null for each that is not finite."""
     return [float(x) if np.isfinite(x) else None for x in values.ravel()]
 
 
-def _array(value: object) -> Given:
+def _array_from(value: object) -> Given:
     if not isinstance(value, dict):
         return value
     if not isinstance(value.get("shape"), list):  # a table; a name in it may be "shape"
-        return {name: _array(x) for name, x in value.items()}
+        return {name: _array_from(x) for name, x in value.items()}
     found = np.array([np.nan if x is None else x for x in value["real"]], dtype=float)
     if "imag" in value:
         imaginary = np.array([np.nan if x is None else x for x in value["imag"]], dtype=float)

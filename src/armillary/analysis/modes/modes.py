@@ -14,7 +14,13 @@ import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, names_by_number, read_only, real
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
-from armillary.analysis.modes.files import ROUNDING, eigenvalue_text, in_words, read, write
+from armillary.analysis.modes.files import (
+    ROUNDING,
+    eigenvalue_text,
+    in_words,
+    read_modal_file,
+    write_modal_file,
+)
 from armillary.analysis.modes.shapes import (
     BodyShapes,
     LinearPlace,
@@ -369,7 +375,7 @@ class Modes(PickledValue):
     def save(self, path: str | os.PathLike[str]) -> None:
         """A .json file with all numbers, or a report, .txt or .html; ``Modes.load`` reads it."""
         bodies = self.bodies if self.place is not None else self.known_bodies
-        write(path, "modes", {
+        write_modal_file(path, "modes", {
             "system": self.system, "eigenvalues": self.eigenvalues, "shapes": self.shapes,
             "participation": self.participation, "states": self.states, "coordinates": self.coordinates,
             "units": dict(self.units), "chains": self.chains, "names": self.names,
@@ -380,7 +386,7 @@ class Modes(PickledValue):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The modes in a file that ``save`` has written."""
         with refuse_damage(path, "a file of modes"):
-            data = read(path, "modes")
+            data = read_modal_file(path, "modes")
             bodies = data.pop("bodies")
             data |= {name: tuple(data[name]) for name in ("states", "coordinates", "chains", "names")}
             found = cls(**data, known_bodies=None if bodies is None else BodyShapes.from_dict(bodies))

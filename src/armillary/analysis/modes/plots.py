@@ -35,7 +35,7 @@ _SHOWN = 0.02  # of a mode: coordinates with less are drawn together
 
 def modes_plot(modes: Modes, index: int | None, path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """The eigenvalues, with the participation of coordinates in each mode; or the shape of one mode."""
-    return _all(modes, path, show) if index is None else _one(modes, index, path, show)
+    return _all(modes, path, show) if index is None else _plot_one_shape(modes, index, path, show)
 
 
 def _all(modes: Modes, path: str | os.PathLike[str] | None, show: bool) -> Figure:
@@ -69,7 +69,7 @@ def _caption(modes: Modes, i: int) -> str:
     return f"{mode.name or i}: {what}"
 
 
-def _one(modes: Modes, index: int, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+def _plot_one_shape(modes: Modes, index: int, path: str | os.PathLike[str] | None, show: bool) -> Figure:
     """Arrows with the amplitude and phase of each coordinate."""
     with open_figure((5.5, 4.5), path, show=show) as figure:
         ax = figure.add_subplot(projection="polar")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from armillary.algebra.arguments import index, names_by_number
-from armillary.analysis.modes.files import eigenvalue_text, in_words, read, write
+from armillary.analysis.modes.files import eigenvalue_text, in_words, read_modal_file, write_modal_file
 from armillary.analysis.modes.shapes import by_coordinate, speeds_of_positions
 from armillary.analysis.modes.tracking import (
     NO_SIZE,
@@ -216,7 +216,7 @@ class RootLocus:
             "branches": [c.branch for c in self.crossings],
             "stabilises": [c.stabilises for c in self.crossings],
         }
-        write(path, "root locus", {
+        write_modal_file(path, "root locus", {
             "system": self.system, "parameter": self.parameter, "units": self.units, "values": self.values,
             "eigenvalues": self.eigenvalues, "participation": self.participation,
             "coordinates": self.coordinates, "names": self.names, "crossings": crossings,
@@ -227,7 +227,7 @@ class RootLocus:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The root locus in a file that ``save`` has written."""
         with refuse_damage(path, "a file of a root locus"):
-            data = read(path, "root locus")
+            data = read_modal_file(path, "root locus")
             found = data.pop("crossings")
             columns = (
                 found["values"].tolist(),
@@ -280,7 +280,7 @@ def root_locus(
 
 
 def _once(eigenvalues: np.ndarray, branches: np.ndarray) -> np.ndarray:
-    """The branches without those that are conjugate to another all along."""
+    """Return the branches without conjugates of other branches."""
     kept = []
     for i in branches:
         w = eigenvalues[:, i]

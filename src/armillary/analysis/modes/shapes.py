@@ -206,7 +206,7 @@ class BodyFunctions:
         count = max(len(self.equations.targets.integrated), len(system.speeds))
         along = [symbol(f"d{k}", "variable", owner=system.identity) for k in range(count)]
         with derivation():
-            elements, N = _rates(self.equations)
+            elements, N = _rate_elements(self.equations)
             frames = [*_frames(self.equations, self.bodies), *N]
             speeds = _speed_changes(self.equations, along)
             velocities = _velocities(self.equations, self.bodies, along)
@@ -219,7 +219,7 @@ class BodyFunctions:
         return self._bodies[2].operations
 
     def at(self, place: LinearPlace, changes: np.ndarray) -> BodyMotions:
-        """Those of changes (changes, states) at a place, without the axis of places."""
+        """Return the motions for changes (changes, states) at one point, without the axis of points."""
         found = self.motions(
             place.t, place.state[None, :], place.parameters, place.memory, np.asarray(changes)[None]
         )
@@ -233,7 +233,7 @@ class BodyFunctions:
         memory: np.ndarray,
         changes: np.ndarray,
     ) -> BodyMotions:
-        """Those of changes (places, changes, states) at many places, in compiled loops."""
+        """Return the motions for changes (points, changes, states) at many points, by compiled loops."""
         elements, width, functions = self._bodies
         points, times, _ = changes.shape
         constants = functions.constants(parameters)
@@ -245,12 +245,12 @@ class BodyFunctions:
             given[:, 1, :, : directions.shape[2]] = directions.imag
             rows = given.reshape(-1, width)
             each = len(rows) // points
-            t_, m_, c_ = (_spread(x, ndim, each) for x, ndim in ((t, 1), (memory, 2), (constants, 2)))
+            t_, m_, c_ = (_repeat_places(x, ndim, each) for x, ndim in ((t, 1), (memory, 2), (constants, 2)))
             found = functions.rows(name, t_, np.repeat(states, each, axis=0), None, m_, rows, c_)
             found = found.reshape(points, 2, directions.shape[1], found.shape[1])
             return found[:, 0] + 1j * found[:, 1]
 
-        count, moving = len(self.bodies), len(_moving(self.equations))
+        count, moving = len(self.bodies), len(_moving_bodies(self.equations))
         found = functions.rows("frames", t, states, None, memory, np.zeros(width), constants)
         relative, com, w, values = np.split(found, np.cumsum([9 * moving, 3 * count, 3 * count]), axis=1)
         R = self._rotations(relative.reshape(points, moving, 3, 3))
@@ -270,9 +270,9 @@ class BodyFunctions:
         return BodyMotions(speeds, velocities, momenta, translations, rotations, spins)
 
     def _rotations(self, relative: np.ndarray) -> np.ndarray:
-        """v_ground = R v_body, from those of all bodies in their parents."""
+        """Return R of each body, v_ground = R v_body, from the rotations of bodies in their parents."""
         found: dict[str, np.ndarray] = {}
-        for i, body in enumerate(_moving(self.equations)):
+        for i, body in enumerate(_moving_bodies(self.equations)):
             R, above = relative[:, i], found.get(body.parent.name if body.parent else "")
             found[body.name] = R if above is None else above @ R
         chosen = [found[body.name] for body in self.bodies]
@@ -321,12 +321,12 @@ def _further_speeds(body: Body) -> list[Expr]:
     return [*modal, *(u for u in body.speeds if u in body.system.armatures)]
 
 
-def _spread(values: NumericValue, ndim: int, each: int) -> NumericValue:
+def _repeat_places(values: NumericValue, ndim: int, each: int) -> NumericValue:
     """Values of places as those of rows, as many for each place; what all places share stays as it is."""
     return np.repeat(values, each, axis=0) if np.ndim(values) == ndim else values
 
 
-def _rates(equations: DerivedEquations) -> tuple[list[Element], list[Expr]]:
+def _rate_elements(equations: DerivedEquations) -> tuple[list[Element], list[Expr]]:
     """Places and values of the elements of N, q̇ = N u, that are not zero."""
     system, plain = equations.system, equations.reduction.plain
     rates = [as_expr(system.rates[q]) for q in equations.reduction.coordinates(system)]
@@ -339,7 +339,7 @@ def _frames(equations: DerivedEquations, bodies: list[Body]) -> list[Expr]:
     """Direction cosines of all bodies in their parents; mass centres and ω of ``bodies`` in their axes."""
     cosines = [
         x
-        for body in _moving(equations)
+        for body in _moving_bodies(equations)
         if body.parent is not None
         for row in direction_cosines(body.parent.frame, body.frame)
         for x in row
@@ -384,13 +384,13 @@ def _momenta_of(body: Body, velocity: list[Expr]) -> list[Expr]:
     return transform([*found, *armatures], dict(zip(z, velocity, strict=True)).get)
 
 
-def _moving(equations: DerivedEquations) -> list[Body]:
+def _moving_bodies(equations: DerivedEquations) -> list[Body]:
     """All bodies but the ground, parents first."""
     return [body for body in equations.system.bodies.values() if body.parent is not None]
 
 
 def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
-    """½ m v_c·v_c + ½ ω·I·ω of a body, with that of its flexible part."""
+    """Kinetic energy of a body, ½ m v_c·v_c + ½ ω·I·ω, with the energy of its deformation."""
     centre = add(v, cross_triples(w, body.com_coordinates))
     spin = matrix_vector(body.inertia, w)
     energy = plus(
@@ -429,9 +429,9 @@ def state_participation(found: Eigensystem) -> np.ndarray:
 
 
 def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str]) -> dict[int, int]:
-    """The state that is the rate of each position, by place, where one is.
+    """Return the index of the speed of each position that has one, by the index of the position.
 
-    Among several positions that move with one speed, that of the same body has it.
+    If several positions move with one speed, the position of the same body has it.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -449,7 +449,7 @@ def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str
 
 
 def by_share(shares: np.ndarray) -> np.ndarray:
-    """The order of descending shares; of equal ones, except for rounding, that of the coordinates."""
+    """Return the order of descending shares; shares equal up to rounding keep the order of coordinates."""
     return np.argsort(-np.round(shares, 6), kind="stable")
 
 

@@ -173,7 +173,7 @@ def influential(A: np.ndarray) -> list[int]:
 
 
 def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Eigenvalues with exact zeros in place of those that rounding has spread about zero."""
+    """Replace eigenvalues that rounding has spread about zero by exact zeros."""
     size = np.abs(w)
     for k in np.flatnonzero(np.min(size, axis=1) < _SLOW * np.max(size, axis=1)):
         count = sum(chain.shape[1] for chain in eigensystem(A[k]).chains)

@@ -100,7 +100,7 @@ class Branch(PickledValue):
 
     @property
     def table(self) -> str:
-        """Ends and marks of the branch with what was found there, and the stability between them."""
+        """Text with the ends and marks of the branch, and the stability between them."""
         return "\n".join(
             [self._title, *(f"  {line}" for line in aligned([self._head, *self._rows], self._sides))]
         )
@@ -143,7 +143,7 @@ class Branch(PickledValue):
         return rows
 
     def _text(self, name: str, i: int) -> str:
-        """A value in a table; what is left of a zero by rounding is a zero."""
+        """Return a value as text for a table; a zero with rounding error is shown as 0."""
         column = self[name]
         value, size = float(column[i]), float(np.max(np.abs(column)))
         return f"{value if abs(value) > 1e-7 * size else 0.0:.8g}"
@@ -307,7 +307,7 @@ class Varied:
         return replace(made, request=asked, values=values, wanted=wanted)
 
     def row(self, made: Problem) -> int:
-        """The condition whose value is varied; -1 where it is a column."""
+        """The index of the condition whose value is varied; -1 if a column is varied."""
         found = made.conditions
         if self.kind == "output":
             return found.shown.start + list(made.request.outputs).index(self.name)
@@ -361,7 +361,7 @@ class _Tracer:
         self.wanted = self.wide.wanted[self.wide.rows]
 
     def _with_column(self, made: Problem) -> Problem:
-        """The problem with the varied quantity as a column, where it is one."""
+        """Return the problem with the varied quantity as a further column, if it can be one."""
         varied, found = self.varied, made.conditions
         if varied.kind == "state":
             column = found.states.index(varied.name)

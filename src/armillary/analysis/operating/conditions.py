@@ -179,7 +179,7 @@ class ConditionValues:
         return np.sum(by_unknowns, axis=2), slopes[:, :, first:]
 
     def slopes(self, xs: np.ndarray) -> np.ndarray:
-        """C at the rows of xs, where it is written out."""
+        """Return C at each row of ``xs``; only for derivatives that are written out."""
         n, given = len(self.of.states), self._given
         if xs.shape[1] > n:
             given["inputs"] = xs[:, n:]
@@ -303,7 +303,7 @@ def held_rows(
 
 
 def rate_units(units: str) -> str:
-    """Units of a rate, from those of its state."""
+    """Return the units of a rate from the units of its state."""
     if not units or units in ("-", "1"):
         return "1/s"
     if units.endswith("/s"):
@@ -398,7 +398,7 @@ class Conditions:
         return _pattern(self._rows, self._variables)
 
     def code(self, still: bool = False) -> ConditionCode:
-        """The compiled functions; where all speeds are zero and stay so, those of rest."""
+        """Return the compiled functions; if all speeds are and stay zero, the functions for rest."""
         still = still and self.by_columns
         if still not in self._codes:
             make = self._by_columns if self.by_columns else self._write_derivatives
@@ -474,7 +474,7 @@ class Conditions:
 
     @cached_property
     def row_units(self) -> tuple[tuple[float, str], ...]:
-        """Of each row the factor of its units to those of the model, and their text."""
+        """Return for each row the factor from its units to the model's, and its units as text."""
         own = {s.data.name: s for s in self.equations.system.moving()}
         columns = {c.name: c.units for c in self.equations.targets.columns}
         rates = [(state_factor(own[name]), rate_units(own[name].data.units or "")) for name in self.states]

@@ -147,7 +147,7 @@ class ContactForces:
         self._unit = ""
 
     def normal(self, c: RigidContact) -> float:
-        """Return the normal force, of a brake what it holds with."""
+        """Return the normal force of a contact, or the holding force of a brake."""
         self._unit = self._units.get(c.name, "")
         return float(self._shown.get(c.name, np.nan))
 

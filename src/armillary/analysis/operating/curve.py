@@ -57,7 +57,7 @@ class BranchCurve:
         return None if found is None else CurvePlace(z, found[0], self.stability(z), found[1])
 
     def _tangent(self, z: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """The tangent: of all that the conditions leave open, what is nearest to ``along``."""
+        """Return the tangent: the direction nearest to ``along`` that keeps the conditions."""
         A = self._scaled_jacobian(z)
         if not np.all(np.isfinite(A)):
             return None
@@ -152,7 +152,7 @@ def marks_between(curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: fl
         place = None if s is None else curve.step(here, s)
         if s is not None and place is not None:
             if place[0].strength < _LOST * usual:
-                found.append((s, _with_mark(_between(curve, here, s, h) or place[0], BRANCH_POINT)))
+                found.append((s, _with_mark(_place_between(curve, here, s, h) or place[0], BRANCH_POINT)))
             else:
                 found.append((s, _with_mark(place[0], FOLD)))
     if here.growing != there.growing and here.stability is not None and there.stability is not None:
@@ -172,7 +172,7 @@ def _with_mark(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePla
     return replace(place, mark=mark, frequency=frequency)
 
 
-def _between(curve: BranchCurve, here: CurvePlace, s: float, h: float) -> CurvePlace | None:
+def _place_between(curve: BranchCurve, here: CurvePlace, s: float, h: float) -> CurvePlace | None:
     """The place at a distance s, from four beside it: where branches cross, conditions do not decide it."""
     beside = [curve.step(here, s + k * _BESIDE * h) for k in (-2, -1, 1, 2)]
     if any(found is None for found in beside):

@@ -331,7 +331,7 @@ def _emit_rest(
 
 @dataclass(frozen=True, eq=False)
 class RootProblem:
-    """Conditions with their wanted values, unknowns with their sizes and bounds; all else is as in x."""
+    """Conditions with wanted values, unknowns with sizes and bounds; other elements of x are fixed."""
 
     values: ConditionValues
     x: np.ndarray  # state and inputs
@@ -347,7 +347,7 @@ class RootProblem:
 
 @dataclass(frozen=True, eq=False)
 class Root:
-    """Where Newton's method ended: whether the conditions are met, and what is left of each."""
+    """The end of Newton's method: x, whether the conditions are met, and their residuals."""
 
     of: RootProblem
     x: np.ndarray  # state and inputs

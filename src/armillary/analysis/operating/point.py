@@ -1,4 +1,4 @@
-"""An operating point: its values by name, what was fixed and found, what is left of each condition."""
+"""An operating point: values by name, which were fixed or found, and residuals of the conditions."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
     @property
     def stable(self) -> bool | None:
-        """Whether no eigenvalue grows; None where the point is not steady."""
+        """Whether no eigenvalue grows; `None` if the point is not steady."""
         return None if self.stability is None else self.stability.stable
 
     @property
@@ -161,7 +161,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
     @property
     def summary(self) -> str:
         """The values found, and the stability, in one line."""
-        shown = [f"{n} = {_number(v)} {label_units(self.units[n])}".rstrip() for n, v in self.found.items()]
+        shown = [
+            f"{n} = {_table_number(v)} {label_units(self.units[n])}".rstrip() for n, v in self.found.items()
+        ]
         return f"{listed(shown)}; {'not steady' if self.stability is None else self.stability}"
 
     @property
@@ -176,9 +178,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
             role = self.roles[name]
             if role == "cyclic" or abs(self.rates[name]) > _MOVES:
                 role = f"{role}, rate {self.rates[name]:.6g}"
-            rows.append([name, _number(value), label_units(self.units[name]), role])
+            rows.append([name, _table_number(value), label_units(self.units[name]), role])
         rows += [
-            [name, _number(value), label_units(self.units[name]), "input found"]
+            [name, _table_number(value), label_units(self.units[name]), "input found"]
             for name, value in self.inputs.items()
         ]
         return rows
@@ -220,8 +222,8 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
     return found
 
 
-def _number(value: float) -> str:
-    """A value in a table; what is left of a zero by rounding is a zero."""
+def _table_number(value: float) -> str:
+    """Return a value as text for a table; a zero with rounding error is shown as 0."""
     return f"{value if abs(value) > _ZERO else 0.0:.8g}"
 
 

@@ -63,7 +63,7 @@ class Stability:
 
 
 def stability(values: ConditionValues, x: np.ndarray) -> Stability | None:
-    """Stability at x; None where other states than cyclic ones move, so that nothing is steady."""
+    """Return the stability at x; `None` if a state that is not cyclic moves: the point is not steady."""
     return stability_of(values, values.values(x), values.jacobian(x))
 
 
@@ -87,7 +87,7 @@ def stability_of(
         F = T.T @ F @ T
     if not F.size:
         return Stability(np.zeros(0, dtype=complex), 0, 0)
-    roots, limits = _eigenvalues(F)
+    roots, limits = _eigenvalues_and_zeros(F)
     order = np.lexsort((-roots.imag, -roots.real))
     roots, limits = roots[order], limits[order]
     neutral = np.abs(roots.real) <= limits
@@ -132,7 +132,7 @@ def _basis(rows: np.ndarray) -> np.ndarray:
     return basis
 
 
-def _eigenvalues(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _eigenvalues_and_zeros(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Those of a matrix, and of each the real part that counts as none. Of positions and speeds at rest
     without damping they are ± the roots of those of S N,
 

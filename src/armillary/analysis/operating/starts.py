@@ -50,7 +50,7 @@ _TURN = 0.8  # cosine of the angle between two tangents, below which a step is r
 
 
 def scaled_loads(equations: RootProblem) -> np.ndarray | None:
-    """x near a solution for λ = 1, from x for λ = 0; None where the curve does not lead there."""
+    """Follow H = 0 from λ = 0 to λ = 1; return x there, or `None` if the curve does not reach λ = 1."""
     e = equations
     whole, both = e.x.copy(), np.ix_(e.rows, e.unknown)
     off = e.values.values(whole)[e.rows] - e.wanted
@@ -125,7 +125,7 @@ def scattered_starts(made: Problem, x: np.ndarray, reaches: Sequence[float]) -> 
 
 
 def damped_rest(made: Problem, x: np.ndarray) -> np.ndarray | None:
-    """Where coordinates come to rest that move with their accelerations; None where they do not."""
+    """Return where the damped motion from x comes to rest; `None` if it does not."""
     found, n = made.conditions, len(made.conditions.states)
     speeds = np.arange(found.speeds.start, found.speeds.stop)
     moved = np.array([j for j in made.unknown if j < found.coordinates], dtype=int)
@@ -143,7 +143,7 @@ def damped_rest(made: Problem, x: np.ndarray) -> np.ndarray | None:
 
 
 def start_vector(request: Request, instance: Instance, start: Mapping[str, object]) -> np.ndarray:
-    """x from the values of one start, with what is fixed in their place."""
+    """Return x from the values of one start, with fixed values in their place."""
     own: DataTable = {name: value for name, value in start.items() if name not in request.inputs}
     own |= {name: value / request.quantities[name].factor for name, value in request.fixed.items()}
     inputs = np.array([start.get(name, value) for name, value in request.inputs.items()], dtype=float)
@@ -166,7 +166,7 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, objec
 
 
 def _given_state(request: Request, own: DataMapping) -> np.ndarray:
-    """The state as it is given, whether its loops are closed or not."""
+    """Return the given state, without closing its loops."""
     equations, model = request.model.equations, request.model
     q, u, _ = initial_values(equations, own)
     speeds = dict(zip((s.data.name for s in equations.system.speeds), u, strict=True))

@@ -53,7 +53,7 @@ def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
                 raise ArmillaryError(refusal(m, faults))
         m, root, _ = min(tried, key=lambda found: found[1].error)
         raise ArmillaryError(_why_not(m, root))
-    points = [operating_point(m, root) for m, root in _distinct(roots)]
+    points = [operating_point(m, root) for m, root in _distinct_roots(roots)]
     if named is not model.base:  # the same state as the model itself takes it
         points = [replace(op, state=model.state(op, op.parameters, op.time)) for op in points]
     return replace(points[0], others=tuple(points[1:])) if len(points) > 1 else points[0]
@@ -74,12 +74,12 @@ def _search_from(
     """The root from a start, with the statuses of contacts that agree with it."""
 
     def solve(made: Problem) -> Root:
-        return _solve_from(made, _settle(made, x) if made.request.settle else x, thorough=thorough)
+        return _solve_from(made, _settle_motion(made, x) if made.request.settle else x, thorough=thorough)
 
     return solve_with_statuses(made, x, given, solve)
 
 
-def _settle(made: Problem, x: np.ndarray) -> np.ndarray:
+def _settle_motion(made: Problem, x: np.ndarray) -> np.ndarray:
     """Where the damped motion from a start comes to rest."""
     found = damped_rest(made, x)
     if found is None:
@@ -103,7 +103,7 @@ def _solve_from(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
     return best
 
 
-def _distinct(roots: list[tuple[Problem, Root]]) -> list[tuple[Problem, Root]]:
+def _distinct_roots(roots: list[tuple[Problem, Root]]) -> list[tuple[Problem, Root]]:
     """Solutions that differ, in the order in which they were found."""
     kept: list[tuple[Problem, Root]] = []
     for made, root in roots:

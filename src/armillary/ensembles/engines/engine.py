@@ -63,7 +63,7 @@ class Engine:
         return False
 
     def make_ready(self) -> None:
-        """Compiles what is left to compile, before threads begin: their stacks may be too small for it."""
+        """Compile everything before threads begin: their stacks may be too small for the compiler."""
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         raise NotImplementedError

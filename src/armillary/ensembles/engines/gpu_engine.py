@@ -34,7 +34,7 @@ _OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sq
 
 
 class Device:
-    """One card. An error in one sentence where there is none, or none that can be used."""
+    """One card. Raise if there is none, or none that can be used."""
 
     def __init__(self) -> None:
         try:
@@ -141,7 +141,7 @@ class LoadedKernel:
             )
 
     def launch(self, threads: int, runs: int, arguments: Sequence[object]) -> None:
-        """The kernel by so many threads on so many runs; it goes on while this returns."""
+        """Start the kernel with this many threads on this many runs; do not wait for its end."""
         blocks = -(-threads // BLOCK)
         self._function((blocks,), (BLOCK,), (np.int64(runs), *arguments), shared_mem=self._room)
 
@@ -188,7 +188,7 @@ class SignalData:
         return memory
 
 
-def stopped(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Grid points, the steps between them, and what is due at each, with steps that end just before the
     times at which inputs jump, by a few roundings of ``real``; as ``runtime/loop/stops.py`` has them.
     """
@@ -346,7 +346,7 @@ class CardEngine(Engine):
             "status": cupy.zeros(n, np.int8),
         }
 
-    def _varied(self, block: CompactBlock, n: int) -> LibraryObject:
+    def _varied_on_card(self, block: CompactBlock, n: int) -> LibraryObject:
         """Parameters that differ between runs, on the card."""
         columns = [block.varied.get(i, block.parameters[i]) for i in self.kernel.varied]
         found = np.empty((len(columns), n))
@@ -361,20 +361,20 @@ class CardEngine(Engine):
             return cupy.asarray(rounded)
         return cupy.zeros((len(rounded), n), self._real) + cupy.asarray(rounded)
 
-    def _timed(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Work begun on the card; what is returned waits for its end."""
+    def _time_work(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Begin work on the card; return a function that waits for its end."""
         cupy = self.device.cupy
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
         work()
         end.record()
 
-        def waited() -> None:
+        def wait_for_end() -> None:
             end.synchronize()
             with self._lock:
                 self.seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
 
-        return waited
+        return wait_for_end
 
     def _outcome(self, on_card: DataTable, status: np.ndarray) -> Outcome:
         """The results of runs, fetched from the card; ``status`` by the kernel's own numbers."""

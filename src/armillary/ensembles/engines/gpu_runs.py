@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.algebra.expression import symbol
 from armillary.ensembles.engines.engine import LEFT_OVER, Outcome
-from armillary.ensembles.engines.gpu_engine import CardEngine, SignalData, stopped
+from armillary.ensembles.engines.gpu_engine import CardEngine, SignalData, steps_to_jumps
 from armillary.ensembles.plan import (
     ACCUMULATES,
     DIVERGED,
@@ -26,14 +26,14 @@ from armillary.ensembles.plan import (
     TOO_SMALL,
     BatchMetric,
     Plan,
-    restricted,
+    restrict_outputs,
 )
 from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.c.printer import CPrinter
 from armillary.export.cuda.ensemble import Kernel, MetricsCode, kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
-from armillary.export.text.body import Namer, body
+from armillary.export.text.body import Namer, section_text
 from armillary.export.text.printer import LOGIC, Operand
 from armillary.program.configuration_changes import with_changes
 from armillary.program.configurations import configurations_of
@@ -67,12 +67,12 @@ def metric_text(metrics: Sequence[BatchMetric]) -> MetricsCode:
         else:
             names = [f"slot[{len(held) + i}]" for i in range(count)]
             held += range(place, place + count)
-        lines += [f"{{ /* {entry.metric.kind} */", *_statements(entry, names), "}"]
+        lines += [f"{{ /* {entry.metric.kind} */", *_metric_statements(entry, names), "}"]
         place += count
     return MetricsCode("\n".join(_INDENT + line for line in lines), tuple(held))
 
 
-def _statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
+def _metric_statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
     """The slots of one metric, each renewed at its place; no slot is read after it was renewed."""
     old = [symbol(f"slot {i}") for i in range(len(names))]
     slots = entry.metric.slots(entry.metric.row(_TIME, _OUTPUT, old))
@@ -83,7 +83,7 @@ def _statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
     identifiers = {_TIME: "t", _OUTPUT: "y", **dict(zip(old, names, strict=True))}
     places = {node: ("", 0) for node in identifiers}
     printer = _SlotPrinter()
-    text = body(found, printer, places, identifiers, Namer({*printer.keywords, *_NAMES}))
+    text = section_text(found, printer, places, identifiers, Namer({*printer.keywords, *_NAMES}))
     lines = [f"const double y = (double)out[{entry.column}];"]
     lines += [f"const double {step.name} = {step.text};" for step in text.steps]
     where = iter(text.results[len(results) :])
@@ -155,7 +155,7 @@ class Queued(CardEngine):
         models = self._models = _models(plan)
         self._changes = _change_codes(models) if len(models) > 1 else []
         programs = [code.program for code in self._changes] or [models[0].equations.program]
-        configured = [_configured(m, plan, p) for m, p in zip(models, programs, strict=True)]
+        configured = [_with_batch_outputs(m, plan, p) for m, p in zip(models, programs, strict=True)]
         metrics = metric_text(plan.metrics)
         return solver_kernel(configured, features, plan.starts.varying, self.precision, plan.history, metrics)
 
@@ -180,7 +180,7 @@ class Queued(CardEngine):
         on_card = {
             "queue": cupy.zeros(2, np.uint64),
             "due": self._due,
-            "varied": self._varied(block, n),
+            "varied": self._varied_on_card(block, n),
             "state": self._spread(block.state, n),
             "memory": self._spread(block.memory, n),
             **self._results(n),
@@ -189,7 +189,7 @@ class Queued(CardEngine):
         threads = min(n, self._code.resident)
         with self._lock:  # constant memory is one for all
             self._put_constants(block.parameters, signals)
-            end = self._timed(lambda: self._code.launch(threads, n, tuple(on_card.values())))
+            end = self._time_work(lambda: self._code.launch(threads, n, tuple(on_card.values())))
         end()
         with self._lock:
             self.evaluations += int(on_card["queue"].get()[1])
@@ -214,21 +214,21 @@ def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
 
 
 def _due(plan: Plan) -> np.ndarray:
-    """A code for each row: twice its number among those that are kept, from 1, plus 1 if metrics use it."""
+    """Return a code for each row: twice its number among kept rows, from 1, plus 1 if metrics use it."""
     kept = plan.kept & bool(plan.history)
     return np.where(kept, 2 * np.cumsum(plan.kept), 0).astype(np.int32) + (
         plan.measured & bool(plan.metrics)
     ).astype(np.int32)
 
 
-def _configured(model: ConfiguredProgram, plan: Plan, program: Program) -> Configured:
+def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) -> Configured:
     """A configuration, with the outputs of a batch."""
     equations = replace(model.equations, program=program)
     watched = equations.targets.watched
     stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
     changing = model.may_change_configuration
     ends = [e.stop and not changes for e, changes in zip(watched, changing, strict=True)]
-    return Configured(equations, restricted(program, model.output_names, plan.columns), stops, ends)
+    return Configured(equations, restrict_outputs(program, model.output_names, plan.columns), stops, ends)
 
 
 # The engine on a GPU for fixed steps without events: a run's state stays in registers.
@@ -270,7 +270,7 @@ class FixedSteps(CardEngine):
         self._tableau = plan.method.tableau
         super().__init__(plan, precision)
         cupy = self.device.cupy
-        grid, steps, due = stopped(plan, self._real)
+        grid, steps, due = steps_to_jumps(plan, self._real)
         self._grid, self._due, self._last = cupy.asarray(grid), cupy.asarray(due), len(grid) - 1
         self._spans = _spans(steps)
         self._second: Queued | None = None  # for runs that leave their configuration
@@ -300,7 +300,7 @@ class FixedSteps(CardEngine):
         memory = block.memory if signals is None else signals.numbered(block.memory, i0)
         lost = block.state - block.state.astype(real) if real.itemsize == 4 else np.zeros((1, 1))
         on_card = {
-            "varied": self._varied(block, n),
+            "varied": self._varied_on_card(block, n),
             "state": self._spread(block.state, n),
             "lost": self._spread(lost, n if real.itemsize == 4 else 1),
             "memory": self._spread(memory, n),
@@ -316,7 +316,7 @@ class FixedSteps(CardEngine):
 
         with self._lock:  # constant memory is one for all
             self._put_constants(block.parameters, signals)
-            end = self._timed(launch)
+            end = self._time_work(launch)
             self.evaluations += n * self._last * self._tableau.stages
         end()
         outcome = self._outcome(on_card, _KERNEL_STATUS)

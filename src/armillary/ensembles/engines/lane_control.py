@@ -251,7 +251,7 @@ class AdaptiveSteps(LaneFrame):
     # ------------------------------------------------------------ a step
 
     def step(self) -> None:
-        """A step of every lane, of its own size; accepted if its error norm is at most one."""
+        """Take a step in every lane, each of its own size; accept it if its error norm is at most one."""
         tableau, t, h = self.tableau, self["t"], self["h"]
         active = (self["own"] >= 0.0) & self["done"].equals(0.0)
         tiny = active & self.control("is_too_short", h)
@@ -285,7 +285,7 @@ class AdaptiveSteps(LaneFrame):
         self.end(going & nowhere & self["tried"].equals(float(FIRST_STEPS)), LEFT_OVER)
 
     def find_point(self, good: Value, t_new: Value) -> None:
-        """The state after the step in lanes where it is good, into ``point``; in others the state."""
+        """Set ``point`` to the state after the step in lanes with a good step; elsewhere to the state."""
         with self.each(self.states) as m:
             state = self.vector("state")[m]
             self.vector("point")[m] = self.choose(good, self.vector("trial")[m], state)
@@ -296,7 +296,7 @@ class AdaptiveSteps(LaneFrame):
         return good & ~good
 
     def accept(self, good: Value, t_new: Value, h: Value) -> None:
-        """``point`` becomes the state in lanes where it is good; then the rows inside the step."""
+        """Make ``point`` the state in lanes with a good step; then find the rows inside the step."""
         last = f"k{self.tableau.stages}"
         if self.interpolates:
             with self.each(self.states) as m:

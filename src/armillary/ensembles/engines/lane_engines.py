@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.engines.scalar import Scalar, ScalarVisits
-from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan, restricted
+from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan, restrict_outputs
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import LIBRARY_FUNCTIONS, LlvmObject, Passes, engine, features, holds_addresses
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
@@ -42,7 +42,7 @@ def lanes() -> int:
 
 
 def _machine_code(texts: tuple[str, str]) -> LlvmObject:
-    """A loop linked with what it calls, as machine code."""
+    """Return a loop as machine code, linked with the functions that it calls."""
 
     def adjust(module: LlvmObject) -> None:
         for function in module.functions:
@@ -75,7 +75,7 @@ class LaneLoop:
         """The loop with its last arrays given, for several calls with the whole numbers and the arrays before
         them: to find an address takes a microsecond.
         """
-        kept = (*arrays, _aligned(self._room_size))
+        kept = (*arrays, _aligned_array(self._room_size))
         last = [a.ctypes.data for a in kept]
 
         def call(*given: int | np.ndarray, _arrays: tuple[np.ndarray, ...] = kept) -> None:
@@ -110,7 +110,7 @@ class Lanes(Engine):
         plan, n, width = self.plan, i1 - i0, self.width
         blocks = -(-n // width)
         stride = blocks * width
-        parameters, state, memory = (_padded(a, stride) for a in starts.block(i0, i1))
+        parameters, state, memory = (_pad_columns(a, stride) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, stride)
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
         status, stops, rows = np.empty(stride), np.empty(stride), outcome.rows
@@ -165,7 +165,7 @@ class AdaptiveLanes(Engine):
         return Outcome(status.astype(np.int8), stops, state, memory, outcome.rows, slots, {})
 
 
-def _padded(array: np.ndarray, columns: int) -> np.ndarray:
+def _pad_columns(array: np.ndarray, columns: int) -> np.ndarray:
     """As many columns as whole vectors have; the last run again in those beyond it."""
     missing = columns - array.shape[1]
     if missing:
@@ -173,8 +173,8 @@ def _padded(array: np.ndarray, columns: int) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def _aligned(count: int) -> np.ndarray:
-    """Room for so many numbers, where a cache line begins."""
+def _aligned_array(count: int) -> np.ndarray:
+    """Return an array of ``count`` numbers that begins at a cache line."""
     raw = np.zeros(count + 8)
     start = (-raw.ctypes.data // 8) % 8
     return raw[start : start + count]
@@ -272,7 +272,7 @@ class LanesWithEvents(Scalar):
         self._settings = np.array([s.t0, s.t_end, s.step or 0.0, s.rtol, control.max_step, s.max_steps])
         models = self.changes.models if self.changes is not None else (plan.code,)
         for c, model in enumerate(models):
-            program = restricted(model.equations.program, model.output_names, plan.columns)
+            program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
             rank = model.watched_index.get(CONSTRAINT_RANK) if self.changes is not None else None
             own, shape = replace(plan, program=program), self.first.shape
             steps = StepsBetweenEvents(own, self.width, shape, c, model.equations, rank)
@@ -304,15 +304,15 @@ class LanesWithEvents(Scalar):
                 break
             begins, count = False, count + 1
             waiting = waiting[visits.status[waiting] == NOT_RUN]
-            tried[waiting] = before = _tried(visits, waiting)
+            tried[waiting] = before = _steps_tried_so_far(visits, waiting)
             _advance(visits, loops, waiting[~scalar[waiting]])
-            on_lanes[waiting] += _tried(visits, waiting) - before
+            on_lanes[waiting] += _steps_tried_so_far(visits, waiting) - before
             if count >= TRUSTED:
                 scalar |= on_lanes < share * (tried - on_lanes)
         return visits.outcome()
 
     def _loops(self, visits: ScalarVisits) -> list[Callable[..., None]]:
-        """Those of the configurations, for these runs."""
+        """Return the loops of the configurations, for these runs."""
         tolerances = np.full(self.first.shape.states, self.plan.settings.atol)
         arrays = (self._settings, tolerances, *self._rows, self.halt, *self._grid)
         given = (*arrays, visits.controls, visits.rooms, *visits.columns)
@@ -320,14 +320,14 @@ class LanesWithEvents(Scalar):
 
 
 def _advance(visits: ScalarVisits, loops: Iterable[Callable[..., None]], runs: np.ndarray) -> None:
-    """Those of the runs that are ready, on lanes, each as far as nothing happens to it."""
+    """Advance the ready runs on lanes, each until something happens to it."""
     if runs.size:
         visited = runs.astype(float)
         for loop in loops:
             loop(runs.size, visits.count, visited)
 
 
-def _tried(visits: ScalarVisits, runs: np.ndarray) -> np.ndarray:
+def _steps_tried_so_far(visits: ScalarVisits, runs: np.ndarray) -> np.ndarray:
     """Steps that runs have tried so far."""
     found: np.ndarray = visits.controls[runs[:, None], _TRIED].sum(axis=1)
     return found

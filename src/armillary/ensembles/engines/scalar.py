@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome, metrics_function
-from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan, restricted
+from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan, restrict_outputs
 from armillary.ensembles.starts import Starts
 from armillary.llvm.building import emitter
 from armillary.llvm.building.builder import Code, Local, Span, Value
@@ -107,7 +107,7 @@ class Scalar(Engine):
         return True
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """The runs; those that a change of configuration interrupts are marked LEFT_OVER."""
+        """Make the runs; mark runs that a change of configuration interrupts LEFT_OVER."""
         visits = ScalarVisits(self, starts, i0, i1)
         visits.visit(np.arange(i1 - i0), begins=True)
         return visits.outcome()
@@ -162,7 +162,7 @@ class ScalarVisits:
         self._sets = len(precompute) // 2, len(sizes) // 2
 
     def visit(self, runs: np.ndarray, *, begins: bool = False, most: int = 1 << 62) -> None:
-        """These runs by the scalar loop, by so many steps at most."""
+        """Advance these runs by the scalar loop, by at most ``most`` steps."""
         if not runs.size:
             return
         visited = runs.astype(float)
@@ -292,7 +292,7 @@ class _Runs(Code):
             self.array("slots")[run + self.stride * place] = float(start)
 
     def constants(self, run: Value) -> None:
-        """Those of all configurations, from the run's parameters, and sizes of states."""
+        """Compute the constants of all configurations from the run's parameters, and the sizes of states."""
         self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
         with self.each(self.given["sets"]) as i:
             function, constants = (self.entry(self.address["precompute"], i * 2 + k) for k in (0, 1))
@@ -531,7 +531,7 @@ class ScalarRoom:
 
 
 def scalar_changes(plan: Plan) -> ScalarChanges | None:
-    """The data of a model's configurations; None where runs cannot change theirs in the loop."""
+    """Return the data of a model's configurations; `None` if the loop cannot change configurations."""
     model = plan.code
     if not model.changes_configuration or np.ndim(plan.settings.atol) or plan.method.tableau is None:
         return None
@@ -551,7 +551,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
 
 def _outputs(plan: Plan, model: ConfiguredProgram) -> Compiled | None:
     """Code for the outputs of a batch in another configuration."""
-    program = restricted(model.equations.program, model.output_names, plan.columns)
+    program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
     if program is model.equations.program:
         return None
     return Compiled(process_text(program))

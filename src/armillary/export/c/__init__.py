@@ -18,9 +18,9 @@ from armillary.export.c.printer import CSolverPrinter
 from armillary.export.c.solver import assembly_code, configuration_files, solver_texts
 from armillary.export.c.text import counts
 from armillary.export.text.files import example_run, fill, foreign_keys, run_keys, template, write_folder
-from armillary.export.text.printer import wrapped
-from armillary.export.text.solver_printer import NO_SOLVER, prefixed, setting_checks
-from armillary.export.text.source import Source, source
+from armillary.export.text.printer import wrap_statement
+from armillary.export.text.solver_printer import NO_SOLVER, prefix_settings, setting_checks
+from armillary.export.text.source import Source, make_source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import exported_methods
 
@@ -57,7 +57,7 @@ def export(
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
         if flag(stiff, "stiff="):
             raise ArmillaryError("stiff: programs of profile='embedded' have explicit methods; leave it out")
-        found = source(equations, configurations, passes=True)
+        found = make_source(equations, configurations, passes=True)
         files = embedded_files(found, precision or "single", method or "rk4", measure)
         return write_folder(path, files, force=force)
     if profile != "host":
@@ -70,7 +70,7 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    made = source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="))
+    made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="))
     return write_folder(
         path, program_files(made, USUAL if lanes is None else checked_lanes(lanes)), force=force
     )
@@ -81,10 +81,10 @@ def program_files(src: Source, lanes: int = USUAL) -> dict[str, str]:
     model = CModel(src, lanes)
     return {
         **model_files(model),
-        "main.c": fill(template(__package__, "main.c.txt"), model.values | _settings(model), model.has),
+        "main.c": fill(template(__package__, "main.c.txt"), model.values | _setting_values(model), model.has),
         "test.c": test_code(model),
         "run.toml": example_run(src),
-        "Makefile": _filled(model, "Makefile.txt"),
+        "Makefile": _fill_template(model, "Makefile.txt"),
         "README.md": readme(model),
     }
 
@@ -111,16 +111,16 @@ _REFUSAL = """\
     }}"""
 
 
-def _settings(model: CModel) -> dict[str, str]:
+def _setting_values(model: CModel) -> dict[str, str]:
     """The settings that the main program reads: the keys of [run] and their defaults."""
-    keys, words = run_keys(), prefixed("wanted.") | {"chooses": "adaptive"}
+    keys, words = run_keys(), prefix_settings("wanted.") | {"chooses": "adaptive"}
     defaults = {"duration": "1.0"}  # of a run without a file
     numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
     table = ", ".join(f'{{"{k.key}", &run->{k.key}}}' for k in keys)
     adaptive = [m.name.upper() for m in exported_methods(True, model.source.stiff) if m.adaptive]
     return {
         "setting_words": ", ".join(k.key for k in keys),
-        "setting_table": "\n".join(wrapped(table, 100, "", " " * 8)),
+        "setting_table": "\n".join(wrap_statement(table, 100, "", " " * 8)),
         "setting_defaults": ", ".join(defaults.get(k.key, n) for k, n in zip(keys, numbers, strict=True)),
         "foreign": " || ".join(f'strcmp(key, "{key}") == 0' for key in foreign_keys()),
         "setting_checks": setting_checks(CSolverPrinter(NO_SOLVER, model.stem), _REFUSAL, "%g", words),
@@ -128,7 +128,7 @@ def _settings(model: CModel) -> dict[str, str]:
     }
 
 
-def _filled(model: CModel, name: str) -> str:
+def _fill_template(model: CModel, name: str) -> str:
     return fill(template(__package__, name), model.values, model.has)
 
 

@@ -20,10 +20,10 @@ from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.export.c.printer import CPrinter
-from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
+from armillary.export.c.text import WIDTH, Signature, argument_names, comment, function_text
 from armillary.export.text.body import Place
 from armillary.export.text.files import fill, template
-from armillary.export.text.printer import CHOICE, Operand, wrapped
+from armillary.export.text.printer import CHOICE, Operand, wrap_statement
 from armillary.export.text.source import Sections
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values, shortened
 from armillary.llvm.arrangement.arrangement import (
@@ -122,7 +122,7 @@ def arranged_function(
         angles += dict.fromkeys(writer.angles)
         bodies.append(writer.text(section.labels))
     arguments = signature.arguments.replace("const double", "const IN_TURN double")
-    names, work = passed(signature), bool(found.crossing)
+    names, work = argument_names(signature), bool(found.crossing)
     arguments += ", IN_TURN double *restrict work" if work else ""
     handed = [*names, *(["work"] if work else [])]
     texts, calls = [], []
@@ -131,7 +131,7 @@ def arranged_function(
         table = (
             f"ALIGNED static const IN_TURN double {signature.name}_numbers[{len(numbers)}] = {{{values}}};"
         )
-        texts.append("\n".join(wrapped(table, WIDTH, "", "    ")) + "\n")
+        texts.append("\n".join(wrap_statement(table, WIDTH, "", "    ")) + "\n")
     for k, lines in enumerate(bodies):
         inner = Signature(f"{signature.name}_{k + 1}", arguments, ())
         lines = [line.replace("numbers[", f"{signature.name}_numbers[") for line in lines]
@@ -144,7 +144,7 @@ def arranged_function(
     far = []
     if angles:
         near = " && ".join(f"is_near(state[{i}])" for i in angles)
-        far = wrapped(f"if (!({near})) {{", WIDTH, "    ", "        ")
+        far = wrap_statement(f"if (!({near})) {{", WIDTH, "    ", "        ")
         far += [f"        {signature.name}_plain({', '.join(names)});", "        return;", "    }"]
     whole_text = function_text(signature, about, [*room, *far, *calls], names)
     fallback = function_text(signature, about, [f"    {signature.name}_plain({', '.join(names)});"], names)
@@ -186,7 +186,7 @@ class _Writer(ArrangedPackWriter):
         return of_reduced(v, shifted, *reduced_by_short_parts(v, x, shifted))
 
     def sines(self, angles: list[Expr], values: list[str]) -> None:
-        """Those of given values that are no states."""
+        """Write sines and cosines of values that are not states."""
         for angle, value in zip(angles, values, strict=True):
             for node in (sin(angle), cos(angle)):
                 self.values[node] = self.function_value(node, [value])
@@ -211,7 +211,7 @@ class _Writer(ArrangedPackWriter):
         return self._in_c(lanes, texts[0] if lanes == 1 else f"{{{', '.join(texts)}}}", [*args] * lanes)
 
     def _in_c(self, lanes: int, form: str, names: Sequence[str]) -> str:
-        """A line in the words of C."""
+        """Add a line in C; return its name."""
         kind = "double" if lanes == 1 else f"<{lanes} x double>"
         return self._direct(f"call {kind} {form}", tuple(names))
 
@@ -252,7 +252,7 @@ class _Lines(Registers):
             self.store(given[0], operation.place)
             return ""
         value = _in_c(_GIVEN.sub("$", operation.text), given)
-        found = self.made[operation.name] = self.assigned(operation.kind, value)
+        found = self.made[operation.name] = self.assign(operation.kind, value)
         return found
 
     def operand(self, word: str) -> str:
@@ -263,14 +263,14 @@ class _Lines(Registers):
             return found
         return repr(struct.unpack(">d", bytes.fromhex(word.rstrip(")")[-16:]))[0])
 
-    def assigned(self, kind: str, value: str) -> str:
+    def assign(self, kind: str, value: str) -> str:
         name = next(self.names)
-        self.lines += wrapped(f"const {_TYPES[kind]} {name} = {value};", WIDTH, "    ", "        ")
+        self.lines += wrap_statement(f"const {_TYPES[kind]} {name} = {value};", WIDTH, "    ", "        ")
         return name
 
     def load(self, place: Load) -> str:
         kind = place[2]
-        return self.assigned(kind, f"({_TYPES[kind]})" * ("i64" in kind) + _element(place, "const "))
+        return self.assign(kind, f"({_TYPES[kind]})" * ("i64" in kind) + _element(place, "const "))
 
     def store(self, register: str, place: Load) -> None:
         array, index, kind = place
@@ -288,7 +288,7 @@ def _element(place: Load, qualifier: str = "") -> str:
 
 
 def _in_c(form: str, given: Sequence[str]) -> str:
-    """An operation in LLVM's words, or in those of C, with these operands."""
+    """Return the C expression of an operation, given in LLVM's words or in C, with these operands."""
     if called := _CALL.match(form):
         return written(form[called.end() :], given)
     if form in _OTHERS:
@@ -304,10 +304,10 @@ def _in_c(form: str, given: Sequence[str]) -> str:
     if operation.name == "fuse":
         a, b, c = given
         product, minus = (f"{a.lstrip('-')} * {b.lstrip('-')}"), (a[0] == "-") != (b[0] == "-")
-        return _sum(c, product, minus) if minus else _sum(product, c)
-    return _sum(given[0], given[1], operation.name == "subtract")
+        return _sum_text(c, product, minus) if minus else _sum_text(product, c)
+    return _sum_text(given[0], given[1], operation.name == "subtract")
 
 
-def _sum(a: str, b: str, minus: bool = False) -> str:
+def _sum_text(a: str, b: str, minus: bool = False) -> str:
     minus ^= b[0] == "-"
     return f"{a} {'-' if minus else '+'} {b.lstrip('-')}"

@@ -13,12 +13,12 @@ from armillary.columns import aligned
 from armillary.errors import ArmillaryError
 from armillary.export.c.arranged import RESERVED, arranged_function, arrangement_types, arranges
 from armillary.export.c.printer import CPrinter, CSolverPrinter, helpers, lookup_function, trigonometry
-from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
+from armillary.export.c.text import Signature, block, comment, counts, function, heading, string_literal
 from armillary.export.text.body import closing
 from armillary.export.text.contacts import ContactSource, contact_constants, contact_sources
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.files import fill, note, setting_values, template
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import Sections, Source, features
 from armillary.program.pack_choice import in_lanes, packed
@@ -49,7 +49,7 @@ def remark(section: ProgramSection) -> list[str]:
 
 
 def in_vectors(program: Program, lanes: int) -> ProgramSection:
-    """The derivatives with packs of at most so many lanes; without, where none pays."""
+    """Return the derivatives with packs of at most ``lanes`` lanes; without packs if none pays."""
     if lanes == 1 or any(is_block(node) for node in program.derivatives.nodes):
         return program.derivatives
     places = {s: ("state", i) for i, s in enumerate(program.state)}
@@ -66,7 +66,7 @@ def contact_code(sources: Sequence[ContactSource], stem: str, precision: str = "
         return ""
     numbers = contact_constants(sources, precision)
     constants = [f"static const double {name.lower()} = {value!r};" for name, value in numbers.items()]
-    return "\n".join(["\n".join(constants), _HELPERS, *(_solver(source, stem) for source in sources)])
+    return "\n".join(["\n".join(constants), _HELPERS, *(_contact_solver(source, stem) for source in sources)])
 
 
 _HELPERS = """
@@ -80,7 +80,7 @@ static void contact_copy(int count, const double *from, double *to)
 """
 
 
-def _solver(source: ContactSource, stem: str) -> str:
+def _contact_solver(source: ContactSource, stem: str) -> str:
     """The solver for contacts of one kind."""
     printer = ContactPrinter(source, stem)
     sizes = ", ".join(f"{printer.names[name]} = {size}" for name, size in source.sizes.items())
@@ -91,7 +91,7 @@ def _solver(source: ContactSource, stem: str) -> str:
     ]
     lines = [
         f"enum {{ {sizes} }};",
-        *(line for table in tables for line in wrapped(table, 110, "", "    ")),
+        *(line for table in tables for line in wrap_statement(table, 110, "", "    ")),
         "",
         "/* What the solver of contacts knows of one problem. */",
         "typedef struct {",
@@ -289,7 +289,7 @@ class CModel:
         return self.helper_functions(body, sines), body
 
     def body(self) -> str:
-        """The functions of the sections, without those of the start where no run begins."""
+        """Return the functions of the sections; the start functions only if runs begin here."""
         parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
         parts += [] if self.source.prefix else [self.start(), self.pivot_shares(), self.physical()]
         return "\n".join(part for part in parts if part)
@@ -365,7 +365,7 @@ class CModel:
         signature = Signature(f"{self.stem}_physical", arguments, targets, "static ")
         about = "What must not be negative: masses, moments of inertia, armatures."
         text = function(signature, about, self.sections.body(checked.section), self._factors())
-        words = "".join(f"    {quoted(text)},\n" for text in checked.texts)
+        words = "".join(f"    {string_literal(text)},\n" for text in checked.texts)
         values = self.values | {"words": words, "count": str(len(targets))}
         return "\n".join([text, fill(template(__package__, "physical.c.txt"), values, self.has)])
 
@@ -453,9 +453,8 @@ class CModel:
             lines = [f"const {self.stem}_quantity {self.stem}_{kind}_table[{max(1, len(entries))}] = {{"]
             for name, units, about, start, factor in entries or [("", "", "", 0.0, 1.0)]:
                 values = "NAN" if start is None else number(start).text, number(factor).text
-                lines.append(
-                    f"    {{{quoted(name)}, {quoted(units)}, {quoted(about)}, {', '.join(values)}}},"
-                )
+                texts_of_row = ", ".join(string_literal(text) for text in (name, units, about))
+                lines.append(f"    {{{texts_of_row}, {', '.join(values)}}},")
             texts.append("\n".join([*lines, "};", ""]))
         return "\n".join(texts)
 
@@ -487,9 +486,12 @@ def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
     if not has & {"host", "embedded"}:
         has |= {"device"}  # whose model has no function that gives its start
         test.inputs.update(start_state=[reference.initial], start_memory=[reference.memory])
-    lines = [model.in_precision(_matrix(model, name, rows)) for name, rows in test.inputs.items()]
+    lines = [model.in_precision(_matrix_table(model, name, rows)) for name, rows in test.inputs.items()]
     for name, (expected, rooms) in test.compared.items():
-        lines += [_matrix(model, f"expected_{name}", expected), _matrix(model, f"room_of_{name}", rooms)]
+        lines += [
+            _matrix_table(model, f"expected_{name}", expected),
+            _matrix_table(model, f"room_of_{name}", rooms),
+        ]
     suffix, header = ("cpp", ".cuh") if "device" in has else ("c", "_solver.h")
     values = {"real": "double", "suffix": suffix, "included": model.stem + header, "data": "\n".join(lines)}
     values["huge"] = "1e37" if model.precision == "single" else "1e307"  # beyond which all is infinite
@@ -501,9 +503,9 @@ def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
     return fill(template(__package__, "test.c.txt"), values, has)
 
 
-def _matrix(model: CModel, name: str, rows: Sequence[Sequence[float]]) -> str:
+def _matrix_table(model: CModel, name: str, rows: Sequence[Sequence[float]]) -> str:
     lines = [f"static const double {name}[{len(rows)}][{max(1, len(rows[0]))}] = {{"]
     for row in rows:
         numbers = ", ".join(model.printer.number(float(v)).text for v in row) or "0.0"
-        lines += wrapped(f"{{{numbers}}},", 110, "    ", "        ")
+        lines += wrap_statement(f"{{{numbers}}},", 110, "    ", "        ")
     return "\n".join([*lines, "};"])

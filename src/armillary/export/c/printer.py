@@ -13,7 +13,7 @@ from armillary.columns import aligned
 from armillary.export.c.text import comment
 from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.files import fill, template
-from armillary.export.text.printer import Printer, nested_polynomial, wrapped
+from armillary.export.text.printer import Printer, nested_polynomial, wrap_statement
 from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
 from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction
 from armillary.runtime.solver.methods import exported_methods
@@ -89,17 +89,17 @@ def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
     lines.append(f"static double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
     lines.append("{")
     for a, breaks in enumerate(table.breaks):
-        lines += _array(f"breaks{a}", breaks, printer)
-    lines += _array("coefficients", np.ravel(table.coefficients), printer)
+        lines += _array_lines(f"breaks{a}", breaks, printer)
+    lines += _array_lines("coefficients", np.ravel(table.coefficients), printer)
     for a in range(table.arity):
         lines += _axis(table, a, printer)
     return "\n".join([*lines, *_horner(table), "}"])
 
 
-def _array(name: str, values: Given, printer: Printer) -> list[str]:
+def _array_lines(name: str, values: Given, printer: Printer) -> list[str]:
     items = ", ".join(printer.number(float(v)).text for v in values)
     text = f"static const double {name}[{len(values)}] = {{{items}}};"
-    return wrapped(text, 110, "    ", "        ")
+    return wrap_statement(text, 110, "    ", "        ")
 
 
 def _axis(table: Piecewise, a: int, printer: Printer) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from armillary.columns import aligned
 from armillary.export.c.model import INPUTS, RENEWED, RESULT, CModel
 from armillary.export.c.printer import CPrinter, CSolverPrinter, helpers, lookup_function
-from armillary.export.c.text import Signature, block, function, quoted
+from armillary.export.c.text import Signature, block, function, string_literal
 from armillary.export.text.configurations import (
     change_functions,
     change_sizes,
@@ -18,7 +18,7 @@ from armillary.export.text.configurations import (
     state_size_table,
 )
 from armillary.export.text.files import fill, template
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, STATUSES, status_words
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
@@ -52,7 +52,7 @@ _SIZES = {
 
 
 def configuration_files(model: CModel) -> dict[str, str]:
-    """The files of all configurations; none where there is one."""
+    """Return the files of all configurations; empty if there is only one."""
     if not model.source.changing:
         return {}
     stem = model.stem
@@ -68,10 +68,10 @@ def configurations(model: CModel) -> list[CModel]:
 
 
 def _file(model: CModel, *, whole: bool, header: str = "") -> str:
-    """The functions of a configuration, or those of its changes alone."""
+    """Return the functions of a configuration, or only its change functions."""
     text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
     helpers_text = model.helper_functions(text)
-    apart = _APART if "APART" in helpers_text + text else ""
+    apart = f"{_APART}\n" if "APART" in helpers_text + text else ""
     name = f"{model.stem}.c" if whole else f"{model.stem}_changes.c"
     what = "one of its configurations" if whole else "changes from and to the configuration as derived"
     head = block([f"{name}: {model.description.name}: {what}"])
@@ -86,7 +86,6 @@ _APART = """\
 #else
 #define APART
 #endif
-
 """
 
 
@@ -111,24 +110,29 @@ def _header(model: CModel) -> str:
         "",
     ]
     for one in configurations(model):
-        had = _functions(one)
+        had = _function_names(one)
         if one is not model:
             lines.append(f"void {one.stem}_precompute(const double *parameters, double *constants);")
             if "fire" in had:
-                lines.append(f"void {one.stem}_fire(int event, {_plain(INPUTS)}, {_plain(RENEWED)});")
+                taken = f"{_without_restrict(INPUTS)}, {_without_restrict(RENEWED)}"
+                lines.append(f"void {one.stem}_fire(int event, {taken});")
             if "normalise" in had:
-                inputs = _plain(INPUTS).replace("const double *state", "double *state", 1)
+                inputs = _without_restrict(INPUTS).replace("const double *state", "double *state", 1)
                 lines.append(f"void {one.stem}_normalise({inputs});")
         own = (*_ORDINARY, _PARTIAL) if one is not model else _OF_CHANGES
-        lines += [f"void {one.stem}_{name}({_plain(INPUTS)}, double *out);" for name in own if name in had]
+        lines += [
+            f"void {one.stem}_{name}({_without_restrict(INPUTS)}, double *out);"
+            for name in own
+            if name in had
+        ]
     return "\n".join([*lines, "", "#endif", ""])
 
 
-def _plain(arguments: str) -> str:
+def _without_restrict(arguments: str) -> str:
     return arguments.replace("*restrict ", "*")
 
 
-def _functions(model: CModel) -> set[str]:
+def _function_names(model: CModel) -> set[str]:
     """Names of the functions that a configuration has."""
     found = {name for name, there in has_function(model.program, model.source.passing).items() if there}
     partial = {_PARTIAL} if model.program.partial_rates else set()
@@ -149,13 +153,13 @@ def configuration_values(model: CModel, vectors: Sequence[str], code: str) -> di
         if name in _SIZES
     }
     return sizes | {
-        "configuration_tables": _tables(models, code),
+        "configuration_tables": _configuration_tables(models, code),
         "cleared": " = ".join(f"run->{name}[i]" for name in vectors),
     }
 
 
-def _tables(models: Sequence[CModel], code: str) -> str:
-    """Functions and numbers of all configurations, as far as they are read."""
+def _configuration_tables(models: Sequence[CModel], code: str) -> str:
+    """Return the functions and numbers of all configurations that the code reads."""
     model = models[0]
     _, lockable = change_shape(model.source.equations)
     partial = (_PARTIAL,) if "differentiated" in model.has else ()
@@ -165,8 +169,8 @@ def _tables(models: Sequence[CModel], code: str) -> str:
     entries = []
     numbers = [configuration_numbers(m.source.equations, lockable, recloses=True) for m in models]
     for c, one in enumerate(models):
-        had = _functions(one)
-        texts += [_array(f"{name}_{c}", numbers[c][name]) for name in _OF_ONE]
+        had = _function_names(one)
+        texts += [_array_text(f"{name}_{c}", numbers[c][name]) for name in _OF_ONE]
         functions = [
             f"{one.stem}_{name}" if name in had else "0"
             for name in ("precompute", *ordinary, "fire", "normalise")
@@ -182,9 +186,9 @@ def _tables(models: Sequence[CModel], code: str) -> str:
     if model.source.passing:
         shared |= passing_numbers(every)
     read = code + "used_states[ watched_events["  # these by the fixed text; names alone are words of comments
-    texts += [_array(name, values) for name, values in shared.items() if re.search(rf"\b{name}\[", read)]
+    texts += [_array_text(name, values) for name, values in shared.items() if re.search(rf"\b{name}\[", read)]
     reals = {"state_size": state_size_table(every)} | (across_tables() if model.source.passing else {})
-    texts += [_array(name, values, "double") for name, values in reals.items() if f"{name}[" in read]
+    texts += [_array_text(name, values, "double") for name, values in reals.items() if f"{name}[" in read]
     texts += [
         "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",
         "/* The present configuration of a run. */",
@@ -195,8 +199,8 @@ def _tables(models: Sequence[CModel], code: str) -> str:
     return "\n".join(texts)
 
 
-def _array(name: str, values: Iterable[float], kind: str = "int") -> str:
-    text = "\n".join(wrapped(", ".join(map(repr, values)) or "0", 100, "    ", "    "))
+def _array_text(name: str, values: Iterable[float], kind: str = "int") -> str:
+    text = "\n".join(wrap_statement(", ".join(map(repr, values)) or "0", 100, "    ", "    "))
     return f"static const {kind} {name}[] = {{\n{text}}};"
 
 
@@ -256,8 +260,10 @@ def printed_solver(
         "solver": text,
         "directions": ", ".join(str(e.direction) for e in events),
         "terminal": ", ".join(str(int(e.stop)) for e in events),
-        "set_places": "\n".join(wrapped(", ".join(map(str, model.source.set_places)), 100, "    ", "    ")),
-        **_jumps(model),
+        "set_places": "\n".join(
+            wrap_statement(", ".join(map(str, model.source.set_places)), 100, "    ", "    ")
+        ),
+        **_jump_times(model),
         **_masses(model),
         **configuration_values(model, [f.name for f in printer.fields() if f.type == "States"], text),
     }
@@ -294,19 +300,19 @@ def _masses(model: CModel) -> dict[str, str]:
     return {
         "pivots": str(len(masses.texts)),
         "kinds": str(masses.kind_count),
-        "kind_of": "\n".join(wrapped(kinds, 100, "    ", "    ")),
-        "pivot_of": "\n".join(wrapped(", ".join(map(str, masses.owners)), 100, "    ", "    ")),
-        "weak_texts": "".join(f"    {quoted(text)},\n" for text in masses.texts),
+        "kind_of": "\n".join(wrap_statement(kinds, 100, "    ", "    ")),
+        "pivot_of": "\n".join(wrap_statement(", ".join(map(str, masses.owners)), 100, "    ", "    ")),
+        "weak_texts": "".join(f"    {string_literal(text)},\n" for text in masses.texts),
     }
 
 
-def _jumps(model: CModel) -> dict[str, str]:
+def _jump_times(model: CModel) -> dict[str, str]:
     """Times at which data bend, with infinity at their end, and whether they jump there."""
     stops = model.program.stops
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "(double)INFINITY"])
     hard = ", ".join([*(str(int(jumps)) for _, jumps in stops), "1"])
     values = {"jump_times": times, "jump_hard": hard}
-    found = {name: "\n".join(wrapped(text, 100, "    ", "    ")) for name, text in values.items()}
+    found = {name: "\n".join(wrap_statement(text, 100, "    ", "    ")) for name, text in values.items()}
     return {**found, "jump_count": str(len(stops) + 1)}
 
 
@@ -346,7 +352,7 @@ def assembly_code(
         "functions": geometry,
         "before": _texts(before for before, _ in loops.gaps),
         "after": _texts(after for _, after in loops.gaps),
-        "redundant": quoted(loops.redundant),
+        "redundant": string_literal(loops.redundant),
     }
     has = loop_features(loops) | {"host", *(["device"] if on_device else ["messages"])}
     return fill(template(__package__, "assembly.c.txt"), values, has)
@@ -368,7 +374,7 @@ def loop_features(loops: AssemblySource) -> set[str]:
 
 
 def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: str = "") -> dict[str, str]:
-    """Values for templates, except those that depend on the program around them."""
+    """Return template values that do not depend on the surrounding program."""
     loops, stem = solved.loops, source.stem
     head = [
         f"{file or f'{stem}_assembly.c'}: {source.description.name}: loops closed before a run", "",
@@ -380,15 +386,15 @@ def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: 
         "name": stem,
         "NAME": stem.upper(),
         "head": block(head),
-        "sizes": _listed("enum { ", [f"{name} = {n}" for name, n in loops.sizes.items()], " };"),
+        "sizes": _list_items("enum { ", [f"{name} = {n}" for name, n in loops.sizes.items()], " };"),
         "coordinates": str(len(loops.coordinates)),
         "tables": solved.tables(),
         "record": solved.record_type,
         "fields": "\n".join(solved.record()),
         "constants": "\n".join(solved.constants()),
         "solver": solver,
-        "first": _listed("", map(repr, loops.first)),
-        "whole": _listed("", map(str, loops.whole)),
+        "first": _list_items("", map(repr, loops.first)),
+        "whole": _list_items("", map(str, loops.whole)),
     }
 
 
@@ -413,14 +419,16 @@ class AssemblyPrinter(CSolverPrinter):
         """Tables of the system."""
         tables: dict[str, Sequence[int]] = {**self.loops.whole_tables(0), **self.loops.truth_tables}
         return "\n".join(
-            _listed(f"static const int {name}[{max(1, len(numbers))}] = {{", map(str, numbers or [0]), "};")
+            _list_items(
+                f"static const int {name}[{max(1, len(numbers))}] = {{", map(str, numbers or [0]), "};"
+            )
             for name, numbers in tables.items()
         )
 
 
-def _listed(before: str, items: Iterable[str], after: str = "") -> str:
-    return "\n".join(wrapped(f"{before}{', '.join(items)}{after}", 110, "", "    "))
+def _list_items(before: str, items: Iterable[str], after: str = "") -> str:
+    return "\n".join(wrap_statement(f"{before}{', '.join(items)}{after}", 110, "", "    "))
 
 
 def _texts(texts: Iterable[str]) -> str:
-    return "".join(f"    {quoted(text)},\n" for text in texts)
+    return "".join(f"    {string_literal(text)},\n" for text in texts)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.text.body import SectionText, Step
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.program.cost import Operations
 
 WIDTH = 110
@@ -21,7 +21,7 @@ def comment(text: str) -> str:
     return " ".join(comment_line(text).split())
 
 
-def quoted(text: str) -> str:
+def string_literal(text: str) -> str:
     """A string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
     return '"' + "".join(c if c >= " " else f"\\{ord(c):03o}" for c in escaped) + '"'
@@ -61,14 +61,14 @@ def function(signature: Signature, about: str, body: SectionText, scale: dict[in
 
     ``scale`` holds factors of inputs by index, for parameters in the user's units.
     """
-    pieces = _pieces(body.steps)
+    pieces = _cut_steps(body.steps)
     if len(pieces) > 1:
         return _long(signature, about, body, pieces, scale or {})
-    lines = _lines(body, signature, body.steps, range(len(body.results)), scale or {})
-    return function_text(signature, about, lines, passed(signature))
+    lines = _function_lines(body, signature, body.steps, range(len(body.results)), scale or {})
+    return function_text(signature, about, lines, argument_names(signature))
 
 
-def _lines(
+def _function_lines(
     body: SectionText,
     signature: Signature,
     steps: Sequence[Step],
@@ -99,34 +99,34 @@ def _lines(
                 first.append(f"    const double {value};")
     waiting |= {n: f"{n} = work[{k}]" for n, k in (received or {}).items()}
 
-    def needed(reads: Iterable[str]) -> list[str]:
+    def declare_needed(reads: Iterable[str]) -> list[str]:
         now = [waiting.pop(n) for n in sorted(reads) if n in waiting]
-        return wrapped(f"const double {', '.join(now)};", WIDTH, "    ", "        ") if now else []
+        return wrap_statement(f"const double {', '.join(now)};", WIDTH, "    ", "        ") if now else []
 
-    lines = [*first, *(_angles(body) if angles else [])]
+    lines = [*first, *(_angle_lines(body) if angles else [])]
     for step in steps:
-        lines += needed(step.reads)
-        lines += _statements(step)
+        lines += declare_needed(step.reads)
+        lines += _step_statements(step)
     lines += [f"    work[{place}] = {n};" for n, place in (handed_on or {}).items()]
     for k in results:
-        lines += needed(body.result_reads[k])
+        lines += declare_needed(body.result_reads[k])
         text = f"{signature.targets[k]} = {body.results[k]}; /* {comment(body.section.labels[k])} */"
-        lines += wrapped(text, WIDTH, "    ", "        ")
+        lines += wrap_statement(text, WIDTH, "    ", "        ")
     return lines
 
 
-def _statements(step: Step) -> list[str]:
+def _step_statements(step: Step) -> list[str]:
     if (call := step.block) is None:
-        return wrapped(f"const double {step.name} = {step.text};", WIDTH, "    ", "        ")
+        return wrap_statement(f"const double {step.name} = {step.text};", WIDTH, "    ", "        ")
     given = f"const double {call.given}[{len(call.arguments)}] = {{{', '.join(call.arguments)}}};"
     return [
-        *wrapped(given, WIDTH, "    ", "        "),
+        *wrap_statement(given, WIDTH, "    ", "        "),
         f"    double {step.name}[{call.results}];",
         f"    {call.function}({call.given}, {step.name});",
     ]
 
 
-def passed(signature: Signature) -> list[str]:
+def argument_names(signature: Signature) -> list[str]:
     """The names of a function's arguments."""
     return [part.split()[-1].lstrip("*").partition("[")[0] for part in signature.arguments.split(", ")]
 
@@ -147,14 +147,14 @@ def function_text(
 def heading(head: str) -> list[str]:
     """The head of a function, broken between its arguments."""
     whole = head.replace(" ", "\1").replace("*", "\0").replace(",\1", ", ")
-    return [line.replace("\0", "*").replace("\1", " ") for line in wrapped(whole, WIDTH, "", "    ")]
+    return [line.replace("\0", "*").replace("\1", " ") for line in wrap_statement(whole, WIDTH, "", "    ")]
 
 
 def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{name}\b", text) is not None
 
 
-def _angles(body: SectionText) -> list[str]:
+def _angle_lines(body: SectionText) -> list[str]:
     """Sines and cosines, as many at a time as the printer computes together, under their names."""
     lines, size = [], max(1, body.paired_angles)
     read = set().union(*(s.reads for s in body.steps), *body.result_reads)
@@ -181,7 +181,7 @@ def _angles(body: SectionText) -> list[str]:
 # ---------------------------------------------------------------- long sections
 
 
-def _pieces(steps: Sequence[Step]) -> list[Sequence[Step]]:
+def _cut_steps(steps: Sequence[Step]) -> list[Sequence[Step]]:
     count = max(1, round(len(steps) / PIECE))
     size = max(1, -(-len(steps) // count))
     cuts = [0]
@@ -212,13 +212,15 @@ def _long(
         for name in sorted(n for n in used if n in home and home[n] != k):
             crossing.setdefault(name, len(crossing))
     arguments = f"{signature.arguments}, double *restrict work"
-    names = passed(signature)
+    names = argument_names(signature)
     texts, calls = [], []
     for k, piece in enumerate(pieces):
         inner = Signature(f"{signature.name}_{k + 1}", arguments, signature.targets)
         received = {n: at for n, at in crossing.items() if n in needed[k] and home[n] < k}
         handed_on = {n: at for n, at in crossing.items() if home[n] == k}
-        lines = _lines(body, signature, piece, stored.get(k, []), scale, received, handed_on, angles=k == 0)
+        lines = _function_lines(
+            body, signature, piece, stored.get(k, []), scale, received, handed_on, angles=k == 0
+        )
         texts.append(function_text(inner, "", lines, [*names, "work"], "APART static "))
         calls.append(f"    {inner.name}({', '.join([*names, 'work'])});")
     lines = [f"    double work[{max(1, len(crossing))}];", *calls]

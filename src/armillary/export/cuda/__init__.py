@@ -19,13 +19,13 @@ from armillary.export.c.solver import (
     configurations,
     solver_texts,
 )
-from armillary.export.c.text import block, quoted
+from armillary.export.c.text import block, string_literal
 from armillary.export.cuda.sections import device_contacts, in_both_precisions, on_device
 from armillary.export.text.body import closing
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.files import fill, template, write_folder
-from armillary.export.text.source import Source, source
+from armillary.export.text.source import Source, make_source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import fraction, tableau
@@ -39,7 +39,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with the system's program in CUDA."""
-    made = source(equations, configurations, passes=True)
+    made = make_source(equations, configurations, passes=True)
     return write_folder(path, program_files(made), force=force)
 
 
@@ -72,7 +72,7 @@ class CudaModel(CModel):
         return found | {"kernel"} if begins else found
 
     def further(self, source: Source) -> CudaModel:
-        """Another configuration, in the same file: lookup tables are those of the first."""
+        """Return another configuration for the same file, with the lookup tables of the first."""
         made = CudaModel(source)
         made.printer = made.sections.printer = self.printer
         return made
@@ -119,7 +119,7 @@ def device_code(model: CudaModel) -> str:
     values = {"method": method.name, "METHOD": method.name.upper(), "stages": _stages(model, method)}
     runs = fill(template(__package__, "runs.txt"), model.values | values, model.has)
     if "events" in model.has:
-        runs = f"{_solver(model)}\n{runs}"
+        runs = f"{_solver_text(model)}\n{runs}"
     if "reclosing" in model.has:
         runs = f"{_closing(model)}\n{runs}"
     values = model.values | {
@@ -153,7 +153,7 @@ def _stages(model: CudaModel, method: Method) -> str:
     return "\n".join(f"        {line}" for line in lines)
 
 
-def _solver(model: CudaModel) -> str:
+def _solver_text(model: CudaModel) -> str:
     """The run's record and the solver's functions."""
     header, code = solver_texts(model, adaptive=False)
     record = header[header.index("/* Methods") : header.index("/* Rooms")]
@@ -184,7 +184,7 @@ class _HostModel(CModel):
 
 def _assembly(model: CudaModel) -> str:
     """<name>_assembly.h: loops closed on the host."""
-    states = ", ".join(f"{{{quoted(s.name)}}}" for s in model.description.states)
+    states = ", ".join(f"{{{string_literal(s.name)}}}" for s in model.description.states)
     precompute = _HostModel(model.source).precompute()
     lines = [
         "#include <cstddef>",
@@ -204,7 +204,8 @@ def _main(model: CudaModel) -> str:
     d, number = model.description, model.printer.number
 
     def row(name: str, start: float | None, factor: float) -> str:
-        return f"{{{quoted(name)}, {'NAN' if start is None else number(start).text}, {number(factor).text}}}"
+        value = "NAN" if start is None else number(start).text
+        return f"{{{string_literal(name)}, {value}, {number(factor).text}}}"
 
     rows = {
         "parameter_rows": [

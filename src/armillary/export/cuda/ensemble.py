@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from armillary.algebra.block_functions import is_block
 from armillary.export.c.text import comment, counts
-from armillary.export.cuda.sections import SectionWriter, in_double, placed
+from armillary.export.cuda.sections import SectionWriter, in_double, inline_functions
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.files import fill, template
 from armillary.program.program import Program
@@ -244,10 +244,12 @@ def row_texts(
     return {
         "slots": str(len(metrics.places)),
         "kept": str(len(history)),
-        "keeping": _lines(16, [f"row[{k} * count] = out[{column}];" for k, column in enumerate(history)]),
+        "keeping": _indent_lines(
+            16, [f"row[{k} * count] = out[{column}];" for k, column in enumerate(history)]
+        ),
         "metrics": metrics.text,
-        "slots_taken": _lines(indents[0], [f"{own} = {place};" for own, place in slots]),
-        "slots_given": _lines(indents[1], [f"{place} = {own};" for own, place in slots]),
+        "slots_taken": _indent_lines(indents[0], [f"{own} = {place};" for own, place in slots]),
+        "slots_given": _indent_lines(indents[1], [f"{place} = {own};" for own, place in slots]),
     }
 
 
@@ -258,10 +260,10 @@ def with_constants(writer: SectionWriter, constants: str, functions: str, real: 
     texts = (constants, functions) if real == "float" else ("", constants + functions)
     doubled, helping = (writer.helpers(text) for text in texts)
     return (
-        in_double(placed(doubled)) + placed(helping) + writer.contacts(),
-        "\n".join([in_double(placed(constants)), placed(functions)]),
+        in_double(inline_functions(doubled)) + inline_functions(helping) + writer.contacts(),
+        "\n".join([in_double(inline_functions(constants)), inline_functions(functions)]),
     )
 
 
-def _lines(indent: int, lines: Sequence[str]) -> str:
+def _indent_lines(indent: int, lines: Sequence[str]) -> str:
     return "\n".join(" " * indent + line for line in lines)

@@ -17,7 +17,7 @@ from armillary.algebra.walk import symbols
 from armillary.export.c.model import INPUTS, RENEWED, RESULT, contact_code
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
 from armillary.export.c.text import COMMENT, NUMBER, Signature, counts, function
-from armillary.export.text.body import Namer, Place, body, closing
+from armillary.export.text.body import Namer, Place, closing, section_text
 from armillary.export.text.contacts import SINGLE as CONTACTS_IN_SINGLE
 from armillary.export.text.contacts import ContactSource, contact_sources
 from armillary.export.text.files import fill, template
@@ -54,7 +54,7 @@ def on_device(code: str, apart: bool = False) -> str:
 
 
 def in_both_precisions(code: str) -> str:
-    """C text whose thresholds are those of the type real."""
+    """Return C text with thresholds for the type real."""
     for threshold, single in {**SINGLE, **CONTACTS_IN_SINGLE}.items():
         known = rf"(static const double {threshold.lower()} =) ([^;]+);"
         code = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", code)
@@ -107,7 +107,7 @@ class CudaPrinter(CPrinter):
 
 
 class SectionWriter:
-    """The functions of one program, named after ``stem``; its constants follow those of ``before``."""
+    """The functions of one program, named after ``stem``; constants follow the constants of ``before``."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class SectionWriter:
             "precompute",
             "Constants of a run",
             arguments,
-            _places("out", len(self.own)),
+            _elements_of("out", len(self.own)),
             self.parameters,
         )
         return re.sub(r"\bvaried\[(\d+)\]", r"varied[\1 * count]", text)
@@ -214,7 +214,7 @@ class SectionWriter:
         ]
         arguments = f"{INPUTS}, {RESULT}"
         return [
-            self.function(one, one.name, about, arguments, _places("out", len(one.results)))
+            self.function(one, one.name, about, arguments, _elements_of("out", len(one.results)))
             for one, about in wanted
             if one.results
         ]
@@ -222,7 +222,10 @@ class SectionWriter:
     def fire(self) -> list[str]:
         """One function per event that changes something, and the one that chooses among them."""
         arguments, program = f"{INPUTS}, {RENEWED}", self.program
-        targets = [*_places("new_memory", len(program.memory)), *_places("new_state", len(program.state))]
+        targets = [
+            *_elements_of("new_memory", len(program.memory)),
+            *_elements_of("new_state", len(program.state)),
+        ]
         texts, cases = [], []
         shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
         for k, found in enumerate(program.fire):
@@ -245,7 +248,7 @@ class SectionWriter:
         texts = []
         for found in program.changes:
             own = self.places if found.name == "leave" else moving
-            targets = _places("out", len(found.results))
+            targets = _elements_of("out", len(found.results))
             about = "Change of configuration"
             texts.append(self.function(found, found.name, about, f"{INPUTS}, {RESULT}", targets, own))
         return texts
@@ -254,13 +257,13 @@ class SectionWriter:
         """Euler parameters of unit length, closed contacts without drift, and loops closed."""
         program, texts = self.program, []
         if program.renewed:
-            places = _places("out", len(program.renewed))
+            places = _elements_of("out", len(program.renewed))
             about = renewal_text(program)
             texts.append(
                 self.function(program.normalise, "renew_states", about, f"{INPUTS}, {RESULT}", places)
             )
         if program.corrected:
-            places = _places("out", len(program.corrected))
+            places = _elements_of("out", len(program.corrected))
             about = "Dependent coordinates after one step of Newton's method towards closed loops"
             texts.append(self.function(program.correct, "correct", about, f"{INPUTS}, {RESULT}", places))
         if texts:
@@ -297,7 +300,7 @@ class SectionWriter:
         targets: Sequence[str],
         places: dict[Expr, Place] | None = None,
     ) -> str:
-        made = body(found, self.printer, places or self.places, self.identifiers, self.namer)
+        made = section_text(found, self.printer, places or self.places, self.identifiers, self.namer)
         if name == "update" or name.startswith("fire"):  # memory keeps the number of an input's data
             kept, count = zip(found.results, made.results, strict=True), len(self.program.memory)
             results = [self._kept.get(s, text) if i < count else text for i, (s, text) in enumerate(kept)]
@@ -317,11 +320,11 @@ class SectionWriter:
         return {s: f"memory[{self.program.memory.index(s)}]" for s in self.program.driven}
 
 
-def _places(array: str, count: int) -> list[str]:
+def _elements_of(array: str, count: int) -> list[str]:
     return [f"{array}[{i}]" for i in range(count)]
 
 
-def placed(code: str) -> str:
+def inline_functions(code: str) -> str:
     """C text for the device, its functions put in where they are called."""
     return on_device(code).replace("DEVICE static inline", "DEVICE static __forceinline__")
 

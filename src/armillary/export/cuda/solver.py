@@ -22,7 +22,7 @@ from armillary.export.cuda.ensemble import (
 )
 from armillary.export.cuda.sections import SectionWriter, on_device
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
@@ -46,7 +46,7 @@ class Configured:
 
 @dataclass(frozen=True)
 class Features:
-    """The parts of the solver that runs need besides those of their program."""
+    """Parts of the solver that runs need in addition to their program's."""
 
     method: Method
     dense: bool  # values inside steps
@@ -73,19 +73,19 @@ def solver_kernel(
         for text in (*w.ordinary(), *w.fire(), *w.normalise(), *(w.changes() if changing else []))
     ]
     changes = tables_of([one.equations for one in configured]) if changing else None
-    solver = _solver([w.program for w in writers], features)
+    solver = _needed_solver([w.program for w in writers], features)
     solver = in_single(solver) if real == "float" else solver
     printer = _KernelPrinter(solver, "model")
     code = printer.text()
     vectors = [f.name for f in printer.fields() if f.type == "States"]
     values = {
         "methods": f"MODEL_{features.method.name.upper()}, MODEL_METHOD = 0",
-        "sizes": _sizes(program, changes),
+        "sizes": _size_lines(program, changes),
         "fields": on_device("\n".join(printer.record())),
         "solver_constants": on_device("\n".join(printer.constants())),
-        "tables": _tables(configured[0], changes),
+        "tables": _constant_tables(configured[0], changes),
         "sections": on_device(_sections(writers)),
-        "solver": _called(on_device(code)),
+        "solver": _call_functions(on_device(code)),
         "own_constants": _own_constants(writers, real),
         "ended_by": "T_STOPS[own.configuration * MODEL_EVENTS_ROOM + own.failed]"
         if changing
@@ -105,7 +105,7 @@ def solver_kernel(
     return written_kernel("solver.cu.txt", writers, "\n".join(functions), precision, values, present)
 
 
-def _solver(programs: Sequence[Program], features: Features) -> Solver:
+def _needed_solver(programs: Sequence[Program], features: Features) -> Solver:
     """The functions of the solver that runs need."""
     method, adaptive = features.method, features.method.adaptive
     needed = {name for program in programs for name, there in has_function(program).items() if there}
@@ -161,14 +161,14 @@ class _KernelPrinter(CSolverPrinter):
         return self.lines(f"at_{name}({', '.join(['run', *arguments, *out])});")
 
 
-def _called(code: str) -> str:
+def _call_functions(code: str) -> str:
     """Functions that are called, not put in where they are needed: for a fall that ends at an event, by
     dop853, nvcc took 6.7 s without that and 1.1 s with it.
     """
     return code.replace("DEVICE static ", "DEVICE static CALLED ")
 
 
-def _sizes(program: Program, changes: ChangeTables | None) -> str:
+def _size_lines(program: Program, changes: ChangeTables | None) -> str:
     """Lengths of arrays, by the names of export/c/solver.py."""
     sizes = {
         "STATES": len(program.state),
@@ -194,7 +194,7 @@ _TABLES = (
 )
 
 
-def _tables(one: Configured, changes: ChangeTables | None) -> str:
+def _constant_tables(one: Configured, changes: ChangeTables | None) -> str:
     """Numbers that the solver reads, in constant memory."""
     if changes:
         found: dict[str, Sequence[int]] = dict(changes.tables)
@@ -204,13 +204,15 @@ def _tables(one: Configured, changes: ChangeTables | None) -> str:
         found |= {"STOPS": [*map(int, one.stops)], "ENDS": [*map(int, one.ends)]}
     else:
         found = {}
-    texts = [_array("int", f"T_{name}", values) for name, values in found.items()]
+    texts = [_array_text("int", f"T_{name}", values) for name, values in found.items()]
     reals = changes.reals if changes else {}
-    return "\n".join([*texts, *(_array("double", f"T_{name}", values) for name, values in reals.items())])
+    return "\n".join(
+        [*texts, *(_array_text("double", f"T_{name}", values) for name, values in reals.items())]
+    )
 
 
-def _array(kind: str, name: str, values: Iterable[float]) -> str:
-    text = "\n".join(wrapped(", ".join(map(str, values)) or "0", 100, "    ", "    "))
+def _array_text(kind: str, name: str, values: Iterable[float]) -> str:
+    text = "\n".join(wrap_statement(", ".join(map(str, values)) or "0", 100, "    ", "    "))
     return f"CONSTANT {kind} {name}[] = {{\n{text}}};"
 
 
@@ -239,10 +241,10 @@ def _sections(writers: Sequence[SectionWriter]) -> str:
     needed = _OF_CHANGES if len(writers) > 1 else ()
     names = [n for n in found[0] if n in needed or (n not in _OF_CHANGES and any(one[n] for one in found))]
     having = {n: [w for w, one in zip(writers, found, strict=True) if one[n]] for n in names}
-    return "\n".join(_section(name, having[name], writers) for name in names)
+    return "\n".join(_section_switch(name, having[name], writers) for name in names)
 
 
-def _section(name: str, having: Sequence[SectionWriter], writers: Sequence[SectionWriter]) -> str:
+def _section_switch(name: str, having: Sequence[SectionWriter], writers: Sequence[SectionWriter]) -> str:
     given = _GIVEN.get(name, "t, state, {0}, run->memory, out")
     calls = [f"{w.stem}_{name}({given.format(f'run->constants + {w.first_own}')});" for w in having]
     counted = ["    run->evaluations++;"] if name == "derivatives" else []

@@ -24,11 +24,11 @@ from armillary.algebra.functions import cos, sin
 from armillary.algebra.walk import symbols
 from armillary.export.c.model import INPUTS, RESULT
 from armillary.export.c.printer import GROUP
-from armillary.export.c.text import WIDTH, Signature, comment, counts, function_text, passed
+from armillary.export.c.text import WIDTH, Signature, argument_names, comment, counts, function_text
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.text.body import Place
 from armillary.export.text.files import fill, template
-from armillary.export.text.printer import ATOM, CHOICE, SUM, wrapped
+from armillary.export.text.printer import ATOM, CHOICE, SUM, wrap_statement
 from armillary.export.text.printer import Operand as Printed
 from armillary.llvm.instructions import Operand, Places
 from armillary.llvm.module import Module
@@ -84,7 +84,7 @@ class TeamWriter(PackWriter):
             if self._made.get(i) is None or self._made[i] in wanted:
                 wanted.update(_WORD.findall(self.lines[i]))
                 kept.append(self.lines[i])
-        lines = [part for line in reversed(kept) for part in wrapped(line, WIDTH, "    ", "        ")]
+        lines = [part for line in reversed(kept) for part in wrap_statement(line, WIDTH, "    ", "        ")]
         return [*lines, *stores]
 
     def plain_vector(self, column: Column) -> str:
@@ -301,7 +301,7 @@ class Team:
         signature = Signature(f"{own.stem}_derivatives", f"{INPUTS}, {RESULT}, int lane", targets)
         lines = writer.text(targets, about)
         text = f"Rates of the state: {counts(section.operations)}."
-        return own.with_signals(function_text(signature, text, lines, passed(signature)))
+        return own.with_signals(function_text(signature, text, lines, argument_names(signature)))
 
     def room(self, real: str, block: int, blocks: int, most: int) -> int:
         """Bytes of shared memory, at most so many, in which a block keeps the state and the sum of stages; 0
@@ -326,7 +326,7 @@ class Team:
             template(__package__, "teams.txt"),
             {
                 "team": str(self.threads),
-                "places": "\n".join(wrapped(", ".join(map(str, places)), 100, "    ", "    ")),
+                "places": "\n".join(wrap_statement(", ".join(map(str, places)), 100, "    ", "    ")),
                 "needed": self._gathering(needed, stride),
                 "whole": self._gathering({*program.state}, stride),
                 "part": self._shared_out(changed, stride),
@@ -345,7 +345,7 @@ class Team:
 
     @cached_property
     def _places(self) -> dict[Expr, int]:
-        """Those of states in the whole state."""
+        """Indices of states in the whole state."""
         return {s: i for i, s in enumerate(self.writer.program.state)}
 
     def _gathering(self, states: Set[Expr], stride: str) -> str:

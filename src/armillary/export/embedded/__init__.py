@@ -10,11 +10,11 @@ from __future__ import annotations
 from armillary.export.c.model import test_code
 from armillary.export.c.solver import configuration_files
 from armillary.export.c.text import counts
-from armillary.export.embedded.cost import measured, step_table
+from armillary.export.embedded.cost import cost_table, step_table
 from armillary.export.embedded.model import (
     EmbeddedModel,
+    add_braces,
     assembly_files,
-    braced,
     checked_precision,
     fixed_method,
     loops_record,
@@ -48,7 +48,7 @@ def embedded_files(src: Source, precision: str, method: str, measure: bool | Non
         **{f"src/{name}": text for name, text in assembly_files(model).items()},
     }
     values = model.values | {"method": chosen.name, "step": _step(src)}
-    files = {name: braced(model.in_precision(text)) for name, text in sources.items()}
+    files = {name: add_braces(model.in_precision(text)) for name, text in sources.items()}
     files["test/test.c"] = test_code(model, chosen)
     plain = _PLAIN | {f"examples/{model.stem}/{model.stem}.ino": "sketch.ino.txt"}
     files |= {name: fill(template(__package__, file), values, model.has) for name, file in plain.items()}
@@ -58,12 +58,12 @@ def embedded_files(src: Source, precision: str, method: str, measure: bool | Non
         "freedom": d.freedom,
         "cost": counts(d.operations),
         "steps": step_table(model, chosen, FEW_CORRECTIONS),
-        "measured": measured(files, measure),
+        "measured": cost_table(files, measure),
     }
     return files | {"README.md": fill(template(__package__, "README.md.txt"), values, model.has)}
 
 
 def _step(src: Source) -> str:
-    """A step for examples and measurement: a millisecond, or that of the self-test where it is shorter."""
+    """Return the step of examples and measurements: 1 ms, or the self-test's if shorter."""
     run = src.reference.trajectory
     return repr(min(run.step, 1e-3) if run else 1e-3)

@@ -41,7 +41,7 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
     looks = [_look_ahead(p) if watched else Operations() for p in programs]
 
     def most(found: Iterable[Operations]) -> Operations:
-        return Operations(*(max(counts) for counts in zip(*map(_parts, found), strict=True)))
+        return Operations(*(max(counts) for counts in zip(*map(_operation_counts, found), strict=True)))
 
     rows = [("a step", most(step_operations(p, model.has, method, 1) for p in programs))]
     longest = most(
@@ -63,7 +63,7 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
 
 
 def step_operations(program: Program, has: Collection[str], method: Method, attempts: int) -> Operations:
-    """A step without events, whose loops are closed by so many corrections."""
+    """Return the operations of a step without events that closes loops by ``attempts`` corrections."""
     t, n = tableau(method), len(program.state)
     evaluations = t.stages
     if program.events.results:  # the derivative at the end is kept for the next step, unless inputs are new
@@ -73,7 +73,7 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
     scaled = [sum(1 for weight in row if weight and abs(weight) != 1) for row in rows]
     stages = Operations(n * sum(terms), n * (sum(scaled) + len(rows)))
     finite = Operations(n, n)
-    total = _times(program.derivatives.operations, evaluations) + stages + finite
+    total = _multiply_operations(program.derivatives.operations, evaluations) + stages + finite
     total += normalising(program, attempts)
     if program.events.results:
         total += program.events.operations
@@ -87,7 +87,7 @@ def normalising(program: Program, attempts: int) -> Operations:
         return units
     count = len(program.corrected)
     once = program.correct.operations + Operations(additions=count, divisions=count) + units
-    return _times(once, attempts)
+    return _multiply_operations(once, attempts)
 
 
 def event_operations(program: Program, precision: str, attempts: int) -> Operations:
@@ -98,12 +98,14 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
     events, n = len(program.events.results), len(program.state)
     turns = 3 * ceil(log2(2.0 ** (bits - 1))) + 2
     inside = Operations(4 * n, 3 * n) + normalising(program, attempts) + program.events.operations
-    return _times(inside, events * turns + 2 * bits)
+    return _multiply_operations(inside, events * turns + 2 * bits)
 
 
 def _look_ahead(program: Program) -> Operations:
     """Three looks at weak constraints ahead and one here, each by two evaluations of a step's rates."""
-    return _times(program.derivatives.operations, 8) + _times(program.events.operations, 7)
+    return _multiply_operations(program.derivatives.operations, 8) + _multiply_operations(
+        program.events.operations, 7
+    )
 
 
 def across_operations(made: Source, attempts: int) -> Operations:
@@ -114,13 +116,15 @@ def across_operations(made: Source, attempts: int) -> Operations:
     closing, layout = normalising(program, attempts), made.equations.reduction.layout
     rows, speeds = (layout.rows, layout.speeds) if layout is not None else (0, 0)
     sums = n * (STAGES * (STAGES + 1) // 2 + (2 + NESTS) * STAGES + 12)
-    total = _times(program.derivatives.operations + closing, STAGES) + Operations(sums, sums, 3 * n, 2)
+    total = _multiply_operations(program.derivatives.operations + closing, STAGES) + Operations(
+        sums, sums, 3 * n, 2
+    )
     inside = Operations(2 * (NESTS + 3) * n, (NESTS + 3) * n) + closing + program.events.operations
-    total += _times(inside, len(LOOKS))
+    total += _multiply_operations(inside, len(LOOKS))
     turn = Operations(5 * speeds + 8, 7 * speeds + 10, 2, 2)
-    sweeps = _times(turn, MOST_SWEEPS * rows * (rows - 1) // 2)
+    sweeps = _multiply_operations(turn, MOST_SWEEPS * rows * (rows - 1) // 2)
     sized = Operations(3 * rows * speeds, 2 * rows * speeds, 4 * rows * speeds, 2 * rows)
-    return total + _times(program.geometry.operations + sized + sweeps, 2)
+    return total + _multiply_operations(program.geometry.operations + sized + sweeps, 2)
 
 
 def change_operations(programs: Sequence[Program]) -> Operations:
@@ -131,19 +135,25 @@ def change_operations(programs: Sequence[Program]) -> Operations:
 
     def most(name: str) -> Operations:
         found = [s.operations for p in programs for s in (*p.changes, p.events) if s.name == name]
-        return max(found, key=lambda o: sum(_parts(o)), default=Operations())
+        return max(found, key=lambda o: sum(_operation_counts(o)), default=Operations())
 
     looked = most("enter") + most("events") + most("ratings")
-    return most("leave") + _times(most("adjust"), 2) + most("impulse") + _times(looked, 2) + most("enter")
+    return (
+        most("leave")
+        + _multiply_operations(most("adjust"), 2)
+        + most("impulse")
+        + _multiply_operations(looked, 2)
+        + most("enter")
+    )
 
 
-def _parts(operations: Operations) -> tuple[int, int, int, int]:
+def _operation_counts(operations: Operations) -> tuple[int, int, int, int]:
     o = operations
     return o.additions, o.multiplications, o.divisions, o.functions
 
 
-def _times(operations: Operations, count: int) -> Operations:
-    return Operations(*(count * part for part in _parts(operations)))
+def _multiply_operations(operations: Operations, count: int) -> Operations:
+    return Operations(*(count * part for part in _operation_counts(operations)))
 
 
 # Instructions of an embedded program, counted by QEMU: text for the README, or the command to count.
@@ -161,7 +171,7 @@ _COLUMNS = {
 }
 
 
-def measured(files: Mapping[str, str], wanted: bool | None) -> str:
+def cost_table(files: Mapping[str, str], wanted: bool | None) -> str:
     """A table in Markdown of what the targets whose tools are here need; without tools, how to measure."""
     rows = {}
     if wanted is not False:
@@ -185,7 +195,7 @@ def measured(files: Mapping[str, str], wanted: bool | None) -> str:
 
 
 def counts_on(target: str, files: Mapping[str, str]) -> dict[str, int]:
-    """The numbers of one target by name; none where a tool is missing or fails."""
+    """Return the numbers of one target by name; empty if a tool is missing or fails."""
     _, compiler, emulator = TARGETS[target]
     if not all(shutil.which(tool) for tool in ("make", compiler, emulator)):
         return {}
@@ -198,10 +208,10 @@ def counts_on(target: str, files: Mapping[str, str]) -> dict[str, int]:
         done = subprocess.run(
             ["make", f"measure-{target}"], cwd=folder, capture_output=True, text=True, check=False
         )
-    return parsed(done.stdout) if done.returncode == 0 else {}
+    return parse_counts(done.stdout) if done.returncode == 0 else {}
 
 
-def parsed(text: str) -> dict[str, int]:
+def parse_counts(text: str) -> dict[str, int]:
     """The output of `make measure-…`: the table of `size`, then a word and a number in each line."""
     found: dict[str, int] = {}
     for line in text.splitlines():

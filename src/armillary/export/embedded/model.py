@@ -22,7 +22,7 @@ from armillary.export.c.solver import (
 from armillary.export.c.text import COMMENT, NUMBER, comment
 from armillary.export.text.body import closing
 from armillary.export.text.files import fill, template
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.source import Sections, Source, features
 from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
@@ -142,7 +142,7 @@ class EmbeddedModel(CModel):
     def _table(self, kind: str, values: Iterable[float | None]) -> str:
         numbers = ["NAN" if v is None else self.printer.number(float(v)).text for v in values] or ["0.0"]
         text = f"const double {self.stem}_{kind}_values[{len(numbers)}] = {{{', '.join(numbers)}}};"
-        return "\n".join([*wrapped(text, 110, "", "    "), ""])
+        return "\n".join([*wrap_statement(text, 110, "", "    "), ""])
 
 
 # The solver for microcontrollers: one method of fixed step, loops with a bound, only what is used.
@@ -152,7 +152,7 @@ MOST_TURNS = {"single": 300, "double": 2150}
 
 
 def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c; ``loops``: members of what is kept while loops are closed."""
+    """Return <name>_solver.h and <name>_solver.c; ``loops``: members of the record for closing loops."""
     solver = bounded_solver(model.source, model.has, method, precision)
     return printed_solver(model, BoundedPrinter(solver, model.stem), [method], loops)
 
@@ -235,7 +235,7 @@ class EmbeddedAssemblyPrinter(AssemblyPrinter, BoundedPrinter):
 
 
 def loops_printer(model: EmbeddedModel) -> EmbeddedAssemblyPrinter | None:
-    """The printer of the functions that close loops; None where there are none."""
+    """Return the printer of the functions that close loops; `None` if there are no loops."""
     loops = model.source.assembly
     if loops is None:
         return None
@@ -245,14 +245,14 @@ def loops_printer(model: EmbeddedModel) -> EmbeddedAssemblyPrinter | None:
 
 
 def loops_record(model: EmbeddedModel) -> str:
-    """The members of what is kept while loops are closed."""
+    """Return the members of the record for closing loops."""
     printer = loops_printer(model)
     fields = printer.record() if printer is not None else []
     return "\n".join(["    const double *constants;", "    const double *memory;", *fields])
 
 
 def assembly_files(model: EmbeddedModel) -> dict[str, str]:
-    """The files of a system with loops; none where it has none."""
+    """Return the files that close loops; empty if there are no loops."""
     solved, stem = loops_printer(model), model.stem
     if solved is None:
         return {}
@@ -278,7 +278,7 @@ def _sentences(loops: AssemblySource, upper: str) -> list[str]:
     """The codes of errors, each with the message of a run in the process."""
     lines = []
     for code, texts in open_sentences(loops).items():
-        said = [line for text in texts for line in wrapped(comment(text), 104, "     * ", "     *   ")]
+        said = [line for text in texts for line in wrap_statement(comment(text), 104, "     * ", "     *   ")]
         lines += ["    /*", *said, "     */", f"    {upper}_{code},"]
     return [*lines[:-1], lines[-1].rstrip(",")]
 
@@ -288,7 +288,7 @@ def _sentences(loops: AssemblySource, upper: str) -> list[str]:
 _HEAD = re.compile(r"^( *)(?:if|for|while) \(.*\)( /\*.*\*/)?$")
 
 
-def braced(code: str) -> str:
+def add_braces(code: str) -> str:
     """The code with braces about single statements; heads stand in one line."""
     lines = code.split("\n")
     found: list[str] = []

@@ -62,7 +62,7 @@ def model_description(facts: Facts, version: str) -> bytes:
         "stepSize": repr(facts.step),
     })  # fmt: skip
     (_second if version == "2.0" else _third)(root, facts)
-    return _written(root)
+    return _xml_bytes(root)
 
 
 def _interface_type(root: Element, name: str, facts: Facts, version: str) -> None:
@@ -107,12 +107,12 @@ def _labels(variable: FmiVariable) -> dict[str, str]:
     return found | ({"initial": variable.initial} if variable.initial else {})
 
 
-def _numbers(variable: FmiVariable) -> dict[str, str]:
+def _number_attributes(variable: FmiVariable) -> dict[str, str]:
     found = {"unit": variable.units} if variable.units else {}
     return found | ({} if variable.start is None else {"start": repr(variable.start)})
 
 
-def _jumps(interface: Interface) -> bool:
+def _may_jump(interface: Interface) -> bool:
     """Whether events may set continuous states."""
     program = interface.source.program
     return bool(interface.source.changing or program.fire or program.normalises)
@@ -128,10 +128,10 @@ def _second(root: Element, facts: Facts) -> None:
     states = {v.reference for v in interface.states}
     variables = SubElement(root, "ModelVariables")
     for variable in listed:
-        numbers = _numbers(variable)
+        numbers = _number_attributes(variable)
         if variable.derivative_of is not None:
             numbers["derivative"] = position[variable.derivative_of]
-        if variable.reference in states and _jumps(interface):
+        if variable.reference in states and _may_jump(interface):
             numbers["reinit"] = "true"
         SubElement(SubElement(variables, "ScalarVariable", _labels(variable)), "Real", numbers)
     # Knowns of version 2.0 are the time, continuous states and inputs; discrete states are not.
@@ -147,10 +147,10 @@ def _second(root: Element, facts: Facts) -> None:
     structure = SubElement(root, "ModelStructure")
     unknowns("Outputs", interface.results)
     unknowns("Derivatives", interface.rates)
-    unknowns("InitialUnknowns", _initial(interface))
+    unknowns("InitialUnknowns", _initial_unknowns(interface))
 
 
-def _initial(interface: Interface) -> list[FmiVariable]:
+def _initial_unknowns(interface: Interface) -> list[FmiVariable]:
     """The unknowns of the initialization, in the order of the variables."""
     return [
         v for v in (*interface.rates, *interface.outputs) if v in interface.rates or v.causality == "output"
@@ -166,10 +166,10 @@ def _third(root: Element, facts: Facts) -> None:
     clocks = {_clock_reference(interface, c.place) for c in interface.clocks.values()}
     variables = SubElement(root, "ModelVariables")
     for variable in interface.listed:
-        found = _labels(variable) | _numbers(variable)
+        found = _labels(variable) | _number_attributes(variable)
         if variable.derivative_of is not None:
             found["derivative"] = str(variable.derivative_of)
-        if variable.reference in states and _jumps(interface):
+        if variable.reference in states and _may_jump(interface):
             found["reinit"] = "true"
         SubElement(variables, "Float64", found)
     for tick in interface.ticks:
@@ -183,7 +183,7 @@ def _third(root: Element, facts: Facts) -> None:
     structure = SubElement(root, "ModelStructure")
     unknowns("Output", [*interface.results, *interface.ticks])
     unknowns("ContinuousStateDerivative", interface.rates)
-    unknowns("InitialUnknown", [*_initial(interface), *interface.ticks])
+    unknowns("InitialUnknown", [*_initial_unknowns(interface), *interface.ticks])
     unknowns("EventIndicator", interface.indicators)
 
 
@@ -198,10 +198,10 @@ def build_description(identifier: str, sources: Sequence[str]) -> bytes:
     files = SubElement(build, "SourceFileSet", {"language": "C99"})
     for source in sources:
         SubElement(files, "SourceFile", {"name": source})
-    return _written(root)
+    return _xml_bytes(root)
 
 
-def _written(root: Element) -> bytes:
+def _xml_bytes(root: Element) -> bytes:
     indent(root)
     found: bytes = tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
     return found
@@ -225,17 +225,19 @@ def documentation(interface: Interface, settings: IntegrationSettings) -> str:
     bodies = [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in description.bodies]
     tables = [
         DocumentTable("Bodies", ("body", "parent", "joint", "coordinates"), bodies),
-        _table("Parameters", interface.parameters),
-        _table("Inputs", [v for v in interface.memory if v.causality == "input"]),
-        _table("Outputs", [v for v in interface.outputs if v.causality == "output"]),
-        _table("States, which are outputs too", interface.states),
-        _table("Discrete states", [v for v in interface.memory if v.causality != "input"]),
-        _table("Loads and dependent quantities", [v for v in interface.outputs if v.causality != "output"]),
+        _document_table("Parameters", interface.parameters),
+        _document_table("Inputs", [v for v in interface.memory if v.causality == "input"]),
+        _document_table("Outputs", [v for v in interface.outputs if v.causality == "output"]),
+        _document_table("States, which are outputs too", interface.states),
+        _document_table("Discrete states", [v for v in interface.memory if v.causality != "input"]),
+        _document_table(
+            "Loads and dependent quantities", [v for v in interface.outputs if v.causality != "output"]
+        ),
     ]
     return html_page(description.name, " ".join([about, *description.remarks]), tables)
 
 
-def _table(title: str, variables: Sequence[FmiVariable]) -> DocumentTable:
+def _document_table(title: str, variables: Sequence[FmiVariable]) -> DocumentTable:
     rows = [(v.name, "" if v.start is None else f"{v.start:.10g}", v.units, v.about) for v in variables]
     return DocumentTable(title, ("name", "start", "units", "description"), rows)
 
@@ -258,12 +260,12 @@ def terminals(interface: Interface) -> bytes:
     group = SubElement(root, "Terminals")
     taken: set[str] = set()
     for name, members in joints.items():
-        _terminal(group, _free(name, taken), "joint", members)
+        _terminal(group, _free_name(name, taken), "joint", members)
     inputs = {v.name: v.name for v in interface.memory if v.causality == "input"}
     outputs = {v.name: v.name for v in interface.outputs if v.causality == "output"}
     for name, members in (("inputs", inputs), ("outputs", outputs)):
         if members:
-            _terminal(group, _free(name, taken), name, members)
+            _terminal(group, _free_name(name, taken), name, members)
     if not len(group):
         return b""
     indent(root)
@@ -271,7 +273,7 @@ def terminals(interface: Interface) -> bytes:
     return found
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "'"
     taken.add(name)

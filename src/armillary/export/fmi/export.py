@@ -26,13 +26,13 @@ from armillary.export.fmi.platforms import (
     build_library,
     chosen_platforms,
     compile_library,
-    placed,
+    library_files,
     this_platform,
     write_archive,
 )
 from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.fmi.variables import check_states, interface
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.model.units import in_seconds
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import usual_method
@@ -92,7 +92,7 @@ def export(
             raise ArmillaryError(
                 "export to an FMU: binary=False leaves out libraries, and platforms names some"
             )
-    found = source(equations, configurations, passes=True)
+    found = make_source(equations, configurations, passes=True)
     check_states(found)
     variables = interface(found, parameters, initial)
     adjoint = version == "3.0"
@@ -131,7 +131,7 @@ def export(
         libraries = {here: compile_library(texts, PLATFORMS[here].suffix)}
     else:
         libraries = {}
-    content |= placed(version, found.stem, libraries)
+    content |= library_files(version, found.stem, libraries)
     place = Path(path)
     named = place if place.suffix or place.is_dir() else place.with_name(f"{place.name}.fmu")
     return write_archive(named, content, force=force)

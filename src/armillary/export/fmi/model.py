@@ -15,7 +15,7 @@ from armillary.export.c.printer import CSolverPrinter, helpers, lookup_function,
 from armillary.export.c.solver import assembly_code, configuration_files, solver_texts
 from armillary.export.c.text import Signature, block, counts, function
 from armillary.export.fmi.variables import every, motion_rates
-from armillary.export.text.body import Place, body
+from armillary.export.text.body import Place, section_text
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
 from armillary.program.program import ProgramSection, section
@@ -90,13 +90,13 @@ def directional(source: Source, clocks: Collection[int]) -> Seeded:
     program = source.program
     known = [program.time, *program.state, *program.memory]
     seeds = tuple(symbol(f"d_{s.data.name}", "variable", owner=program) for s in known)
-    labels, functions = _functions(source, clocks)
+    labels, functions = _seeded_functions(source, clocks)
     found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
     # Constants of derivatives are few and not worth a place of their own: they are computed where they stand.
     return Seeded(section("directional", labels, found, constant=True), seeds)
 
 
-def rates(source: Source) -> Seeded:
+def state_rates(source: Source) -> Seeded:
     """Rates of the states of an FMU with several configurations."""
     return Seeded(section("motion_rates", *motion_rates(source), constant=True), ())
 
@@ -105,7 +105,7 @@ def adjoints(source: Source, clocks: Collection[int]) -> Seeded:
     """Changes of the weighted sum of the functions with time, state and memory."""
     program = source.program
     known = [program.time, *program.state, *program.memory]
-    _, functions = _functions(source, clocks)
+    _, functions = _seeded_functions(source, clocks)
     seeds = tuple(symbol(f"weight_{i}", "variable", owner=program) for i in range(len(functions)))
     labels = ["time", *(s.data.name for s in known[1:])]
     return Seeded(section("adjoint", labels, _weighted_slopes(functions, seeds, known), constant=True), seeds)
@@ -116,15 +116,15 @@ def _weighted_slopes(functions: Sequence[Expr], weights: Sequence[Expr], known: 
     then it is one direction after the other.
     """
 
-    def weighted(values: Sequence[Expr]) -> Expr:
+    def weighted_sum(values: Sequence[Expr]) -> Expr:
         return total((1, w * f) for w, f in zip(weights, values, strict=True))
 
     if not any(is_block(node) for node in operands_first(functions)):
-        return gradient(weighted(functions), known)
-    return [weighted(directional_derivatives(functions, {z: UNIT})) for z in known]
+        return gradient(weighted_sum(functions), known)
+    return [weighted_sum(directional_derivatives(functions, {z: UNIT})) for z in known]
 
 
-def _functions(source: Source, clocks: Collection[int]) -> tuple[list[str], list[Expr]]:
+def _seeded_functions(source: Source, clocks: Collection[int]) -> tuple[list[str], list[Expr]]:
     """Rates, outputs and event functions, with their labels."""
     program = source.program
     watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
@@ -159,7 +159,7 @@ def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[
         )
         if source.changing:
             texts[f"{one.stem}_motion_rates.c"] = _derivatives_source(
-                one, rates(one), "rates of all coordinates, speeds and states", ()
+                one, state_rates(one), "rates of all coordinates, speeds and states", ()
             )
         if adjoint:
             texts[f"{one.stem}_adjoint.c"] = _derivatives_source(
@@ -182,11 +182,11 @@ def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequen
     """<name>_directional.c or <name>_adjoint.c"""
     model = CModel(source)  # with tables of its own, for only those met here are written
     namer = model.sections.identifiers.namer.copy()
-    identifiers, places = dict(model.sections.identifiers.of), _places(source)
+    identifiers, places = dict(model.sections.identifiers.of), _symbol_places(source)
     for i, seed in enumerate(wanted.seeds):
         identifiers[seed] = namer.fresh(seed.data.name)
         places[seed] = ("seed", i)
-    text = body(wanted.section, model.printer, places, identifiers, namer)
+    text = section_text(wanted.section, model.printer, places, identifiers, namer)
     targets = [f"out[{i}]" for i in range(len(wanted.section.results))]
     name = f"{model.stem}_{wanted.section.name}"
     given = ", const double *restrict seed" if wanted.seeds else ""
@@ -205,7 +205,7 @@ def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequen
     )
 
 
-def _places(source: Source) -> dict[Expr, Place]:
+def _symbol_places(source: Source) -> dict[Expr, Place]:
     program = source.program
     found: dict[Expr, Place] = {program.time: ("", 0)}
     for array, symbols in (

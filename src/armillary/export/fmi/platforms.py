@@ -85,8 +85,8 @@ def folders(version: str, name: str) -> tuple[str, ...]:
     return (f"binaries/{own}", *(("binaries/linux64",) if name == "aarch64-linux" else ()))
 
 
-def placed(version: str, stem: str, libraries: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The libraries of an FMU by their place in it, from those of each platform."""
+def library_files(version: str, stem: str, libraries: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the libraries of all platforms by their path in the FMU."""
     found: dict[str, bytes] = {}
     for name, library in libraries.items():
         for folder in folders(version, name):
@@ -133,7 +133,7 @@ def has_zig() -> bool:
 
 
 def find_compiler() -> list[str]:
-    """The command of a C compiler: $CC, cc, gcc or clang, else that of the ziglang wheel."""
+    """Return the command of a C compiler: $CC, cc, gcc or clang, else of the ziglang wheel."""
     named = shlex.split(os.environ.get("CC", ""))
     if named:
         if shutil.which(named[0]) is None:
@@ -167,10 +167,10 @@ def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str
     with tempfile.TemporaryDirectory(prefix="armillary-") as folder, ThreadPoolExecutor() as pool:
         for name, text in texts.items():
             Path(folder, name).write_text(text, encoding="utf-8")
-        list(pool.map(lambda name: _run([*command, *flags, *position, "-c", name], folder), made))
+        list(pool.map(lambda name: _run_compiler([*command, *flags, *position, "-c", name], folder), made))
         objects = [str(Path(name).with_suffix(".o")) for name in made]
         libraries = [] if sys.platform == "win32" else ["-lm"]
-        _run([*command, "-shared", *objects, "-o", f"model{suffix}", *libraries], folder)
+        _run_compiler([*command, "-shared", *objects, "-o", f"model{suffix}", *libraries], folder)
         return Path(folder, f"model{suffix}").read_bytes()
 
 
@@ -195,11 +195,13 @@ def build_library(sources: Mapping[str, str], name: str) -> bytes:
         for file, text in texts.items():
             Path(folder, file).write_text(text, encoding="utf-8")
         compile_one = [*_ZIG, "cc", "-target", given, level, *FLAGS, *_ZIG_FLAGS, *position, "-c"]
-        list(pool.map(lambda file: _run([*compile_one, file, "-o", f"{file}.o"], folder), made))
+        list(pool.map(lambda file: _run_compiler([*compile_one, file, "-o", f"{file}.o"], folder), made))
         objects = [f"{file}.o" for file in made]
         library = f"model{suffix}"
         if windows:
-            _run([*_ZIG, "dlltool", "-m", "i386:x86-64", "-d", _ucrt(folder), "-l", "ucrt.lib"], folder)
+            _run_compiler(
+                [*_ZIG, "dlltool", "-m", "i386:x86-64", "-d", _ucrt(folder), "-l", "ucrt.lib"], folder
+            )
             link = [
                 "build-lib",
                 "-dynamic",
@@ -210,9 +212,11 @@ def build_library(sources: Mapping[str, str], name: str) -> bytes:
                 "ReleaseFast",
                 "-fstrip",
             ]
-            _run([*_ZIG, *link, f"-femit-bin={library}", *objects, "ucrt.lib"], folder)
+            _run_compiler([*_ZIG, *link, f"-femit-bin={library}", *objects, "ucrt.lib"], folder)
         else:
-            _run([*_ZIG, "cc", "-target", given, "-s", "-shared", *objects, "-o", library, "-lm"], folder)
+            _run_compiler(
+                [*_ZIG, "cc", "-target", given, "-s", "-shared", *objects, "-o", library, "-lm"], folder
+            )
         return Path(folder, library).read_bytes()
 
 
@@ -231,8 +235,8 @@ def _ucrt(folder: str) -> str:
     return "ucrt.def"
 
 
-def _run(command: list[str], folder: str) -> None:
-    """A command of the compiler; what it complains of first is the error."""
+def _run_compiler(command: list[str], folder: str) -> None:
+    """Run a command of the compiler. Raise with its first complaint if it fails."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except OSError as error:

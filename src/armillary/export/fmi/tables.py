@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.export.c.text import WIDTH, quoted
+from armillary.export.c.text import WIDTH, string_literal
 from armillary.export.fmi.variables import Interface, every
 from armillary.export.text.configurations import has_function
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.source import Source
 from armillary.program.configuration_changes import adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
@@ -177,12 +177,12 @@ def variables_header(
     cosimulation: bool,
     adjoint: bool,
 ) -> str:
-    """variables.h; ``settings`` are those of co-simulation."""
+    """Return variables.h; ``settings`` are the settings of co-simulation."""
     program, description = interface.source.program, interface.source.description
     stem, sources = interface.source.stem, every(interface.source)
     several, loops = interface.source.changing, interface.source.assembly
     values = {
-        "functions": _FUNCTION_TABLE.format(stem=stem) if several else _functions(stem, adjoint),
+        "functions": _FUNCTION_TABLE.format(stem=stem) if several else _function_macros(stem, adjoint),
         "derivatives": "\n".join(
             _PROTOTYPE.format(name=f"{one.stem}_{name}", seed=seed)
             for one in sources
@@ -200,8 +200,8 @@ def variables_header(
         "first": len(program.state),
         "events_declared": _EVENT_TABLES if several else "extern const event_description EVENTS[];",
         "stem": interface.source.stem,
-        "name": quoted(description.name),
-        "token": quoted(token),
+        "name": string_literal(description.name),
+        "token": string_literal(token),
         "step": repr(settings.step),
         "method": settings.integrator.name.upper(),
         "adaptive": int(settings.integrator.adaptive),
@@ -243,28 +243,30 @@ def variables_source(interface: Interface, adjoint: bool) -> str:
         '#include "variables.h"',
         "",
     ]
-    lines += _array("double", "START_PARAMETERS", [repr(v.start) for v in parameters])
-    lines += _array("double", "START_STATE", [repr(x) for x in interface.start_state])
-    lines += _array("double", "START_GIVEN", [repr(x) for x in interface.start_given])
+    lines += _table_lines("double", "START_PARAMETERS", [repr(v.start) for v in parameters])
+    lines += _table_lines("double", "START_STATE", [repr(x) for x in interface.start_state])
+    lines += _table_lines("double", "START_GIVEN", [repr(x) for x in interface.start_given])
     pairs = zip(description.states, description.starts, strict=True)  # of the first configuration
-    lines += _array("int", "CONVERTED", [str(int(a.name != b.name)) for a, b in pairs])
-    lines += _array("double", "FIRST_GUESS", [repr(x) for x in interface.first_guess])
-    lines += _array("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])
-    lines += _array("double", "START_MEMORY", [repr(x) for x in interface.start_memory])
-    lines += _array("double", "MEMORY_FACTORS", [repr(x) for x in interface.memory_factors])
+    lines += _table_lines("int", "CONVERTED", [str(int(a.name != b.name)) for a, b in pairs])
+    lines += _table_lines("double", "FIRST_GUESS", [repr(x) for x in interface.first_guess])
+    lines += _table_lines("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])
+    lines += _table_lines("double", "START_MEMORY", [repr(x) for x in interface.start_memory])
+    lines += _table_lines("double", "MEMORY_FACTORS", [repr(x) for x in interface.memory_factors])
     periods = [-1.0 if m.period is None else m.period for m in description.memory]
-    lines += _array("double", "MEMORY_PERIODS", [repr(x) for x in periods])
-    lines += _array("int", "INPUTS", [str(int(m.input)) for m in description.memory])
-    lines += _array("char *const", "STATE_NAMES", [quoted(s.name) for s in interface.described])
+    lines += _table_lines("double", "MEMORY_PERIODS", [repr(x) for x in periods])
+    lines += _table_lines("int", "INPUTS", [str(int(m.input)) for m in description.memory])
+    lines += _table_lines("char *const", "STATE_NAMES", [string_literal(s.name) for s in interface.described])
     if not interface.source.changing:
-        lines += _array("event_description", "EVENTS", _events(interface, interface.source), empty=_NO_EVENT)
+        lines += _table_lines(
+            "event_description", "EVENTS", _events(interface, interface.source), empty=_NO_EVENT
+        )
         return "\n".join(lines) + "\n"
     room = max(len(own) for own in interface.places)
     lines[1] = f'#include "variables.h"\n#include "{interface.source.stem}_changes.h"'
     for c, one in enumerate(sources):
         own = _events(interface, one)
         own += [_NO_EVENT] * (len(interface.events) - len(own))
-        lines += _array("event_description", f"EVENTS_{c}", own, empty=_NO_EVENT, before="static ")
+        lines += _table_lines("event_description", f"EVENTS_{c}", own, empty=_NO_EVENT, before="static ")
     names = ", ".join(f"EVENTS_{c}" for c in range(len(sources)))
     lines.append(f"const event_description *const EVENTS_OF[] = {{{names}}};")
     places = [", ".join(map(str, [*own, *[-1] * (room - len(own))])) for own in interface.places]
@@ -274,7 +276,7 @@ def variables_source(interface: Interface, adjoint: bool) -> str:
     return "\n".join([*lines, "};", ""])
 
 
-def _functions(stem: str, adjoint: bool) -> str:
+def _function_macros(stem: str, adjoint: bool) -> str:
     names = (*_ORDINARY, "normalise", "directional", *(("adjoint",) if adjoint else ()))
     return "\n".join(f"#define model_{name} {stem}_{name}" for name in ("precompute", *names))
 
@@ -289,20 +291,20 @@ def _function_names(source: Source, adjoint: bool) -> list[str]:
 def _events(interface: Interface, source: Source) -> list[str]:
     """The events of a configuration; clocks are events of the user's own, which all have."""
     return [
-        f"{{{quoted(e.name)}, {e.direction}, {int(e.stop)}, {int(e.guard)}, "
+        f"{{{string_literal(e.name)}, {e.direction}, {int(e.stop)}, {int(e.guard)}, "
         f"{interface.clocks[k].place if k in interface.clocks else -1}, "
         f"{repr(interface.clocks[k].period) if k in interface.clocks else '0.0'}}}"
         for k, e in enumerate(source.description.events)
     ]
 
 
-def _array(kind: str, name: str, items: Sequence[str], empty: str = "0", before: str = "") -> list[str]:
+def _table_lines(kind: str, name: str, items: Sequence[str], empty: str = "0", before: str = "") -> list[str]:
     """A table; one that would be empty has an unused entry. Texts have lines of their own."""
     items = items or [empty]
     kind = f"{before}const {kind}"
     if any('"' in item for item in items):
         return [f"{kind} {name}[] = {{", *(f"    {item}," for item in items), "};"]
-    return wrapped(f"{kind} {name}[] = {{{', '.join(items)}}};", WIDTH, "", "    ")
+    return wrap_statement(f"{kind} {name}[] = {{{', '.join(items)}}};", WIDTH, "", "    ")
 
 
 def _beyond(equations: DerivedEquations) -> int:

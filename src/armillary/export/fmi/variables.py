@@ -60,7 +60,7 @@ def check_states(source: Source) -> None:
 
 @dataclass(frozen=True)
 class ExchangedMotion:
-    """The states of an FMU: descriptions, and of each configuration the places of its own states."""
+    """The states of an FMU: descriptions, and the indices of each configuration's states."""
 
     states: tuple[StateDescription, ...]
     places: tuple[tuple[int, ...], ...]
@@ -169,7 +169,7 @@ class Interface:
 def interface(source: Source, parameters: Mapping[str, float] | None, initial: Given) -> Interface:
     """The variables of a model, with start values of the user where there are any."""
     equations, description = source.equations, source.description
-    values = _values(source, parameters)
+    values = _start_values(source, parameters)
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
     given = [s.initial for s in description.starts]
     if parameters or initial is not None:
@@ -298,7 +298,7 @@ class _UniqueNames:
         return name
 
 
-def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, float]:
+def _start_values(source: Source, given: Mapping[str, float] | None) -> dict[str, float]:
     """Start values of all parameters in the user's units."""
     known = [p.name for p in source.description.parameters]
     given = checked_names(given or {}, known, "there is no parameter", ParameterError)

@@ -18,7 +18,7 @@ from armillary.export.text.printer import (
     Operand,
     Printer,
     bytes_of,
-    listed,
+    list_items,
     one_line,
 )
 from armillary.untyped import Given
@@ -95,7 +95,7 @@ def table_function(name: str, table: Piecewise, width: int) -> str:
     for i, values in enumerate(flat):
         lines.append(f"    case ({i + 1})" if i < len(flat) - 1 else "    case default")
         lines.append("      cell = [ &")
-        lines += listed([literal(v) for v in values], width, " " * 8, " &")
+        lines += list_items([literal(v) for v in values], width, " " * 8, " &")
         lines[-1] += "]"
     lines.append("    end select")
     if table.arity == 1:
@@ -119,7 +119,7 @@ def literal(value: float) -> str:
 
 def _constant(declared: str, values: Given, width: int) -> list[str]:
     lines = [f"    real(dp), parameter :: {declared} = [ &"]
-    lines += listed([literal(v) for v in values], width, " " * 6, " &")
+    lines += list_items([literal(v) for v in values], width, " " * 6, " &")
     lines[-1] += "]"
     return lines
 
@@ -137,18 +137,18 @@ def short_lines(text: str) -> str:
 
     Statements and character constants are broken where they are made.
     """
-    return "".join(f"{line}\n" for long in text.splitlines() for line in _shortened(long))
+    return "".join(f"{line}\n" for long in text.splitlines() for line in _shorten_line(long))
 
 
-def _shortened(line: str) -> list[str]:
+def _shorten_line(line: str) -> list[str]:
     if bytes_of(line) <= LONGEST_LINE:
         return [line]
-    code, comment = _parted(line)
+    code, comment = _split_comment(line)
     indent = line[: len(line) - len(line.lstrip())]
-    return [*_filled(comment, f"{indent}! "), *([code.rstrip()] if code.strip() else [])]
+    return [*_wrap_comment(comment, f"{indent}! "), *([code.rstrip()] if code.strip() else [])]
 
 
-def _parted(line: str) -> tuple[str, str]:
+def _split_comment(line: str) -> tuple[str, str]:
     """A statement, and the comment behind it."""
     quote = ""
     for place, character in enumerate(line):
@@ -161,11 +161,11 @@ def _parted(line: str) -> tuple[str, str]:
     return line, ""
 
 
-def _filled(comment: str, indent: str) -> list[str]:
+def _wrap_comment(comment: str, indent: str) -> list[str]:
     lines: list[str] = []
     line = indent
     for word in comment.split():
-        for piece in pieces(word, LONGEST_LINE - len(indent)):
+        for piece in cut_text(word, LONGEST_LINE - len(indent)):
             if line != indent and bytes_of(line) + bytes_of(piece) > LONGEST_LINE:
                 lines.append(line.rstrip())
                 line = indent
@@ -173,8 +173,8 @@ def _filled(comment: str, indent: str) -> list[str]:
     return [*lines, line.rstrip()] if line != indent else lines
 
 
-def pieces(text: str, most: int) -> list[str]:
-    """A text cut into parts of at most so many bytes, never inside a character."""
+def cut_text(text: str, most: int) -> list[str]:
+    """Cut a text into parts of at most ``most`` bytes, never inside a character."""
     found = [""]
     for character in text:
         if bytes_of(found[-1]) + bytes_of(character) > most:
@@ -183,6 +183,6 @@ def pieces(text: str, most: int) -> list[str]:
     return found
 
 
-def quoted(text: str) -> str:
+def character_constant(text: str) -> str:
     """A character constant; a long one in pieces, for lines have at most 132 bytes."""
-    return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in pieces(text, PIECE))
+    return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in cut_text(text, PIECE))

@@ -18,7 +18,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import fill, run_keys, template
-from armillary.export.text.printer import listed
+from armillary.export.text.printer import list_items
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
     NO_SOLVER,
@@ -84,11 +84,11 @@ def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str],
     ]
     for c, one in enumerate(every):
         module = f"{stem}_model" + (f"_{c}" if c else "")
-        renamed = listed([f"{s}_{c} => {s}" for s in sections_of(one)], _WIDTH, "    ", " &")
+        renamed = list_items([f"{s}_{c} => {s}" for s in sections_of(one)], _WIDTH, "    ", " &")
         lines += [f"  use {module}, only: &", *renamed]
     called_here = [name for name in _SECTIONS if made.passing or name != CONSTRAINT_GEOMETRY]
     called = [f"{name}_of" for name in (*called_here, "precompute", "fire", "normalise")]
-    lines += ["  implicit none", "  private", "  public :: &", *listed(called, _WIDTH, "    ", " &"), ""]
+    lines += ["  implicit none", "  private", "  public :: &", *list_items(called, _WIDTH, "    ", " &"), ""]
     sizes = {name: size for name, size in found.sizes.items() if name != "N_OUTPUTS"}
     for name, size in sizes.items():
         lines.append(f"  integer, parameter, public :: {fortran_name(name)} = {size}")
@@ -111,7 +111,7 @@ def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str],
 
 
 def _cases(name: str, every: Sequence[Source], given: str, unused: Iterable[str]) -> list[str]:
-    """A call by the number of a configuration; where none has the section, what is not used is named."""
+    """Return a call by the number of a configuration; if none has the section, name the unused arguments."""
     calls = [
         f"    case ({c + 1})\n      call {name}_{c}({given})"
         for c, one in enumerate(every)
@@ -202,7 +202,7 @@ _REFUSAL = """\
 
 
 def fortran_settings() -> dict[str, str]:
-    """Defaults of a run's settings, and methods by what they need."""
+    """Return the defaults of a run's settings, and methods by their requirements."""
     methods = exported_methods(adaptive=True)
     known = {key.key: key.default for key in run_keys() if key.default is not None}
     texts = {key: "huge(1.0_dp)" if isinf(x) else f"{x!r}_dp" for key, x in known.items()}
@@ -310,7 +310,7 @@ class FortranSolverPrinter(SolverPrinter):
         )
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        """Results of a section of the present configuration, or of one that is named."""
+        """Return the call of a section of the present configuration, or of a given one."""
         c, constants, memory = "r%configuration", "r%constants", "r%memory"
         if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
@@ -486,7 +486,7 @@ def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
 
 
 def contact_procedures(sources: Sequence[ContactSource]) -> str:
-    """The subroutines that sections call, and those that they need."""
+    """Return the subroutines that sections call, with all that these call."""
     texts = []
     for source in sources:
         printer = FortranContacts(source)

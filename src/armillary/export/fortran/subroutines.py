@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from armillary.export.fortran.printer import WIDTH, literal, quoted
+from armillary.export.fortran.printer import WIDTH, character_constant, literal
 from armillary.export.fortran.solver import assembly_text, fortran_settings
-from armillary.export.text.body import SectionText, Step, closing, fields
+from armillary.export.text.body import SectionText, Step, closing, field_names
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.description import StateDescription, Stored
 from armillary.export.text.files import example_timing, fill, note, operations_text, run_keys, template
-from armillary.export.text.printer import bytes_of, listed, partial_sums, wrapped
+from armillary.export.text.printer import bytes_of, list_items, partial_sums, wrap_statement
 from armillary.export.text.source import SectionFunction, Sections, Source, features
 from armillary.export.text.start import Physical, StartSource
 from armillary.program.program import ProgramSection
@@ -22,7 +22,7 @@ from armillary.runtime.solver.methods import exported_methods, method_names
 
 @dataclass(frozen=True)
 class NamelistEntry:
-    """A value of a group: its name there, its place in the program, its example, and what it means."""
+    """A value of a group: its name there, its variable in the program, an example and its meaning."""
 
     name: str
     place: str
@@ -37,22 +37,22 @@ class NamelistEntry:
 _LOCAL = ("missing", "dp", "abs", "run", "parameters", "initial", "inputs", "memory")
 
 
-def names(wished: Iterable[str]) -> tuple[str, ...]:
+def group_names(wished: Iterable[str]) -> tuple[str, ...]:
     """Names in a group of a run file."""
-    return fields(wished, _LOCAL, folded=True)
+    return field_names(wished, _LOCAL, folded=True)
 
 
 def parameter_fields(made: Source) -> tuple[str, ...]:
     """Names of the parameters, in their type and in run files."""
-    return names(p.name for p in made.description.parameters)
+    return group_names(p.name for p in made.description.parameters)
 
 
 def groups(made: Source) -> dict[str, list[NamelistEntry]]:
     """The groups of a run file besides &run."""
     d = made.description
-    states = zip(names(s.name for s in d.starts), d.starts, strict=True)
+    states = zip(group_names(s.name for s in d.starts), d.starts, strict=True)
     placed = made.start.placed if made.start is not None else {}
-    stored = list(enumerate(zip(names(m.name for m in d.memory), d.memory, strict=True)))
+    stored = list(enumerate(zip(group_names(m.name for m in d.memory), d.memory, strict=True)))
 
     def memory(inputs: bool) -> list[NamelistEntry]:
         return [
@@ -106,11 +106,11 @@ def program_text(made: Source) -> str:
 
 def _reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
     """The subroutine that reads one group; for the first ``places`` it notes whether they are given."""
-    listing = listed([e.name for e in entries], WIDTH, " " * 6, " &")
+    listing = list_items([e.name for e in entries], WIDTH, " " * 6, " &")
     lines = ["", f"  subroutine read_{group}()", "    integer :: code_", "    real(dp) :: &", *listing]
     lines += [f"    namelist /{group}/ &", *listing]
     lines += [
-        f"    {e.name} = missing" if k < places else f"    {e.name} = {e.place}" + _times(e.factor, "/")
+        f"    {e.name} = missing" if k < places else f"    {e.name} = {e.place}" + _scaled_by(e.factor, "/")
         for k, e in enumerate(entries)
     ]
     lines += ["    rewind (unit_)", f"    read (unit_, nml={group}, iostat=code_, iomsg=message_)"]
@@ -123,11 +123,11 @@ def _reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
     for k, e in enumerate(entries):
         lines += [f"    given_({k + 1}) = {e.name} > missing"] if k < places else []
         noted = f"if (given_({k + 1})) " if k < places else ""
-        lines.append(f"    {noted}{e.place} = {e.name}" + _times(e.factor, "*"))
+        lines.append(f"    {noted}{e.place} = {e.name}" + _scaled_by(e.factor, "*"))
     return "\n".join([*lines, f"  end subroutine read_{group}"]) + "\n"
 
 
-def _times(factor: float, operator: str) -> str:
+def _scaled_by(factor: float, operator: str) -> str:
     return "" if factor == 1.0 else f"{operator}{literal(factor)}"
 
 
@@ -143,11 +143,11 @@ def example_namelist(made: Source) -> str:
     tolerances = ", ".join(f"{name} = {known[name]!r}" for name in ("rtol", "atol"))
     lines += [f"  {tolerances}  ! of methods that choose their steps, and max_step, max_steps", "/"]
     for group, entries in groups(made).items():
-        lines += ["", f"&{group}", *_lines(entries), "/"]
+        lines += ["", f"&{group}", *_entry_lines(entries), "/"]
     return "\n".join(lines) + "\n"
 
 
-def _lines(entries: Iterable[NamelistEntry]) -> list[str]:
+def _entry_lines(entries: Iterable[NamelistEntry]) -> list[str]:
     return [f"  {e.name} = {e.value!r}" + (f"  ! {e.about}" if e.about else "") for e in entries]
 
 
@@ -162,25 +162,25 @@ _ARGUMENTS = {
 }  # fmt: skip
 
 
-def _section(f: SectionFunction, sections: Sections) -> str:
+def _section_subroutine(f: SectionFunction, sections: Sections) -> str:
     body = sections.body(f.section)
     targets = [(f"{f.out}({i + 1})", text) for i, text in enumerate(body.results)]
     return _subroutine(f.name, f.about, body, [f"{f.out}({f.size})"], targets, f.labels)
 
 
 def section_texts(made: Source, sections: Sections) -> list[str]:
-    """The sections that every configuration has, and those of its changes."""
+    """Return the sections that every configuration has, and its change sections."""
     program = made.program
-    texts = [_precompute(made, sections), *(_section(f, sections) for f in made.functions)]
+    texts = [_precompute(made, sections), *(_section_subroutine(f, sections) for f in made.functions)]
     for k, section in enumerate(program.fire):
-        texts.append(_fire(k, section, made, sections))
+        texts.append(_fire_subroutine(k, section, made, sections))
     if program.fire:
         cases = "\n".join(
             f"    case ({k})\n      call fire_{k}(t, state, constants, memory, new_memory, new_state)"
             for k in range(1, len(program.fire) + 1)
         )
         texts.append(_FIRE.replace("CASES", cases))
-    texts += [_section(f, sections) for f in made.corrections]
+    texts += [_section_subroutine(f, sections) for f in made.corrections]
     if program.normalises:
         values = {
             "corrected": ", ".join(str(i + 1) for i in program.corrected),
@@ -188,27 +188,27 @@ def section_texts(made: Source, sections: Sections) -> list[str]:
             "count": str(len(program.corrected)),
             "sizes": ", ".join(made.correction_sizes("constants({})", 1, literal)),
             "renewed": str(len(program.renewed)),
-            "renewed_places": "\n".join(_places(program.renewed)),
+            "renewed_places": "\n".join(_place_lines(program.renewed)),
         }
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
-    return texts + [_section(f, sections) for f in change_functions(made)]
+    return texts + [_section_subroutine(f, sections) for f in change_functions(made)]
 
 
-def _places(renewed: Sequence[int]) -> list[str]:
+def _place_lines(renewed: Sequence[int]) -> list[str]:
     """The elements of an array of places in the state, on lines of their own."""
-    return listed([str(i + 1) for i in renewed], WIDTH, " " * 6, " &")
+    return list_items([str(i + 1) for i in renewed], WIDTH, " " * 6, " &")
 
 
-def functions(made: Source, sections: Sections) -> list[str]:
-    texts = [_initial(made), *section_texts(made, sections)]
+def function_texts(made: Source, sections: Sections) -> list[str]:
+    texts = [_initial_functions(made), *section_texts(made, sections)]
     if (loops := made.assembly) is not None:
         about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
         labels = loops.section.labels
         geometry = SectionFunction(loops.section, "geometry", about, labels, "numbers", "n_numbers")
-        texts.append(_section(geometry, sections))
-        texts.append(assembly_text(loops, quoted))
+        texts.append(_section_subroutine(geometry, sections))
+        texts.append(assembly_text(loops, character_constant))
     if made.start is not None:
-        texts.append(_started(made, made.start, sections))
+        texts.append(_write_start(made, made.start, sections))
     if (checked := made.physical) is not None:
         texts.append(_physical(made, checked, sections))
     if (masses := made.masses) is not None:
@@ -247,28 +247,28 @@ def _subroutine(
     lines.append(f"    real(dp), intent(in) :: t, {', '.join(given[a] for a in given if a != 'p')}")
     lines.append(f"    real(dp), intent(out) :: {', '.join(outs)}")
     inputs = [i for i in body.inputs if i.array]
-    lines += _declared([*(i.name for i in inputs), *_locals(body)])
+    lines += _declare_locals([*(i.name for i in inputs), *_locals(body)])
     lines += [f"    associate (unused => {a})\n    end associate" for a in idle]
     for i in inputs:
         value = parameters[i.index] if i.array == "parameters" else f"{i.array}({i.index + 1})"
         lines.append(f"    {i.name} = {value}")
-    lines += _steps(body)
+    lines += _step_lines(body)
     for (target, text), label in zip(targets, labels, strict=True):
         lines += _assignment(target, text, "" if text == label else label)
     return "\n".join([*lines, f"  end subroutine {name}"]) + "\n"
 
 
-def _declared(names: Sequence[str]) -> list[str]:
+def _declare_locals(names: Sequence[str]) -> list[str]:
     """Declarations of locals, a few hundred to a statement."""
     lines: list[str] = []
     for start in range(0, len(names), 400):
-        part = listed(names[start : start + 400], WIDTH, " " * 16, " &")
+        part = list_items(names[start : start + 400], WIDTH, " " * 16, " &")
         lines += ["    real(dp) :: " + part[0].strip(), *part[1:]]
     return lines
 
 
 def _locals(body: SectionText) -> list[str]:
-    """Names of assignments as they are declared, and arrays of block functions."""
+    """Return declarations: names of assignments, and arrays of block functions."""
     names = []
     for step in body.steps:
         if (call := step.block) is None:
@@ -278,11 +278,11 @@ def _locals(body: SectionText) -> list[str]:
     return names
 
 
-def _steps(body: SectionText) -> Iterable[str]:
-    return [line for step in body.steps for line in _statements(step)]
+def _step_lines(body: SectionText) -> Iterable[str]:
+    return [line for step in body.steps for line in _step_statements(step)]
 
 
-def _statements(step: Step) -> list[str]:
+def _step_statements(step: Step) -> list[str]:
     """An assignment, or a call of a block function, whose arguments are set one after the other: a statement
     has at most 255 lines.
     """
@@ -298,9 +298,9 @@ def _statements(step: Step) -> list[str]:
 
 def _assignment(name: str, text: str, label: str = "") -> list[str]:
     first, *others = partial_sums(text, LONGEST)
-    lines = wrapped(f"{name} = {first}", WIDTH, " " * 4, " " * 8, " &")
+    lines = wrap_statement(f"{name} = {first}", WIDTH, " " * 4, " " * 8, " &")
     for part in others:
-        lines += wrapped(f"{name} = {name}{part}", WIDTH, " " * 4, " " * 8, " &")
+        lines += wrap_statement(f"{name} = {name}{part}", WIDTH, " " * 4, " " * 8, " &")
     if label and bytes_of(lines[-1]) + bytes_of(label) + 4 <= WIDTH:
         lines[-1] += f"  ! {label}"
     elif label:
@@ -313,12 +313,12 @@ def _precompute(made: Source, sections: Sections) -> str:
     lines = [f"  ! Constants from parameters, once per run: {operations_text(body.section.operations)}."]
     lines += ["  pure subroutine precompute(p, constants)", "    type(parameters_t), intent(in) :: p"]
     lines.append("    real(dp), intent(out) :: constants(n_constants)")
-    lines += _declared([*(i.name for i in body.inputs), *_locals(body)])
+    lines += _declare_locals([*(i.name for i in body.inputs), *_locals(body)])
     if not body.inputs:
         lines.append("    associate (unused => p)\n    end associate")
     values = _parameter_values(made)
     lines += [f"    {i.name} = {values[i.index]}" for i in body.inputs]
-    lines += _steps(body)
+    lines += _step_lines(body)
     labels = [c.data.name for c in made.program.constants]
     if not labels:
         lines.append("    constants = 0.0_dp  ! there are none")
@@ -340,9 +340,9 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
     lines += ["  pure subroutine check_physical(p, which, value)", "    type(parameters_t), intent(in) :: p"]
     lines += ["    integer, intent(out) :: which", "    real(dp), intent(out) :: value"]
     lines.append(f"    real(dp) :: found({len(body.results)})")
-    lines += _declared([*(i.name for i in body.inputs), *_locals(body)])
+    lines += _declare_locals([*(i.name for i in body.inputs), *_locals(body)])
     lines += [f"    {i.name} = {values[i.index]}" for i in body.inputs]
-    lines += _steps(body)
+    lines += _step_lines(body)
     for k, (text, label) in enumerate(zip(body.results, checked.texts, strict=True)):
         lines += _assignment(f"found({k + 1})", text, label)
     lines += [f"    do which = 1, {len(body.results)}", "      value = found(which)"]
@@ -350,21 +350,21 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
     return "\n".join([*lines, "  end subroutine check_physical"]) + "\n"
 
 
-def _inside(item: StateDescription | Stored) -> str:
+def _in_model_units(item: StateDescription | Stored) -> str:
     """An initial value in the units of the equations, as its value in the stated ones times a factor."""
     if item.factor == 1.0:
         return literal(item.initial)
     return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
 
 
-def _initial(made: Source) -> str:
+def _initial_functions(made: Source) -> str:
     """The initial state and memory, as functions."""
     d = made.description
     what = "The values that a run starts from." if made.start is not None else "The initial state."
     lines = [f"  ! {what}", "  pure function initial_state() result(state)"]
     lines.append("    real(dp) :: state(n_states)")
     for k, s in enumerate(d.starts):
-        lines.append(f"    state({k + 1}) = {_inside(s)}  ! {note(s.name, s.units, s.about)}")
+        lines.append(f"    state({k + 1}) = {_in_model_units(s)}  ! {note(s.name, s.units, s.about)}")
     lines += [
         "  end function initial_state",
         "",
@@ -377,17 +377,17 @@ def _initial(made: Source) -> str:
     if not d.memory:
         lines.append("    memory = 0.0_dp")
     for k, m in enumerate(d.memory):
-        value = _inside(m) if m.period is None else f"start + {literal(m.period)}"
+        value = _in_model_units(m) if m.period is None else f"start + {literal(m.period)}"
         lines.append(f"    memory({k + 1}) = {value}  ! {note(m.name, m.units, m.about)}")
     return "\n".join([*lines, "  end function initial_memory"]) + "\n"
 
 
-def _fire(k: int, section: ProgramSection, made: Source, sections: Sections) -> str:
+def _fire_subroutine(k: int, section: ProgramSection, made: Source, sections: Sections) -> str:
     about = f"Memory and state after event '{made.description.events[k].name}'"
     return _renewing(f"fire_{k + 1}", about, section, made, sections)
 
 
-def _started(made: Source, start: StartSource, sections: Sections) -> str:
+def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
     """The values that the start of a run computes from the given ones."""
     about = "Memory and state of the first step from the values that are given"
     # A type without components has no value to be given: there are parameters, for inertia is one.

@@ -9,9 +9,9 @@ from pathlib import Path
 from armillary.export.fortran.printer import (
     WIDTH,
     FortranPrinter,
+    character_constant,
+    cut_text,
     literal,
-    pieces,
-    quoted,
     short_lines,
     table_function,
 )
@@ -25,7 +25,7 @@ from armillary.export.fortran.solver import (
 )
 from armillary.export.fortran.subroutines import (
     example_namelist,
-    functions,
+    function_texts,
     parameter_assignments,
     parameter_fields,
     program_text,
@@ -37,15 +37,15 @@ from armillary.export.text.files import (
     fill,
     head,
     helpers,
-    needed,
+    helpers_called_in,
     note,
     readme_tables,
     template,
     write_folder,
 )
-from armillary.export.text.printer import listed
+from armillary.export.text.printer import list_items
 from armillary.export.text.reference import reference_text
-from armillary.export.text.source import Sections, Source, features, source
+from armillary.export.text.source import Sections, Source, features, make_source
 from armillary.program.equations import DerivedEquations
 
 RESERVED = (
@@ -65,32 +65,32 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
-    made = source(equations, configurations, passes=True)
+    made = make_source(equations, configurations, passes=True)
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
     values["set_parameters"] = parameter_assignments(made)
     values |= solver_values(has, made.guard) | {
-        "jumps": "\n".join(_jumps(made)),
+        "jumps": "\n".join(_jump_times(made)),
         "set_places": _set_places(made),
     }
-    values["left"] = "'// &\n        '".join(pieces(left_text(has), 90))
+    values["left"] = "'// &\n        '".join(cut_text(left_text(has), 90))
 
-    def filled(name: str) -> str:
+    def fill_file(name: str) -> str:
         return fill(template(__package__, name), values, has)
 
     return write_folder(
         path,
         {
             f"{stem}_model.f90": short_lines(model_text(made, sections)),
-            **({f"{stem}_changes.f90": short_lines(_changes(made))} if made.changing else {}),
-            f"{stem}_solver.f90": short_lines(filled("solver.txt")),
+            **({f"{stem}_changes.f90": short_lines(_change_modules(made))} if made.changing else {}),
+            f"{stem}_solver.f90": short_lines(fill_file("solver.txt")),
             f"{stem}.f90": short_lines(program_text(made)),
-            f"test_{stem}.f90": short_lines(filled("test.txt")),
+            f"test_{stem}.f90": short_lines(fill_file("test.txt")),
             "reference.txt": reference_text(made.reference),
             "run.nml": example_namelist(made),
-            "Makefile": filled("makefile.txt"),
-            "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
+            "Makefile": fill_file("makefile.txt"),
+            "README.md": "\n".join([fill_file("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
         },
         force=force,
     )
@@ -101,11 +101,11 @@ def model_text(made: Source, sections: Sections) -> str:
     d, stem = made.description, made.stem
     lines = [f"! {line}".rstrip() for line in head(d, f"{stem}_model.f90", "the equations of motion.")]
     lines += ["!", "! Parameters and outputs are in the units stated with them. All subroutines are pure."]
-    data = ["  implicit none", "  private", *_public(made), "", *_data(made)]
-    return "\n".join([*lines, _module(f"{stem}_model", data, functions(made, sections), sections)])
+    data = ["  implicit none", "  private", *_public(made), "", *_data_lines(made)]
+    return "\n".join([*lines, _module(f"{stem}_model", data, function_texts(made, sections), sections)])
 
 
-def _changes(made: Source) -> str:
+def _change_modules(made: Source) -> str:
     """The modules of further configurations, and the one through which runs call all of them."""
     texts = []
     for other in made.others:
@@ -116,21 +116,21 @@ def _changes(made: Source) -> str:
             "  private",
             "  public :: &",
         ]
-        data += [*listed(sections_of(other), WIDTH, "    ", " &"), _sizes(other)]
+        data += [*list_items(sections_of(other), WIDTH, "    ", " &"), _size_parameters(other)]
         texts.append(
             _module(f"{made.stem}_model{other.prefix}", data, section_texts(other, sections), sections)
         )
-    return "\n".join([*texts, changes_module(made, _array)])
+    return "\n".join([*texts, changes_module(made, _array_lines)])
 
 
 def _module(name: str, data: Sequence[str], functions: Sequence[str], sections: Sections) -> str:
     """A module of subroutines, with the tables and the small functions that they call."""
     text = "\n".join(functions)
     contacts = contact_sources(sections.printer.blocks)
-    data = [*data, *contact_data(contacts, _array)]
+    data = [*data, *contact_data(contacts, _array_lines)]
     text = "\n".join([text, *([contact_procedures(contacts), ""] if contacts else [])])
     tables = "\n".join(table_function(name, t, WIDTH) for t, name in sections.printer.tables.items())
-    called = "\n".join(needed(helpers(__package__), text + tables))
+    called = "\n".join(helpers_called_in(helpers(__package__), text + tables))
     words = ("ieee_is_nan", "ieee_value", "ieee_quiet_nan", "ieee_positive_inf", "ieee_negative_inf")
     used = [w for w in words if w in text + tables + called]
     lines = [f"module {name}", "  use, intrinsic :: iso_fortran_env, only: dp => real64"]
@@ -165,49 +165,51 @@ def _public(made: Source) -> list[str]:
     if "masses" in has:
         names += ["pivot_shares", "n_pivots", "n_kinds", "kind_of", "weak_masses", "six_digits"]
         names += ["pivot_of"] if made.changing else []
-    lines = listed(names, WIDTH, "    ", " &")
+    lines = list_items(names, WIDTH, "    ", " &")
     return ["  public :: &", *lines]
 
 
-def _data(made: Source) -> list[str]:
+def _data_lines(made: Source) -> list[str]:
     """Sizes, names, the parameters as a type, and the initial values."""
     d = made.description
-    lines = [_sizes(made)]
+    lines = [_size_parameters(made)]
     lines.append(
         "  real(dp), parameter :: missing = -huge(1.0_dp)  ! in place of a default where there is none"
     )
-    lines += _names("state_names", "n_states", [s.name for s in d.starts])
+    lines += _name_array("state_names", "n_states", [s.name for s in d.starts])
     if (masses := made.masses) is not None:
         lines.append(f"  integer, parameter :: n_pivots = {len(masses.texts)}, n_kinds = {masses.kind_count}")
         kinds = [str(kind + 1) for kind in masses.kinds]
-        lines += _array(
+        lines += _array_lines(
             "integer", f"kind_of({len(kinds)})", kinds, "the kind of speeds that a state is one of; 0: none"
         )
         if made.changing:
             owners = [str(c + 1) for c in masses.owners]
-            lines += _array("integer", "pivot_of(n_pivots)", owners, "the configuration of each pivot")
-        lines += _names("weak_masses", "n_pivots", masses.texts)
+            lines += _array_lines("integer", "pivot_of(n_pivots)", owners, "the configuration of each pivot")
+        lines += _name_array("weak_masses", "n_pivots", masses.texts)
     if made.physical is not None:
-        lines += _names("physical_names", str(len(made.physical.texts)), made.physical.texts)
-    lines += _names("output_names", "n_outputs", [o.name for o in d.outputs])
+        lines += _name_array("physical_names", str(len(made.physical.texts)), made.physical.texts)
+    lines += _name_array("output_names", "n_outputs", [o.name for o in d.outputs])
     if d.events:
-        lines += _names("event_names", "n_events", [e.name for e in d.events])
+        lines += _name_array("event_names", "n_events", [e.name for e in d.events])
         directions = [str(e.direction) for e in d.events]
-        lines += _array("integer", "event_direction(n_events)", directions, "-1: falling, 1: rising, 0: both")
+        lines += _array_lines(
+            "integer", "event_direction(n_events)", directions, "-1: falling, 1: rising, 0: both"
+        )
         stops = [".true." if e.stop else ".false." for e in d.events]
-        lines += _array("logical", "event_stops(n_events)", stops, "whether the run ends there")
+        lines += _array_lines("logical", "event_stops(n_events)", stops, "whether the run ends there")
         hidden = [".true." if e.hidden else ".false." for e in d.events]
-        lines += _array("logical", "event_hidden(n_events)", hidden, "whether reports leave it out")
+        lines += _array_lines("logical", "event_hidden(n_events)", hidden, "whether reports leave it out")
         if any(e.guard for e in d.events):
             guards = [".true." if e.guard else ".false." for e in d.events]
-            lines += _array(
+            lines += _array_lines(
                 "logical",
                 "event_guards(n_events)",
                 guards,
                 "whether it guards the choice of dependent speeds",
             )
     if made.assembly is not None:
-        lines += assembly_data(made.assembly, _array, _names)
+        lines += assembly_data(made.assembly, _array_lines, _name_array)
     lines += ["", "  type :: parameters_t"]
     for name, p in zip(parameter_fields(made), d.parameters, strict=True):
         default = "missing" if p.default is None else literal(p.default)
@@ -216,7 +218,7 @@ def _data(made: Source) -> list[str]:
     return [*lines, "  end type parameters_t"]
 
 
-def _sizes(made: Source) -> str:
+def _size_parameters(made: Source) -> str:
     d, program = made.description, made.program
     sizes = {"n_states": len(d.states), "n_outputs": len(d.outputs), "n_memory": len(d.memory)}
     sizes["n_constants"] = len(program.constants)
@@ -227,35 +229,35 @@ def _sizes(made: Source) -> str:
     return f"  integer, parameter :: {', '.join(f'{name} = {n}' for name, n in sizes.items())}"
 
 
-def _jumps(made: Source) -> list[str]:
+def _jump_times(made: Source) -> list[str]:
     """Times at which data of inputs bend, with infinity at their end, and whether they jump there."""
     if not (stops := made.program.stops):
         return []
     size = len(stops) + 1
     times = [*(literal(t) for t, _ in stops), "huge(1.0_dp)"]
     hard = [*(".true." if jumps else ".false." for _, jumps in stops), ".true."]
-    lines = _array("real(dp)", f"jump_time({size})", times, "Times at which data of inputs bend.")
-    return lines + _array("logical", f"jump_hard({size})", hard, "Whether they jump there.")
+    lines = _array_lines("real(dp)", f"jump_time({size})", times, "Times at which data of inputs bend.")
+    return lines + _array_lines("logical", f"jump_hard({size})", hard, "Whether they jump there.")
 
 
 def _set_places(made: Source) -> str:
     """The coordinates that events set, event by event."""
     flags = [".true." if set_ else ".false." for set_ in made.set_places]
     about = "Coordinates that events set: loops are closed again after that."
-    return "\n".join(_array("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""
+    return "\n".join(_array_lines("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""
 
 
-def _names(name: str, size: str, names: Sequence[str]) -> list[str]:
+def _name_array(name: str, size: str, names: Sequence[str]) -> list[str]:
     longest = max((len(n.encode()) for n in names), default=1)
-    constants = [quoted(n) for n in names]
+    constants = [character_constant(n) for n in names]
     start = f"  character(len={longest}), parameter :: {name}({size}) = [character(len={longest}) ::"
     if not constants:
         return [start + "]"]
-    lines = listed(constants, WIDTH, "    ", " &")
+    lines = list_items(constants, WIDTH, "    ", " &")
     lines[-1] += "]"
     return [start + " &", *lines]
 
 
-def _array(kind: str, declared: str, values: Sequence[str], comment: str) -> list[str]:
-    lines = listed(values, WIDTH, "    ", " &")
+def _array_lines(kind: str, declared: str, values: Sequence[str], comment: str) -> list[str]:
+    lines = list_items(values, WIDTH, "    ", " &")
     return [f"  ! {comment}", f"  {kind}, parameter :: {declared} = [ &", *lines[:-1], lines[-1] + "]"]

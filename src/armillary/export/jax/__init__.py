@@ -13,7 +13,7 @@ from pathlib import Path
 
 from armillary.export.jax.module import JaxModule
 from armillary.export.python import module_name, write_module
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.program.equations import DerivedEquations
 
 
@@ -25,6 +25,6 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    made = source(equations, configurations, passes=True)
+    made = make_source(equations, configurations, passes=True)
     module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
     return write_module(module, path, force=force)

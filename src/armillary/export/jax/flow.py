@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 from armillary.export.python.solver import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter, called_section
 from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.runtime.solver.methods import exported_methods, fields
@@ -75,7 +75,7 @@ class FlowPrinter(SolverPrinter):
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     def fields(self) -> list[str]:
-        """The parts of a run, as they are made."""
+        """Return the parts of a run with their initial values."""
         lines, vectors = [], fields(exported_methods(adaptive=True))  # these are matrices of the template
         for f in self.solver.fields:
             if f.name in ("method", "configuration", "used") or f.name in vectors:  # these, too
@@ -297,7 +297,7 @@ class FlowPrinter(SolverPrinter):
         if len(text) <= self.width - 12:
             return [text]
         target, sign, value = text.partition(" = ") if " = " in text else ("return", "", text[7:])
-        return [f"{target}{sign or ' '}(", *wrapped(value, self.width - 16, "    ", "    "), ")"]
+        return [f"{target}{sign or ' '}(", *wrap_statement(value, self.width - 16, "    ", "    "), ")"]
 
     def function(self, function: SolverFunction) -> list[str]:
         self.current, self.blocks, self.loops = function, 0, []

@@ -18,7 +18,7 @@ from armillary.export.python.solver import (
 from armillary.export.text.configurations import TRUTHS, change_tables
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import fill, template
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER
 from armillary.export.text.source import Source
 from armillary.mechanics.contact.blocks import WITHOUT_REBOUND, ContactBlock
@@ -38,7 +38,7 @@ def solver_values(made: Source) -> dict[str, str]:
     return {
         "methods": printer.text().rstrip("\n"),
         "method_names": ", ".join(f'"{m.name}": {m.name}' for m in methods),
-        "jump_times": _listed([*(repr(t) for t, jumps in made.program.stops if jumps), "jnp.inf"]),
+        "jump_times": _list_items([*(repr(t) for t, jumps in made.program.stops if jumps), "jnp.inf"]),
         "snap": repr(SNAP),
         "roundings": repr(ROUNDINGS),
     }
@@ -60,12 +60,12 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         texts = [str(bool(v)) if name in TRUTHS else str(v) for v in values]
         text = f"[{', '.join(texts)}]"
         whole = f"{name} = {text if name == 'USED_STATES' else f'jnp.array({text}, dtype={kind})'}"
-        lines += wrapped(whole, WIDTH, "", "    ")
+        lines += wrap_statement(whole, WIDTH, "", "    ")
     for name, reals in found.reals.items():
-        lines += wrapped(f"{name} = jnp.array([{', '.join(map(repr, reals))}])", WIDTH, "", "    ")
+        lines += wrap_statement(f"{name} = jnp.array([{', '.join(map(repr, reals))}])", WIDTH, "", "    ")
     if made.set_places:
         places = ", ".join(str(bool(place)) for place in made.set_places)
-        lines += wrapped(f"SETS_PLACE = jnp.array([{places}])", WIDTH, "", "    ")
+        lines += wrap_statement(f"SETS_PLACE = jnp.array([{places}])", WIDTH, "", "    ")
     lines.append(f"CONSTANTS = {[len(one.program.constants) for one in every]}")
     fires = [
         "(" + "".join(f"{named(one, f'fire_{k + 1}')}, " for k in range(len(one.program.fire))) + "),"
@@ -78,8 +78,8 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
         "change_tables": "\n".join(lines),
         "sections": section_lines(made, named, WIDTH),
         "fires": "\n".join(f"    {line}" for line in fires),
-        "jump_times": _listed([*(t for t, _ in times), "jnp.inf"]),
-        "jump_hard": _listed([*(j for _, j in times), "True"]),
+        "jump_times": _list_items([*(t for t, _ in times), "jnp.inf"]),
+        "jump_hard": _list_items([*(j for _, j in times), "True"]),
         "solver_constants": constant_lines(printer.solver, loops),
         "fields": "\n".join(printer.fields()),
         "solver": printer.text().rstrip("\n"),
@@ -90,11 +90,11 @@ def _tableau_lines(t: Tableau) -> str:
     """A method as data."""
     parts = ([*t.c, 1.0, *t.extra_c], [*t.a, t.b, *t.extra_a], t.errors, t.dense)
     texts = [repr([list(p) if isinstance(p, tuple) else p for p in part]) for part in parts]
-    return "\n".join(wrapped(f"Tableau({t.stages}, {', '.join(texts)}),", WIDTH, "    ", "        "))
+    return "\n".join(wrap_statement(f"Tableau({t.stages}, {', '.join(texts)}),", WIDTH, "    ", "        "))
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return "\n".join(wrapped(", ".join(texts), WIDTH, "    ", "    "))
+def _list_items(texts: Sequence[str]) -> str:
+    return "\n".join(wrap_statement(", ".join(texts), WIDTH, "    ", "    "))
 
 
 class JaxSolverPrinter(PythonSolverPrinter):
@@ -137,15 +137,15 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
         return []
     lines = ["# " + "-" * 76 + " contacts", ""]
     lines += [f"{name} = {value!r}" for name, value in contact_constants(sources).items()]
-    return ["\n".join([*lines, ""]), *(text for source in sources for text in _solver(source, width))]
+    return ["\n".join([*lines, ""]), *(text for source in sources for text in _contact_solver(source, width))]
 
 
-def _solver(source: ContactSource, width: int) -> list[str]:
+def _contact_solver(source: ContactSource, width: int) -> list[str]:
     block = source.block
     forces = {n: b for n, b in source.called.items() if b.name == _FORCES}
     forces = forces or {f"{_FORCES}{source.tag}": ContactBlock(_FORCES, block.shape)}
     printer = JaxContacts(ContactSource(forces, source.tag))
-    texts = [_data(printer, width), printer.text(), *map(printer.called, forces)]
+    texts = [_data_text(printer, width), printer.text(), *map(printer.called, forces)]
     for name, decision in source.called.items():
         if decision.name == _DECISION:
             host = ContactSource({f"{name}_on_host": decision}, f"{source.tag}_on_host")
@@ -153,12 +153,14 @@ def _solver(source: ContactSource, width: int) -> list[str]:
     return texts
 
 
-def _data(printer: JaxContacts, width: int) -> str:
+def _data_text(printer: JaxContacts, width: int) -> str:
     """Sizes and tables."""
     source = printer.source
     lines = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     for name, numbers in source.whole_tables(0).items():
-        lines += wrapped(f"{printer.names[name]} = jnp.array({numbers!r}, dtype=int)", width, "", "    ")
+        lines += wrap_statement(
+            f"{printer.names[name]} = jnp.array({numbers!r}, dtype=int)", width, "", "    "
+        )
     return "\n".join([*lines, ""])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from armillary.algebra.block_functions import BlockFunction
 from armillary.algebra.tables import Piecewise
-from armillary.export.text.printer import Operand, Printer, listed, one_line
+from armillary.export.text.printer import Operand, Printer, list_items, one_line
 
 KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor persistent "
@@ -64,7 +64,7 @@ def table_function(name: str, table: Piecewise, width: int) -> str:
     for a, places in enumerate(table.breaks):
         lines += [
             f"  breaks{{{a + 1}}} = [ ...",
-            *listed([repr(float(v)) for v in places], width, " " * 4, " ..."),
+            *list_items([repr(float(v)) for v in places], width, " " * 4, " ..."),
         ]
         lines[-1] += "];"
     # One matrix per cell: rows are powers of the first argument, columns of the last.

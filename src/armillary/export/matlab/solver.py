@@ -15,13 +15,13 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import ContactSource
 from armillary.export.text.files import fill, setting_values, template
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
     NO_SOLVER,
     STATUSES,
     SolverPrinter,
-    prefixed,
+    prefix_settings,
     setting_checks,
     status_words,
 )
@@ -42,7 +42,7 @@ _MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(va
 def structure(values: dict[str, str]) -> str:
     """A structure with these fields."""
     pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())
-    return "\n".join(wrapped(f"struct({pairs})", 100, "", " " * 13, " ..."))
+    return "\n".join(wrap_statement(f"struct({pairs})", 100, "", " " * 13, " ..."))
 
 
 def change_values(made: Source, package: str) -> dict[str, str]:
@@ -93,7 +93,7 @@ def solver_values(has: Collection[str], package: str, guard: int | None) -> dict
             MatlabSolverPrinter(NO_SOLVER, package),
             "if {}\n  error('{}'{});\nend",
             "%g",
-            {**prefixed("given."), "duration": "duration", "step": "step"},
+            {**prefix_settings("given."), "duration": "duration", "step": "step"},
         ),
         "status_words": status_words("'", ", ...\n         "),
         "left": left_text(has),
@@ -155,7 +155,7 @@ class MatlabSolverPrinter(SolverPrinter):
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     def fields(self) -> list[str]:
-        """The fields of a run, as they are made."""
+        """Return the fields of a run with their initial values."""
         lines = []
         for f in self.solver.fields:
             if f.name in (*_GIVEN, "sample", "step"):
@@ -197,7 +197,7 @@ class MatlabSolverPrinter(SolverPrinter):
         return self.lines(f"{target} = {call};")
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        """Results of a section of the present configuration, or of one that is named."""
+        """Return the call of a section of the present configuration, or of a given one."""
         section, constants, memory = "r.now", "r.constants", "r.memory"
         if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
@@ -252,7 +252,7 @@ _FLAGS = ("PlaceFlags", "SpeedFlags")
 
 
 def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], str]) -> str:
-    """The function `assembled` and those that it calls."""
+    """Return the function `assembled` and the functions that it calls."""
     printer = MatlabAssembly(loops, package)
     tables = {name: " ".join(map(str, v)) for name, v in loops.whole_tables(1).items()}
     texts = [f"r.tables.{name.lower()} = [{numbers}];" for name, numbers in tables.items()]
@@ -264,7 +264,7 @@ def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], s
         "package": package,
         "whole": " ".join(map(str, loops.whole)),
         "sizes": structure({_size_name(name): str(n) for name, n in loops.sizes.items()}),
-        "tables": "\n".join(line for text in texts for line in wrapped(text, 100, "", "    ", " ...")),
+        "tables": "\n".join(line for text in texts for line in wrap_statement(text, 100, "", "    ", " ...")),
         "rules": structure({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
         "fields": "\n".join(printer.fields()),
         "solver": printer.text().rstrip("\n"),
@@ -322,7 +322,7 @@ def contact_files(sources: Sequence[ContactSource]) -> dict[str, str]:
 
 
 def _file(source: ContactSource, name: str) -> str:
-    """A function from a column of arguments to one of results, and those that it needs."""
+    """Return a function from a column of arguments to a column of results, with its helpers."""
     printer = MatlabContacts(source)
     entry = source.solver.functions[source.entry(name)]
     tables = [
@@ -347,7 +347,7 @@ def _file(source: ContactSource, name: str) -> str:
         "% What the solver of contacts knows of one problem: sizes, tables, rules, and what is found.",
         "r = struct();",
         f"r.n = {structure({_size_name(size): str(n) for size, n in source.sizes.items()})};",
-        *(line for table in tables for line in wrapped(table, 100, "", "    ", " ...")),
+        *(line for table in tables for line in wrap_statement(table, 100, "", "    ", " ...")),
         f"r.rules = {structure({rule.lower(): repr(v) for rule, v in source.solver.constants.items()})};",
         *printer.fields(),
         "end",

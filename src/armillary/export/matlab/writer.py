@@ -9,7 +9,7 @@ from pathlib import Path
 
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.export.matlab.solver import assembly_text, change_values, contact_files, solver_values
-from armillary.export.text.body import SectionText, Step, closing, fields
+from armillary.export.text.body import SectionText, Step, closing, field_names
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import StateDescription, Stored
@@ -18,16 +18,16 @@ from armillary.export.text.files import (
     fill,
     head,
     helpers,
-    needed,
+    helpers_called_in,
     note,
     operations_text,
     readme_tables,
     template,
     write_folder,
 )
-from armillary.export.text.printer import listed, wrapped
+from armillary.export.text.printer import list_items, wrap_statement
 from armillary.export.text.reference import reference_text
-from armillary.export.text.source import SectionFunction, Sections, Source, features, source
+from armillary.export.text.source import SectionFunction, Sections, Source, features, make_source
 from armillary.export.text.start import AssemblySource, StartSource
 from armillary.program.equations import DerivedEquations
 
@@ -43,7 +43,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with a package of functions for this one system, an example, a test and a README."""
-    made = source(equations, configurations, passes=True)
+    made = make_source(equations, configurations, passes=True)
     d, has = made.description, features(made)
     package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
@@ -55,45 +55,47 @@ def export(
         "duration": f"{duration:g}",
         "step": f"{step:g}",
         **solver_values(has, package, made.guard),
-        **_jumps(made),
+        **_jump_times(made),
         "set_places": "; ".join(str(bool(set_)).lower() for set_ in made.set_places),
         **(change_values(made, package) if made.changing else {}),
         "kind": " ".join(str(kind + 1) for kind in made.masses.kinds) if made.masses else "",
         "owners": " ".join(str(c + 1) for c in made.masses.owners) if made.masses else "",
     }
 
-    def filled(name: str) -> str:
+    def fill_file(name: str) -> str:
         return fill(template(__package__, name), values, has)
 
-    setting = "\n".join(f"p.{name} = values({i + 1});" for i, name in enumerate(_fields(made)))
-    functions = _functions(made, sections, package)
-    functions["simulate"] = filled("simulate.txt")
+    setting = "\n".join(f"p.{name} = values({i + 1});" for i, name in enumerate(_parameter_fields(made)))
+    functions = _function_files(made, sections, package)
+    functions["simulate"] = fill_file("simulate.txt")
     files: dict[str, str] = {f"+{package}/{name}.m": text for name, text in functions.items()}
     for other in made.others:
         inner = Sections(other, sections.printer, (*RESERVED, package))
-        own = _equations(other, inner, package, f"{package}.configuration{other.prefix}")
+        own = _equation_files(other, inner, package, f"{package}.configuration{other.prefix}")
         files |= {f"+{package}/+configuration{other.prefix}/{name}.m": text for name, text in own.items()}
     for table, name in sections.printer.tables.items():
         files[f"+{package}/{name}.m"] = _with_helpers(table_function(name, table, WIDTH))
     contacts = contact_files(contact_sources(sections.printer.blocks))
     files |= {f"+{package}/{name}.m": text for name, text in contacts.items()}
     files |= {
-        f"run_{package}.m": filled("run.txt"),
+        f"run_{package}.m": fill_file("run.txt"),
         f"test_{package}.m": fill(template(__package__, "test.txt"), values | {"set": setting}, has),
         "reference.txt": reference_text(made.reference),
-        "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
+        "README.md": "\n".join([fill_file("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
     }
     return write_folder(path, files, force=force)
 
 
-def _jumps(made: Source) -> dict[str, str]:
+def _jump_times(made: Source) -> dict[str, str]:
     """Times at which data of inputs bend, with infinity at their end, and whether they jump there."""
     stops = made.program.stops
     values = {
         "jump_times": "; ".join([*(repr(t) for t, _ in stops), "Inf"]),
         "jump_hard": "; ".join([*(str(jumps).lower() for _, jumps in stops), "true"]),
     }
-    return {name: "\n".join(wrapped(text, WIDTH - 20, "", "    ", " ...")) for name, text in values.items()}
+    return {
+        name: "\n".join(wrap_statement(text, WIDTH - 20, "", "    ", " ...")) for name, text in values.items()
+    }
 
 
 def package_name(stem: str) -> str:
@@ -107,29 +109,32 @@ def package_name(stem: str) -> str:
 
 
 def _with_helpers(text: str) -> str:
-    return text + "".join(f"\n{helper}" for helper in needed(helpers(__package__), text))
+    return text + "".join(f"\n{helper}" for helper in helpers_called_in(helpers(__package__), text))
 
 
-def _fields(made: Source) -> tuple[str, ...]:
+def _parameter_fields(made: Source) -> tuple[str, ...]:
     """Names of the parameters in their structure."""
-    return fields((p.name for p in made.description.parameters), KEYWORDS.split())
+    return field_names((p.name for p in made.description.parameters), KEYWORDS.split())
 
 
-def _section(f: SectionFunction, sections: Sections) -> str:
+def _section_function(f: SectionFunction, sections: Sections) -> str:
     body = sections.body(f.section)
     lines = [f"function {f.out} = {f.name}(t, state, constants, memory) %#ok<INUSD>"]
-    lines += [f"% {f.name.upper()}  {f.about}: {operations_text(body.section.operations)}.", *_body(body)]
+    lines += [
+        f"% {f.name.upper()}  {f.about}: {operations_text(body.section.operations)}.",
+        *_section_lines(body),
+    ]
     lines += _results(f.out, body.results, f.labels)
     return _with_helpers("\n".join([*lines, "end"]) + "\n")
 
 
-def _equations(made: Source, sections: Sections, package: str, own: str) -> dict[str, str]:
-    """The sections that every configuration has, and those of its changes; ``own`` is their package."""
+def _equation_files(made: Source, sections: Sections, package: str, own: str) -> dict[str, str]:
+    """Return the sections that every configuration has, and its change sections, in the package ``own``."""
     program = made.program
     found = {"precompute": _precompute(made, sections, package)}
-    found |= {f.name: _section(f, sections) for f in (*made.functions, *made.corrections)}
+    found |= {f.name: _section_function(f, sections) for f in (*made.functions, *made.corrections)}
     if program.fire:
-        found["fire"] = _fire(made, sections)
+        found["fire"] = _fire_function(made, sections)
     if program.normalises:
         values = {
             "package": own,
@@ -137,28 +142,29 @@ def _equations(made: Source, sections: Sections, package: str, own: str) -> dict
             "corrected": " ".join(str(i + 1) for i in program.corrected),
             "sizes": " ".join(made.correction_sizes("constants({})", 1, repr)),
             "renewed": "\n".join(
-                wrapped(" ".join(str(i + 1) for i in program.renewed), WIDTH - 20, "", "    ", " ...")
+                wrap_statement(" ".join(str(i + 1) for i in program.renewed), WIDTH - 20, "", "    ", " ...")
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
-    return found | {f.name: _section(f, sections) for f in change_functions(made)}
+    return found | {f.name: _section_function(f, sections) for f in change_functions(made)}
 
 
-def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:
+def _function_files(made: Source, sections: Sections, package: str) -> dict[str, str]:
     found = {
-        "parameters": _parameters(made),
-        "names": _names(made),
+        "parameters": _parameter_function(made),
+        "names": _names_function(made),
         "initial_state": _initial_state(made),
         "initial_memory": _initial_memory(made),
-        **_equations(made, sections, package, package),
+        **_equation_files(made, sections, package, package),
     }
     if (checked := made.physical) is not None:
         body = sections.body(checked.section)
-        words = listed([_quoted(text) for text in checked.texts], WIDTH, "    ", " ...")
+        words = list_items([_string_literal(text) for text in checked.texts], WIDTH, "    ", " ...")
         found["check_physical"] = _with_helpers("\n".join([
             "function check_physical(p)",
             "% CHECK_PHYSICAL  An error where a mass, moment of inertia or armature is negative.",
-            *_parameter_lines(made, body), *_body(body), *_results("found", body.results, checked.texts),
+            *_parameter_lines(made, body), *_section_lines(body),
+            *_results("found", body.results, checked.texts),
             "words = { ...", *words[:-1], f"{words[-1]}}};",
             "i = find(found < 0, 1);", "if ~isempty(i)",
             "  error('%s is %g with these parameters', words{i}, found(i));", "end", "end", "",
@@ -169,19 +175,19 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
             "function out = pivot_shares(t, state, p, memory) %#ok<INUSD>",
             "% PIVOT_SHARES  What is left of the pivots of the mass matrix; 0: some motion moves no mass.",
             *_parameter_lines(made, body),
-            *_body(body),
+            *_section_lines(body),
             *_results("out", body.results, masses.section.labels),
         ]
         found["pivot_shares"] = _with_helpers("\n".join([*lines, "end"]) + "\n")
     if made.start is not None:
-        found["started"] = _started(made, made.start, sections)
+        found["started"] = _write_start(made, made.start, sections)
     if (loops := made.assembly) is not None:
         about = "Gaps of the loops, elements of J, elements of N, sizes of gaps"
         size = str(len(loops.section.results))
         labels = loops.section.labels
         geometry = SectionFunction(loops.section, "geometry", about, labels, "numbers", size)
-        found["geometry"] = _section(geometry, sections)
-        found["assembled"] = assembly_text(loops, package, _quoted)
+        found["geometry"] = _section_function(geometry, sections)
+        found["assembled"] = assembly_text(loops, package, _string_literal)
         found["first_guess"] = _first_guess(loops)
     return found
 
@@ -192,19 +198,19 @@ def _first_guess(loops: AssemblySource) -> str:
         "function q = first_guess()",
         "% FIRST_GUESS  Coordinates from which a search for closed loops starts.",
     ]
-    lines += wrapped(f"q = [{'; '.join(map(repr, loops.first))}];", WIDTH, "", "    ", " ...")
+    lines += wrap_statement(f"q = [{'; '.join(map(repr, loops.first))}];", WIDTH, "", "    ", " ...")
     return "\n".join([*lines, "end"]) + "\n"
 
 
-def _body(body: SectionText) -> list[str]:
+def _section_lines(body: SectionText) -> list[str]:
     """Inputs and assignments of a section."""
     lines = [
         f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array not in ("", "parameters")
     ]
-    return lines + [line for step in body.steps for line in _statements(step)]
+    return lines + [line for step in body.steps for line in _step_statements(step)]
 
 
-def _statements(step: Step) -> list[str]:
+def _step_statements(step: Step) -> list[str]:
     """An assignment, or a call of a block function."""
     if (call := step.block) is None:
         return _assignment(step.name, step.text)
@@ -216,7 +222,7 @@ def _statements(step: Step) -> list[str]:
 
 
 def _assignment(name: str, text: str, label: str = "") -> list[str]:
-    lines = wrapped(f"{name} = {text};", WIDTH, "", "    ", " ...")
+    lines = wrap_statement(f"{name} = {text};", WIDTH, "", "    ", " ...")
     if label and len(lines[-1]) + len(label) + 4 <= WIDTH:
         lines[-1] += f"  % {label}"
     elif label:
@@ -231,14 +237,14 @@ def _results(out: str, texts: Sequence[str], labels: Sequence[str]) -> list[str]
     return lines
 
 
-def _parameters(made: Source) -> str:
+def _parameter_function(made: Source) -> str:
     d = made.description
     lines = ["function p = parameters()"]
     lines += [
         f"% {line}".rstrip() for line in head(d, "PARAMETERS", "parameters in the units stated with them.")
     ]
     lines.append("p = struct();")
-    for name, parameter in zip(_fields(made), d.parameters, strict=True):
+    for name, parameter in zip(_parameter_fields(made), d.parameters, strict=True):
         value = "NaN" if parameter.default is None else repr(parameter.default)
         missing = "no default; " if parameter.default is None else ""
         comment = missing + note(parameter.units, parameter.about)
@@ -258,7 +264,7 @@ def _precompute(made: Source, sections: Sections, package: str) -> str:
         "  error('there is no parameter %s', unknown{1});",
         "end",
     ]
-    names = _fields(made)
+    names = _parameter_fields(made)
     for name, parameter in zip(names, made.description.parameters, strict=True):
         if parameter.default is None and parameter.needed:
             lines += [
@@ -272,11 +278,11 @@ def _precompute(made: Source, sections: Sections, package: str) -> str:
     return _with_helpers("\n".join([*lines, "end"]) + "\n")
 
 
-def _quoted(text: str) -> str:
+def _string_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _names(made: Source) -> str:
+def _names_function(made: Source) -> str:
     """Names, and what else is known of outputs and events."""
     d = made.description
     lines = [
@@ -294,7 +300,7 @@ def _names(made: Source) -> str:
     if made.masses is not None:
         columns["weak_masses"] = list(made.masses.texts)
     for name, values in columns.items():
-        listing = listed([_quoted(value) for value in values], WIDTH, "    ", " ...")
+        listing = list_items([_string_literal(value) for value in values], WIDTH, "    ", " ...")
         lines += (
             [f"about.{name} = {{ ...", *listing[:-1], f"{listing[-1]}}};"]
             if listing
@@ -314,12 +320,12 @@ def _names(made: Source) -> str:
 
 def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Sequence[Stored]) -> list[str]:
     """Values by name, taken from the arguments in the units stated and converted."""
-    listing = listed([_quoted(item.name) for item in items], WIDTH, "    ", " ...")
+    listing = list_items([_string_literal(item.name) for item in items], WIDTH, "    ", " ...")
     factors = " ".join(repr(item.factor) for item in items)
     converted = "*factors(place)" if any(item.factor != 1.0 for item in items) else ""
     lines = ["names = { ...", *listing[:-1], f"{listing[-1]}}};"] if listing else ["names = {};"]
     if converted:
-        lines += wrapped(f"factors = [{factors}];", WIDTH, "", "    ", " ...")
+        lines += wrap_statement(f"factors = [{factors}];", WIDTH, "", "    ", " ...")
     return [
         *lines,
         "for i = 1:2:numel(varargin)",
@@ -332,7 +338,7 @@ def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Seque
     ]
 
 
-def _inside(item: StateDescription | Stored) -> str:
+def _in_model_units(item: StateDescription | Stored) -> str:
     """An initial value in the units of the equations, as its value in the stated ones times a factor."""
     return repr(item.initial) if item.factor == 1.0 else f"{item.initial / item.factor!r}*{item.factor!r}"
 
@@ -345,15 +351,15 @@ def _initial_state(made: Source) -> str:
     )
     lines.append(f"state = zeros({len(states)}, 1);")
     for i, s in enumerate(states):
-        lines.append(f"state({i + 1}) = {_inside(s)};  % {note(s.name, s.units, s.about)}")
+        lines.append(f"state({i + 1}) = {_in_model_units(s)};  % {note(s.name, s.units, s.about)}")
     placed = made.start.placed if made.start is not None else {}
     lines += _replacing("state", "state", states)
     for body in dict.fromkeys(placed.values()):
-        own = ", ".join(_quoted(states[i].name) for i in placed if placed[i] == body)
+        own = ", ".join(_string_literal(states[i].name) for i in placed if placed[i] == body)
         lines += [
             f"if any(ismember(varargin(1:2:end), {{{own}}}))",
-            f"  error('start_mass_centre places the mass centre of ''%s'': leave out %s', {_quoted(body)}, "
-            f"strjoin({{{own}}}, ', '));",
+            "  error('start_mass_centre places the mass centre of ''%s'': leave out %s', "
+            f"{_string_literal(body)}, strjoin({{{own}}}, ', '));",
             "end",
         ]
     return "\n".join([*lines, "end"]) + "\n"
@@ -368,25 +374,25 @@ def _initial_memory(made: Source) -> str:
     lines.append("% Values by name over it: initial_memory(start, 'name', value, ...).")
     lines.append(f"memory = zeros({len(memory)}, 1);")
     for i, m in enumerate(memory):
-        value = _inside(m) if m.period is None else f"start + {m.period!r}"
+        value = _in_model_units(m) if m.period is None else f"start + {m.period!r}"
         lines.append(f"memory({i + 1}) = {value};  % {note(m.name, m.units, m.about)}")
     return "\n".join([*lines, *_replacing("memory or input", "memory", memory), "end"]) + "\n"
 
 
-def _started(made: Source, start: StartSource, sections: Sections) -> str:
+def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
     """The values that the start of a run computes from the given ones."""
     body = sections.body(start.section)
     lines = [
         "function [new_memory, new_state] = started(t, state, p, memory) %#ok<INUSD>",
         "% STARTED  Memory and state of the first step from the values that are given.",
         *_parameter_lines(made, body),
-        *_body(body),
-        *_renewed(made, body),
+        *_section_lines(body),
+        *_renew_memory_and_state(made, body),
     ]
     return _with_helpers("\n".join([*lines, "end"]) + "\n")
 
 
-def _renewed(made: Source, body: SectionText) -> list[str]:
+def _renew_memory_and_state(made: Source, body: SectionText) -> list[str]:
     """New memory and state."""
     d, count = made.description, len(made.description.memory)
     memory = _results("new_memory", body.results[:count], [m.name for m in d.memory])
@@ -395,7 +401,7 @@ def _renewed(made: Source, body: SectionText) -> list[str]:
 
 def _parameter_lines(made: Source, body: SectionText) -> list[str]:
     """Parameters that a section reads, in the units of the equations."""
-    names, lines = _fields(made), []
+    names, lines = _parameter_fields(made), []
     for i in body.inputs:
         if i.array == "parameters":
             factor = made.description.parameters[i.index].factor
@@ -403,7 +409,7 @@ def _parameter_lines(made: Source, body: SectionText) -> list[str]:
     return lines
 
 
-def _fire(made: Source, sections: Sections) -> str:
+def _fire_function(made: Source, sections: Sections) -> str:
     """One local function per event, and the one that chooses among them."""
     d = made.description
     lines = ["function [new_memory, new_state] = fire(k, t, state, constants, memory)"]
@@ -420,6 +426,9 @@ def _fire(made: Source, sections: Sections) -> str:
             "",
             f"function [new_memory, new_state] = fire_{k + 1}(t, state, constants, memory) %#ok<INUSD>",
         ]
-        lines += [f"% Event '{d.events[k].name}': {operations_text(section.operations)}.", *_body(body)]
-        lines += [*_renewed(made, body), "end"]
+        lines += [
+            f"% Event '{d.events[k].name}': {operations_text(section.operations)}.",
+            *_section_lines(body),
+        ]
+        lines += [*_renew_memory_and_state(made, body), "end"]
     return _with_helpers("\n".join(lines) + "\n")

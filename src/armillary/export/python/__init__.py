@@ -21,7 +21,7 @@ from armillary.export.text.files import (
     write_folder,
 )
 from armillary.export.text.reference import reference_text
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import method_names
 
@@ -36,7 +36,7 @@ def export(
     configurations: bool | None = None,
 ) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    made = source(equations, configurations, passes=True)
+    made = make_source(equations, configurations, passes=True)
     return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
 
 

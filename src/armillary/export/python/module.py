@@ -13,11 +13,20 @@ from armillary.export.python.solver import (
     run_values,
     solver_values,
 )
-from armillary.export.text.body import SectionText, Step, closing, fields
+from armillary.export.text.body import SectionText, Step, closing, field_names
 from armillary.export.text.configurations import change_functions, left_text
 from armillary.export.text.contacts import contact_sources
-from armillary.export.text.files import fill, head, helpers, needed, note, operations_text, run_keys, template
-from armillary.export.text.printer import CHOICE, LOGIC, SUM, Operand, Printer, one_line, wrapped
+from armillary.export.text.files import (
+    fill,
+    head,
+    helpers,
+    helpers_called_in,
+    note,
+    operations_text,
+    run_keys,
+    template,
+)
+from armillary.export.text.printer import CHOICE, LOGIC, SUM, Operand, Printer, one_line, wrap_statement
 from armillary.export.text.source import SectionFunction, Sections, Source, features
 from armillary.export.text.start import AssemblySource, StartSource
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
@@ -52,10 +61,11 @@ class PythonPrinter(Printer):
         return Operand(text, CHOICE)
 
     def quotient(self, above: str, below: Sequence[str]) -> str:
-        return f"div({bare(above)}, {bare(below[0]) if len(below) == 1 else '*'.join(below)})"
+        divisor = without_parentheses(below[0]) if len(below) == 1 else "*".join(below)
+        return f"div({without_parentheses(above)}, {divisor})"
 
 
-def bare(text: str) -> str:
+def without_parentheses(text: str) -> str:
     """Text without parentheses around the whole of it."""
     if not text.startswith("("):
         return text
@@ -94,7 +104,7 @@ class PythonModule:
         self.program, self.description = made.program, made.description
         self.sections = Sections(made, printer or self.printer(), self.reserved)
         self.of = configuration_suffix(made)
-        self.fields = fields((p.name for p in self.description.parameters), keyword.kwlist)
+        self.fields = field_names((p.name for p in self.description.parameters), keyword.kwlist)
 
     def printer(self) -> Printer:
         return PythonPrinter()
@@ -110,7 +120,9 @@ class PythonModule:
         hard = ", ".join([*(str(jumps) for _, jumps in stops), "True"]) + ","
         places = "".join(f"{bool(set_)}, " for set_ in self.made.set_places)
         values = {"jump_times": times, "jump_hard": hard, "set_places": places}
-        jumps = {name: "\n".join(wrapped(text, WIDTH, "    ", "    ")) for name, text in values.items()}
+        jumps = {
+            name: "\n".join(wrap_statement(text, WIDTH, "    ", "    ")) for name, text in values.items()
+        }
         changes = configuration_values(self.made, function_name, WIDTH)
         values = solver_values(self.made, self.has) | jumps | self.weak_masses() | changes
         return self.filled("solver.txt", values | self.run_texts())
@@ -140,7 +152,7 @@ class PythonModule:
         texts = self.functions()
         functions = "\n\n".join([*self.contacts(), *texts])
         tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
-        called = "\n\n".join(needed(helpers(self.package), f"{functions} {tables} {self.always}"))
+        called = "\n\n".join(helpers_called_in(helpers(self.package), f"{functions} {tables} {self.always}"))
         imports = self.filled(
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )
@@ -157,7 +169,7 @@ class PythonModule:
     needed: tuple[str, ...] = ("duration",)
 
     def run_settings(self) -> dict[str, str]:
-        """Keys of [run] in run files: those of this program, of others, and those that a run needs."""
+        """Return the keys of [run] in run files: of this program, of other programs, and required ones."""
         elsewhere = [key for key in RUN_TABLE if key not in self.settings]
         groups = {"settings": self.settings, "elsewhere": elsewhere, "needed": self.needed}
         return {name: ", ".join(f'"{key}"' for key in keys) for name, keys in groups.items()}
@@ -188,7 +200,7 @@ class PythonModule:
         lines += [f'    """Parameters of {_docstring(d.name)}, in the units stated with them."""', ""]
         for name, p in zip(names, d.parameters, strict=True):
             default = "" if p.default is None else f" = {float(p.default)!r}"
-            lines.append(_remarked(f"    {name}: float{default}", note(p.units, p.about)))
+            lines.append(_with_remark(f"    {name}: float{default}", note(p.units, p.about)))
         other = [(n, repr(p.name), "") for p, n in zip(d.parameters, names, strict=True) if p.name != n]
         lines += ["", "", "# Parameters by the names of the model, which run files use, with their fields."]
         lines += _mapping("OTHER_NAMES", other)
@@ -229,7 +241,7 @@ class PythonModule:
             lines += ["", "EVENTS = ("]
             for e in d.events:
                 flags = f"{e.direction}, {e.stop}, {e.hidden}, {e.guard}"
-                lines.append(_remarked(f"    Event({e.name!r}, {flags}),", e.about))
+                lines.append(_with_remark(f"    Event({e.name!r}, {flags}),", e.about))
             lines.append(")")
         return "\n".join(lines)
 
@@ -259,7 +271,7 @@ class PythonModule:
         return texts
 
     def equations(self) -> list[str]:
-        """The sections that every configuration has, and those of its changes."""
+        """Return the sections that every configuration has, and its change sections."""
         program = self.program
         texts = [self.precompute()]
 
@@ -355,7 +367,7 @@ class PythonModule:
             if names:
                 listed = ", ".join(names.get(k, "_") for k in range(size))
                 given = "motion" if of_motion and array == "state" else array
-                lines += _unpacked(f"[{listed}]" if size == 1 else listed, given)
+                lines += _unpack_array(f"[{listed}]" if size == 1 else listed, given)
         return lines + self.parameters(body) + self.steps(body)
 
     def steps(self, body: SectionText) -> list[str]:
@@ -367,11 +379,11 @@ class PythonModule:
         if (call := step.block) is None:
             return _assignment(step.name, step.text)
         opening, closing = self.vector
-        arguments = wrapped(f"{', '.join(call.arguments)},", WIDTH, " " * 8, " " * 8)
+        arguments = wrap_statement(f"{', '.join(call.arguments)},", WIDTH, " " * 8, " " * 8)
         return [f"    {step.name} = {call.function}({opening}", *arguments, f"    {closing})"]
 
     def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """The results as a vector, each with what it is behind it."""
+        """Return the results as a vector, each with a remark."""
         return self.numbers(results, labels, "    ", "return ", "")
 
     def numbers(
@@ -383,7 +395,7 @@ class PythonModule:
             return [f"{indent}{before}{opening}{closing}{after}"]
         lines = [f"{indent}{before}{opening}"]
         for text, label in zip(results, labels, strict=True):
-            parts = wrapped(text + ",", WIDTH, f"{indent}    ", f"{indent}    ")
+            parts = wrap_statement(text + ",", WIDTH, f"{indent}    ", f"{indent}    ")
             same = len(parts) == 1 and text == label
             lines += [*parts[:-1], parts[-1] + ("" if same else f"  # {label}")]
         return [*lines, f"{indent}{closing}{after}"]
@@ -415,10 +427,10 @@ class PythonModule:
         title = one_line(table.name)
         lines = [f"# table '{title}'", f"{name.upper()} = (", "    ("]
         for places in table.breaks:
-            lines += wrapped(f"{_nested(places.tolist())},", WIDTH, " " * 8, " " * 9)
+            lines += wrap_statement(f"{_nested_tuple(places.tolist())},", WIDTH, " " * 8, " " * 9)
         lines += ["    ),", "    ("]
         for cell in table.coefficients.tolist():
-            lines += wrapped(f"{_nested(cell)},", WIDTH, " " * 8, " " * 9)
+            lines += wrap_statement(f"{_nested_tuple(cell)},", WIDTH, " " * 8, " " * 9)
         lines += ["    ),", f"    {tuple(table.outside)!r},", ")", "", ""]
         arguments = ("x", "y")[: table.arity]
         lines.append(f"def {name}({', '.join(f'{a}: float' for a in arguments)}) -> float:")
@@ -447,7 +459,7 @@ def _docstring(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', "'")
 
 
-def _remarked(line: str, about: str) -> str:
+def _with_remark(line: str, about: str) -> str:
     return f"{line}  # {about}" if about else line
 
 
@@ -457,7 +469,7 @@ def _mapping(name: str, entries: Sequence[tuple[str, str, str]]) -> list[str]:
         return [f"{name}: dict[str, {kind}] = {{}}"]
     return [
         f"{name}: dict[str, {kind}] = {{",
-        *(_remarked(f"    {key!r}: {value},", about) for key, value, about in entries),
+        *(_with_remark(f"    {key!r}: {value},", about) for key, value, about in entries),
         "}",
     ]
 
@@ -466,17 +478,17 @@ def _assignment(name: str, text: str) -> list[str]:
     whole = f"    {name} = {text}"
     if len(whole) <= WIDTH:
         return [whole]
-    return [f"    {name} = (", *wrapped(text, WIDTH, " " * 8, " " * 8), "    )"]
+    return [f"    {name} = (", *wrap_statement(text, WIDTH, " " * 8, " " * 8), "    )"]
 
 
-def _unpacked(names: str, array: str) -> list[str]:
+def _unpack_array(names: str, array: str) -> list[str]:
     whole = f"    {names} = {array}"
     if len(whole) <= WIDTH:
         return [whole]
-    return ["    (", *wrapped(names + ",", WIDTH, " " * 8, " " * 8), f"    ) = {array}"]
+    return ["    (", *wrap_statement(names + ",", WIDTH, " " * 8, " " * 8), f"    ) = {array}"]
 
 
-def _nested(values: object) -> str:
+def _nested_tuple(values: object) -> str:
     if not isinstance(values, list):
         return repr(values)
-    return f"({', '.join(_nested(v) for v in values)},)"
+    return f"({', '.join(_nested_tuple(v) for v in values)},)"

@@ -15,7 +15,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import setting_values
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
     NO_SOLVER,
@@ -51,9 +51,9 @@ def configuration_values(source: Source, named: Named, width: int) -> dict[str, 
     lines = []
     for name, values in found.tables.items():
         kept: Sequence[object] = [bool(v) for v in values] if name in TRUTHS else values
-        lines += wrapped(f"{name} = [{', '.join(map(str, kept))}]", width, "", "    ")
+        lines += wrap_statement(f"{name} = [{', '.join(map(str, kept))}]", width, "", "    ")
     for name, reals in found.reals.items():
-        lines += wrapped(f"{name} = [{', '.join(map(repr, reals))}]", width, "", "    ")
+        lines += wrap_statement(f"{name} = [{', '.join(map(repr, reals))}]", width, "", "    ")
     return {
         "change_sizes": size_lines(found),
         "change_tables": "\n".join(lines),
@@ -76,7 +76,7 @@ def section_lines(source: Source, named: Named, width: int) -> str:
             for name, missing in _FUNCTIONS.items()
             if has.get(name, True) or source.changing
         ]
-        every.append("\n".join(wrapped("{" + ", ".join(entries) + "},", width, "    ", "     ")))
+        every.append("\n".join(wrap_statement("{" + ", ".join(entries) + "},", width, "    ", "     ")))
     return "\n".join(every)
 
 
@@ -170,7 +170,7 @@ class PythonSolverPrinter(SolverPrinter):
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in own)
 
     def fields(self) -> list[str]:
-        """The attributes of a run, as they are made."""
+        """Return the attributes of a run with their initial values."""
         lines = []
         for f in self.solver.fields:
             if f.type in _TYPES:
@@ -205,8 +205,8 @@ class PythonSolverPrinter(SolverPrinter):
         target, _, value = text.partition(" = ")
         if not value:
             target, value = text.split(" ", 1)  # return
-            return [f"{target} (", *wrapped(value, self.width - 16, "    ", "    "), ")"]
-        return [f"{target} = (", *wrapped(value, self.width - 16, "    ", "    "), ")"]
+            return [f"{target} (", *wrap_statement(value, self.width - 16, "    ", "    "), ")"]
+        return [f"{target} = (", *wrap_statement(value, self.width - 16, "    ", "    "), ")"]
 
     def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
         if isinstance(value, ast.Attribute):
@@ -222,7 +222,7 @@ class PythonSolverPrinter(SolverPrinter):
         whole = f"{target} = [{each} for {names} in {over}]"
         if len(whole) <= self.width - 12:
             return [whole]
-        lines = wrapped(each, self.width - 16, "    ", "    ")
+        lines = wrap_statement(each, self.width - 16, "    ", "    ")
         return [f"{target} = [", *lines, f"    for {names} in {over}", "]"]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
@@ -238,7 +238,7 @@ class PythonSolverPrinter(SolverPrinter):
         return self.lines(f"{', '.join(targets)} = {name}({', '.join(given)}, run.constants, {memory})")
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> str:
-        """Results of a section of the present configuration, or of one that is named."""
+        """Return the call of a section of the present configuration, or of a given one."""
         if name in ("enter", "impulse", "adjust"):
             c, *given = arguments
             call = f"SECTIONS[{c}][{name!r}]({', '.join(given)}, run.all_constants[{c}], run.memory)"
@@ -290,7 +290,7 @@ def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
     listed = [f"{name} = [{', '.join(map(str, values))}]" for name, values in tables.items()]
     return {
         "sizes": "\n".join(f"{loop_name(name)} = {size}" for name, size in loops.sizes.items()),
-        "tables": "\n".join(line for text in listed for line in wrapped(text, width, "", "    ")),
+        "tables": "\n".join(line for text in listed for line in wrap_statement(text, width, "", "    ")),
         "constants": "\n".join(f"{name} = {value!r}" for name, value in printer.solver.constants.items()),
         "texts": "".join(f"    ({before!r}, {after!r}),\n" for before, after in loops.gaps),
         "fields": "\n".join(printer.fields()),
@@ -346,7 +346,7 @@ def solver_texts(printer: PythonContacts, width: int) -> list[str]:
     source = printer.source
     sizes = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     tables = [f"{printer.names[name]} = {numbers!r}" for name, numbers in source.whole_tables(0).items()]
-    data = [*sizes, *(line for table in tables for line in wrapped(table, width, "", "    "))]
+    data = [*sizes, *(line for table in tables for line in wrap_statement(table, width, "", "    "))]
     record = [
         f"class {printer.record_type}:",
         '    """What the solver of contacts knows of one problem."""',

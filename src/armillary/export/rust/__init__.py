@@ -17,10 +17,10 @@ from armillary.export.rust.model import RustModel, assembly_file, configuration_
 from armillary.export.rust.printer import RustPrinter
 from armillary.export.rust.solver import RustSolverPrinter
 from armillary.export.text.files import fill, template, write_folder
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.solver_printer import STATUSES
-from armillary.export.text.source import source
+from armillary.export.text.source import make_source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
@@ -39,7 +39,7 @@ def export(
 
     ``precision`` is "single" or "double", and ``method`` one of fixed step.
     """
-    made, chosen = source(equations, configurations, passes=True), fixed_method(method)
+    made, chosen = make_source(equations, configurations, passes=True), fixed_method(method)
     model = RustModel(made, checked_precision(precision))
     d = model.description
     values = model.values | {
@@ -57,12 +57,12 @@ def export(
     plain = {"src/lib.rs": "lib.rs.txt", "src/math.rs": "math.rs.txt"}
     plain |= {"Cargo.toml": "Cargo.toml.txt", "README.md": "README.md.txt"}
     files = {name: fill(template(__package__, file), values, model.has) for name, file in plain.items()}
-    files |= {"src/model.rs": model.code(), "src/solver.rs": _solver(model, chosen)}
+    files |= {"src/model.rs": model.code(), "src/solver.rs": _solver_text(model, chosen)}
     files |= configuration_files(model) | assembly_file(model)
     return write_folder(path, files | {"tests/reference.rs": _test(model, chosen)}, force=force)
 
 
-def _solver(model: RustModel, method: Method) -> str:
+def _solver_text(model: RustModel, method: Method) -> str:
     """solver.rs"""
     stops, events = model.program.stops, model.description.events
     printer = RustSolverPrinter(bounded_solver(model.source, model.has, method, model.precision))
@@ -76,12 +76,12 @@ def _solver(model: RustModel, method: Method) -> str:
         ),
         "solver_constants": "\n".join(printer.constants()),
         "directions": ", ".join(str(e.direction) for e in events),
-        "set_places": "\n".join(wrapped(set_places, 100, "    ", "    ")),
+        "set_places": "\n".join(wrap_statement(set_places, 100, "    ", "    ")),
         "set_count": str(len(model.source.set_places)),
         "stops": ", ".join(str(bool(e.stop)).lower() for e in events),
         "jump_count": str(len(stops) + 1),
-        "jump_times": "\n".join(wrapped(times, 100, "    ", "    ")),
-        "jump_hard": "\n".join(wrapped(hard, 100, "    ", "    ")),
+        "jump_times": "\n".join(wrap_statement(times, 100, "    ", "    ")),
+        "jump_hard": "\n".join(wrap_statement(hard, 100, "    ", "    ")),
         "solver": printer.text().rstrip("\n"),
         "members": "@members@",
         "zeros": "@zeros@",
@@ -97,11 +97,13 @@ def _test(model: RustModel, method: Method) -> str:
     states = model.sizes["STATES"]
     test.inputs["states"] = [[*row, *[0.0] * (states - len(row))] for row in test.inputs["states"]]
     names = {"parameters": "PARAMETERS_GIVEN", "states": "STATES_GIVEN", "memories": "MEMORIES_GIVEN"}
-    lines = [_table(names.get(n, n.upper()), "Real", rows, model.printer) for n, rows in test.inputs.items()]
+    lines = [
+        _table_text(names.get(n, n.upper()), "Real", rows, model.printer) for n, rows in test.inputs.items()
+    ]
     wide = RustPrinter("double")
     for name, (expected, rooms) in test.compared.items():
-        lines.append(_table(f"EXPECTED_{name.upper()}", "f64", expected, wide))
-        lines.append(_table(f"ROOM_OF_{name.upper()}", "f64", rooms, wide))
+        lines.append(_table_text(f"EXPECTED_{name.upper()}", "f64", expected, wide))
+        lines.append(_table_text(f"ROOM_OF_{name.upper()}", "f64", rooms, wide))
     values = model.values | {"points": str(test.points), "data": "\n".join(lines)}
     if test.run is not None:
         has = has | {"trajectory"}
@@ -110,9 +112,9 @@ def _test(model: RustModel, method: Method) -> str:
     return fill(template(__package__, "test.rs.txt"), values, has)
 
 
-def _table(name: str, kind: str, rows: Sequence[Sequence[float]], printer: RustPrinter) -> str:
+def _table_text(name: str, kind: str, rows: Sequence[Sequence[float]], printer: RustPrinter) -> str:
     lines = [f"static {name}: [[{kind}; {len(rows[0])}]; {len(rows)}] = ["]
     for row in rows:
         numbers = ", ".join(printer.number(float(v)).text.replace("Real::", f"{kind}::") for v in row)
-        lines += wrapped(f"[{numbers}],", 110, "    ", "        ")
+        lines += wrap_statement(f"[{numbers}],", 110, "    ", "        ")
     return "\n".join([*lines, "];"])

@@ -20,7 +20,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.files import fill, note, template
-from armillary.export.text.printer import one_line, wrapped
+from armillary.export.text.printer import one_line, wrap_statement
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
@@ -142,7 +142,7 @@ class RustModel:
             values += [0.0] * (self.sizes[sizes[kind]] - len(values))
             numbers = ["Real::NAN" if v is None else self.printer.number(float(v)).text for v in values]
             text = f"pub static {kind}_VALUES: [Real; {sizes[kind]}] = [{', '.join(numbers)}];"
-            lines += wrapped(text, 110, "", "    ")
+            lines += wrap_statement(text, 110, "", "    ")
         return "\n".join(lines)
 
     # ---------------------------------------------------------------- sections
@@ -170,11 +170,11 @@ class RustModel:
                 lines.append(f"    let {i.name}: Real = {i.array}[{i.index}]{factor};")
         lines += [f"    let ({a.sine}, {a.cosine}) = sine_cosine({a.angle});" for a in body.angles]
         for step in body.steps:
-            lines += _statements(step)
+            lines += _step_statements(step)
         for target, text, label in zip(targets, body.results, section.labels, strict=True):
-            written = wrapped(f"{target} = {text};", 110, "    ", "        ")
+            written = wrap_statement(f"{target} = {text};", 110, "    ", "        ")
             lines += [*written[:-1], f"{written[-1]} // {one_line(label)}"]
-        head = wrapped(f"{name}({arguments}) {{", 110, "", "    ")
+        head = wrap_statement(f"{name}({arguments}) {{", 110, "", "    ")
         return "\n".join([f"/// {one_line(about)}", *head, *lines, "}", ""])
 
     def _precompute(self) -> str:
@@ -200,7 +200,7 @@ class RustModel:
             yield self.function(section, f"fn {name}", f"{_STATE}, {_NEW}", self.source.renewed, about)
             cases.append(f"        {k} => {name}(t, state, constants, memory, new_memory, new_state),")
         if cases:
-            head = wrapped(f"pub fn fire(event: i32, {_STATE}, {_NEW}) {{", 110, "", "    ")
+            head = wrap_statement(f"pub fn fire(event: i32, {_STATE}, {_NEW}) {{", 110, "", "    ")
             about = "/// Memory and state after an event, by its number."
             yield "\n".join([about, *head, "    match event {", *cases, "        _ => {}", "    }", "}", ""])
 
@@ -236,12 +236,12 @@ class RustModel:
         )
 
 
-def _statements(step: Step) -> list[str]:
+def _step_statements(step: Step) -> list[str]:
     if (call := step.block) is None:
-        return wrapped(f"let {step.name}: Real = {step.text};", 110, "    ", "        ")
+        return wrap_statement(f"let {step.name}: Real = {step.text};", 110, "    ", "        ")
     given = f"let {call.given}: [Real; {len(call.arguments)}] = [{', '.join(call.arguments)}];"
     return [
-        *wrapped(given, 110, "    ", "        "),
+        *wrap_statement(given, 110, "    ", "        "),
         f"    let mut {step.name}: [Real; {call.results}] = [0.0; {call.results}];",
         f"    {call.function}(&{call.given}, &mut {step.name});",
     ]
@@ -280,7 +280,7 @@ class RustAssemblyPrinter(RustSolverPrinter):
 
 
 def assembly_file(model: RustModel) -> dict[str, str]:
-    """The module of a system with loops; none where it has none."""
+    """Return the module that closes loops; empty if there are no loops."""
     loops = model.source.assembly
     if loops is None:
         return {}
@@ -299,7 +299,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
     members, zeros = printer.record(solver + kept)
     values = model.values | {
         "sentences": "\n".join(_sentences(loops)),
-        "tables": "\n".join(_tables(loops)),
+        "tables": "\n".join(_loop_tables(loops)),
         "coordinates": str(len(loops.coordinates)),
         "first": ", ".join(own.printer.literal(x) for x in loops.first),
         "whole": ", ".join(str(bool(w)).lower() for w in loops.whole),
@@ -316,19 +316,19 @@ def _sentences(loops: AssemblySource) -> list[str]:
     """The codes of errors, each with the message of a run in the process."""
     lines = []
     for number, (code, texts) in enumerate(open_sentences(loops).items(), 1):
-        lines += [line for text in texts for line in wrapped(text, 104, "/// ", "///   ")]
+        lines += [line for text in texts for line in wrap_statement(text, 104, "/// ", "///   ")]
         lines.append(f"pub const {code}: i32 = {number};")
     return lines
 
 
-def _tables(loops: AssemblySource) -> list[str]:
+def _loop_tables(loops: AssemblySource) -> list[str]:
     lines = []
     for name, numbers in loops.whole_tables(0).items():
         text = f"static {name}: [i32; {len(numbers)}] = [{', '.join(map(str, numbers))}];"
-        lines += wrapped(text, 110, "", "    ")
+        lines += wrap_statement(text, 110, "", "    ")
     for name, flags in loops.truth_tables.items():
         words = ", ".join(str(bool(flag)).lower() for flag in flags)
-        lines += wrapped(f"static {name}: [bool; {len(flags)}] = [{words}];", 110, "", "    ")
+        lines += wrap_statement(f"static {name}: [bool; {len(flags)}] = [{words}];", 110, "", "    ")
     return lines
 
 
@@ -352,10 +352,10 @@ _SECTIONS = {
 
 
 def configuration_files(model: RustModel) -> dict[str, str]:
-    """Modules of further configurations; none where there is one."""
+    """Return the modules of further configurations; empty if there is only one."""
     if not model.source.changing:
         return {}
-    files = {"src/changes.rs": _changes(model.source, model.printer)}
+    files = {"src/changes.rs": _change_functions(model.source, model.printer)}
     for other in model.source.others:
         own = RustModel(other, model.precision)
         head = f"//! {one_line(other.description.name)}: configuration {other.prefix[1:]}"
@@ -364,7 +364,7 @@ def configuration_files(model: RustModel) -> dict[str, str]:
     return files
 
 
-def _changes(made: Source, printer: RustPrinter) -> str:
+def _change_functions(made: Source, printer: RustPrinter) -> str:
     lines = [
         "//! Configurations: other joints locked, other dependent speeds. The numbers of each, one after the",
         "//! other; sections by the number of a configuration.",
@@ -377,33 +377,33 @@ def _changes(made: Source, printer: RustPrinter) -> str:
     for name, values in found.tables.items():
         kind = "bool" if name in TRUTHS else "i32"
         numbers = ", ".join(str(bool(v)).lower() if name in TRUTHS else str(v) for v in values)
-        lines += wrapped(f"pub static {name}: [{kind}; {len(values)}] = [{numbers}];", 110, "", "    ")
+        lines += wrap_statement(f"pub static {name}: [{kind}; {len(values)}] = [{numbers}];", 110, "", "    ")
     for name, reals in found.reals.items():
         text = ", ".join(map(printer.literal, reals))
-        lines += wrapped(f"pub static {name}: [Real; {len(reals)}] = [{text}];", 110, "", "    ")
+        lines += wrap_statement(f"pub static {name}: [Real; {len(reals)}] = [{text}];", 110, "", "    ")
     given = "t, state, constants, memory"
     sections = _SECTIONS | ({CONSTRAINT_GEOMETRY: ("STATES", "ELEMENTS_ROOM", "0.0")} if made.passing else {})
     for name, (state, size, beyond) in sections.items():
         arguments = f"c: i32, {_GIVEN.format(state)}, out: &mut [Real; {size}]"
-        lines += _function(made, name, arguments, [f"*out = [{beyond}; {size}];"], f"{given}, out")
+        lines += _section_function(made, name, arguments, [f"*out = [{beyond}; {size}];"], f"{given}, out")
     new = "new_memory: &mut [Real; MEMORY], new_state: &mut [Real; STATES]"
     start = ["*new_memory = *memory;", "*new_state = *state;"]
     arguments = f"c: i32, event: i32, {_GIVEN.format('STATES')}, {new}"
-    lines += _function(made, "fire", arguments, start, f"event, {given}, new_memory, new_state")
+    lines += _section_function(made, "fire", arguments, start, f"event, {given}, new_memory, new_state")
     arguments = f"c: i32, {_GIVEN.format('STATES')}".replace("state: &", "state: &mut ")
-    lines += _function(made, "normalise", arguments, [], given)
+    lines += _section_function(made, "normalise", arguments, [], given)
     arguments = "c: i32, parameters: &[Real; PARAMETERS], constants: &mut [Real; CONSTANTS]"
-    lines += _function(made, "precompute", arguments, [], "parameters, constants")
+    lines += _section_function(made, "precompute", arguments, [], "parameters, constants")
     return "\n".join([*lines, ""])
 
 
-def _function(made: Source, name: str, arguments: str, start: list[str], given: str) -> list[str]:
+def _section_function(made: Source, name: str, arguments: str, start: list[str], given: str) -> list[str]:
     """A section of a configuration, where it has it."""
     cases = [
         f"        {c} => crate::{f'configuration{one.prefix}' if c else 'model'}::{name}({given}),"
         for c, one in enumerate((made, *made.others))
         if has_function(one.program, made.passing).get(name, True)
     ]
-    head = wrapped(f"pub fn {name}_of({arguments}) {{", 110, "", "    ")
+    head = wrap_statement(f"pub fn {name}_of({arguments}) {{", 110, "", "    ")
     body = [f"    {line}" for line in start]
     return ["", *head, *body, "    match c {", *cases, "        _ => {}", "    }", "}"]

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.algebra.tables import Piecewise
-from armillary.export.text.printer import CHOICE, SUM, Operand, Printer, nested_polynomial, one_line, wrapped
+from armillary.export.text.printer import (
+    CHOICE,
+    SUM,
+    Operand,
+    Printer,
+    nested_polynomial,
+    one_line,
+    wrap_statement,
+)
 
 _WORDS = """
 as async await break const continue crate dyn else enum extern false fn for gen if impl in let loop match
@@ -55,7 +63,7 @@ def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
     for array, values in arrays.items():
         items = ", ".join(printer.number(float(v)).text for v in values)
         text = f"static {array}: [Real; {len(values)}] = [{items}];"
-        lines += wrapped(text, 110, "    ", "        ")
+        lines += wrap_statement(text, 110, "    ", "        ")
     for a in axes:
         first, last = (printer.number(float(table.breaks[a][k])).text for k in (0, -1))
         held = f"if x{a} < {first} {{ {first} }} else if x{a} > {last} {{ {last} }} else {{ x{a} }}"

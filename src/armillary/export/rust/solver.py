@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.contacts import ContactSource, contact_constants
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.translator import VECTORS, Field, Solver, SolverFunction
 
@@ -198,18 +198,18 @@ def contact_module(sources: Sequence[ContactSource], precision: str) -> str:
     numbers = contact_constants(sources, precision).items()
     lines = ["use crate::math::*;", "use crate::Real;", ""]
     lines += [f"const {name}: Real = {value!r};" for name, value in numbers]
-    lines += [line for source in sources for line in _solver(source)]
+    lines += [line for source in sources for line in _contact_solver(source)]
     inside = [f"    {line}" if line else "" for line in lines]
     head = "/// Forces, impulses and statuses of contacts."
     return "\n".join([head, "mod contacts {", *inside, "}", "use contacts::*;", ""])
 
 
-def _solver(source: ContactSource) -> list[str]:
+def _contact_solver(source: ContactSource) -> list[str]:
     printer = RustContacts(source)
     lines = [f"const {printer.names[name]}: usize = {size};" for name, size in source.sizes.items()]
     for name, numbers in source.whole_tables(0).items():
         text = f"static {printer.names[name]}: [i32; {len(numbers)}] = [{', '.join(map(str, numbers))}];"
-        lines += wrapped(text, 106, "", "    ")
+        lines += wrap_statement(text, 106, "", "    ")
     text = printer.text()
     members, zeros = printer.record(text + " ".join(f" run.{f.name}" for f in source.solver.fields))
     record = printer.record_type

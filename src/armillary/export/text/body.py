@@ -36,9 +36,9 @@ _GREEK = {
 }  # fmt: skip
 
 
-def plain(text: str, otherwise: str = "x") -> str:
+def plain_identifier(text: str, otherwise: str = "x") -> str:
     """Text as letters, digits and single underscores, beginning with a letter."""
-    spelled = "".join(_spelled(character) for character in text)
+    spelled = "".join(_spell_greek(character) for character in text)
     decomposed = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
     name = re.sub(r"_+", "_", re.sub(r"\W", "_", decomposed)).strip("_")
     if not name:
@@ -46,15 +46,17 @@ def plain(text: str, otherwise: str = "x") -> str:
     return name if name[0].isalpha() else f"{otherwise}_{name}"
 
 
-def _spelled(character: str) -> str:
+def _spell_greek(character: str) -> str:
     greek = _GREEK.get(character.lower())
     if greek is None:
         return character
     return greek if character.islower() else greek.capitalize()
 
 
-def fields(names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False) -> tuple[str, ...]:
-    """Names by which a user sets values, as close to those of the model as a language allows."""
+def field_names(
+    names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False
+) -> tuple[str, ...]:
+    """Return names by which a user sets values: the model's, as far as the language allows."""
     namer = Namer(reserved, folded=folded)
     return tuple(namer.fresh(name) for name in names)
 
@@ -72,7 +74,7 @@ class Namer:
 
     def fresh(self, wish: str, otherwise: str = "x") -> str:
         """A name like the wish: itself, or with a number behind it."""
-        stem = plain(wish, otherwise)[: self.longest]
+        stem = plain_identifier(wish, otherwise)[: self.longest]
         name = stem
         while self._key(name) in self.taken:
             number = self._numbers.get(stem, 0) + 1
@@ -83,7 +85,7 @@ class Namer:
         return name
 
     def numbered(self, stem: str) -> Iterator[str]:
-        """stem1, stem2, … without those that are taken."""
+        """Yield stem1, stem2, … that are not taken."""
         number = 0
         while True:
             number += 1
@@ -93,7 +95,7 @@ class Namer:
                 yield name
 
     def copy(self) -> Namer:
-        """The same names, to go on from in a scope of its own."""
+        """Return a copy with the same names taken, for an inner scope."""
         other = Namer(folded=self.folded, longest=self.longest)
         other.taken, other._numbers = set(self.taken), dict(self._numbers)
         return other
@@ -155,7 +157,7 @@ class SectionText:
     paired_angles: int = 1  # that are computed together
 
 
-def body(
+def section_text(
     section: ProgramSection,
     printer: Printer,
     places: Mapping[Expr, Place],
@@ -229,7 +231,7 @@ class _Builder:
     def call_block(
         self, node: Expr, parts: Sequence[Expr], names: Mapping[Expr, str], chosen: Mapping[Expr, str]
     ) -> None:
-        """Add the step of a block, and those of the results that are read."""
+        """Add the step of a block, and a step for each result that is read."""
         arguments = tuple(self.printer.at(self.operand(a), CHOICE) for a in node.args)
         function = self.printer.block(node.data)
         array = self.namer.fresh(f"{node.data.name}_found")
@@ -244,7 +246,7 @@ class _Builder:
         self.operands[node], self.reads[node] = Operand(array), frozenset()
 
     def named(self, wish: str | None) -> str:
-        """The listing's name where it is one; "z1", "z2", … for what has none of its own."""
+        """Return the name of the listing, or the next of "z1", "z2", … if it has none."""
         if wish is None or (wish[0] == "z" and wish[1:].isdigit()):
             return next(self.numbers)
         return self.namer.fresh(wish)

@@ -91,7 +91,7 @@ def left_text(has: Collection[str]) -> str:
 
 
 def change_functions(made: Source) -> list[SectionFunction]:
-    """The sections of changes, with what they give."""
+    """Return the change sections, with their results."""
     program = made.program
     found = [(s, _ABOUT[s.name]) for s in program.changes]
     found += [(made.constraint_geometry, _GEOMETRY)] if made.passing else []
@@ -102,7 +102,7 @@ def change_functions(made: Source) -> list[SectionFunction]:
 
 
 def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
-    """The functions of a configuration, of those that not all have."""
+    """Return for each optional function whether a configuration has it."""
     found = {
         "events": bool(program.events.results),
         "update": bool(program.update.results),
@@ -149,12 +149,12 @@ def tables_of(
     tables: dict[str, list[int]] = {}
     for name in numbers[0]:
         width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
-        tables[_table(name)] = [v for own in numbers for v in _filled(own[name], width, 0)]
-    tables |= {_table(name): values for name, values in common_numbers(every, lockable).items()}
+        tables[_table_name(name)] = [v for own in numbers for v in _pad(own[name], width, 0)]
+    tables |= {_table_name(name): values for name, values in common_numbers(every, lockable).items()}
     reals = {"STATE_SIZE": state_size_table(every)}
     if not passing:
         return ChangeTables(sizes, tables, reals)
-    tables |= {_table(name): values for name, values in passing_numbers(every).items()}
+    tables |= {_table_name(name): values for name, values in passing_numbers(every).items()}
     across = {name.upper(): values for name, values in across_tables().items()}
     return ChangeTables(sizes, tables, reals | across)
 
@@ -170,7 +170,7 @@ def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
     """The tables of whole numbers of places where constraints lose rank."""
     sizes, numbers = change_sizes(every, True), [partition_numbers(e) for e in every]
     found = {
-        name: [v for own in numbers for v in _filled(own[name], sizes.get(width, 1), 0)]
+        name: [v for own in numbers for v in _pad(own[name], sizes.get(width, 1), 0)]
         for name, width in OF_PASSING.items()
     }
     at_end = [int(i == AT_END) for i in range(STAGES)]
@@ -217,7 +217,7 @@ def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -
     own = [[numbered[c] for c in groups.get(e.configuration.locked, ())] for e in every]
     return {
         "group_size": [len(group) for group in own],
-        "member": [c for group in own for c in _filled(group, _members(every), NONE)],
+        "member": [c for group in own for c in _pad(group, _members(every), NONE)],
         "strikes": [int(any(s.name == "impulse" for s in e.program.changes)) for e in every],
         **system_numbers(every[0].system, lockable),
     }
@@ -230,9 +230,9 @@ def _members(every: Sequence[DerivedEquations]) -> int:
     return max((len(group) for group in groups_of(every).values()), default=1)
 
 
-def _table(name: str) -> str:
+def _table_name(name: str) -> str:
     return _OTHER_NAMES.get(name, name.upper())
 
 
-def _filled(values: Sequence[int], length: int, by: int) -> list[int]:
+def _pad(values: Sequence[int], length: int, by: int) -> list[int]:
     return [*values, *[by] * (length - len(values))]

@@ -52,7 +52,7 @@ class ContactSource:
     @cached_property
     def solver(self) -> Solver:
         """The functions of the algorithm."""
-        return _renamed(read_contacts([block.entry for block in self.called.values()]), self.tag)
+        return _rename_functions(read_contacts([block.entry for block in self.called.values()]), self.tag)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -73,8 +73,8 @@ class ContactSource:
         }
 
     def entry(self, name: str) -> str:
-        """The function of the solver that one of those that sections call begins with."""
-        return _named(self.called[name].entry, self.tag)
+        """Return the solver's function that is the entry of a block function."""
+        return _contact_function(self.called[name].entry, self.tag)
 
     def takes(self, name: str) -> list[Passage]:
         """Where its arguments go, in order."""
@@ -86,7 +86,7 @@ class ContactSource:
 
 
 def contact_sources(blocks: Mapping[BlockFunction, str], code: str = "") -> list[ContactSource]:
-    """The solvers that the block functions in a text need; those of a whole program without a text."""
+    """Return the solvers that the block functions in a text need; without a text, in the whole program."""
     groups: dict[object, dict[str, ContactBlock]] = {}
     for block, name in blocks.items():
         assert isinstance(block, ContactBlock), block
@@ -112,11 +112,11 @@ def _passages(block: ContactBlock, fields: Sequence[str]) -> list[Passage]:
     return found
 
 
-def _named(function: str, tag: str) -> str:
+def _contact_function(function: str, tag: str) -> str:
     return f"contact_{function}{tag}"
 
 
-def _renamed(solver: Solver, tag: str) -> Solver:
+def _rename_functions(solver: Solver, tag: str) -> Solver:
     """The same functions under names that nothing else in a program has."""
     functions: dict[str, SolverFunction] = {}
     comments: dict[ast.stmt, str] = {}
@@ -165,7 +165,7 @@ class _Names(ast.NodeTransformer):
     """Functions, constants and parts of the record under other names."""
 
     def __init__(self, solver: Solver, tag: str) -> None:
-        self.functions = {name: _named(name, tag) for name in solver.functions}
+        self.functions = {name: _contact_function(name, tag) for name in solver.functions}
         self.constants = {name: f"CONTACT_{name}" for name in solver.constants}
 
     def visit_Name(self, node: ast.Name) -> ast.Name:

@@ -142,14 +142,14 @@ class ExportDescription:
         return tuple(m for m in self.memory if m.input)
 
 
-def one_lined(value: object) -> Any:  # of the type of the value
+def with_one_line_texts(value: object) -> Any:  # of the type of the value
     """A description whose texts are lines: names and descriptions end up in comments and strings of programs,
     where a line break could begin a statement.
     """
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, tuple):
-        return tuple(one_lined(v) for v in value)
+        return tuple(with_one_line_texts(v) for v in value)
     if isinstance(
         value,
         (
@@ -162,7 +162,7 @@ def one_lined(value: object) -> Any:  # of the type of the value
             ExportDescription,
         ),
     ):
-        lines = {f.name: one_lined(getattr(value, f.name)) for f in fields(value)}
+        lines = {f.name: with_one_line_texts(getattr(value, f.name)) for f in fields(value)}
         if isinstance(value, OutputDescription):  # columns of results are looked up by their names
             lines["name"] = column_name(value.name)
         return replace(value, **lines)
@@ -196,7 +196,7 @@ def description(
             )
             for b in system.bodies.values()
         ),
-        parameters=_parameters(equations),
+        parameters=_described_parameters(equations),
         states=tuple(
             state_description(s, kind, value)
             for s, kind, value in zip(program.state, kinds, start.state, strict=True)
@@ -241,7 +241,7 @@ def _labels(symbol: Expr, about: str = "") -> tuple[str, str]:
     return symbol.data.units or "", about or symbol.data.about
 
 
-def _parameters(equations: DerivedEquations) -> tuple[Parameter, ...]:
+def _described_parameters(equations: DerivedEquations) -> tuple[Parameter, ...]:
     system = equations.system
     used = {s.data.name for s in symbols(*equations.program.precompute.results)}
     found = []

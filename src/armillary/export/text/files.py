@@ -60,12 +60,12 @@ def write_folder(
     contents = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
     temporary = parent / f".armillary-{secrets.token_hex(6)}.tmp"
     try:
-        known = _known(target)
+        known = _generated_digests(target)
         if not force:
             _refuse_others(target, known, contents)
         listed = "".join(f"{sha256(data).hexdigest()}  {name}\n" for name, data in sorted(contents.items()))
         contents[LIST] = listed.encode()
-        _write(temporary, contents)
+        _write_files(temporary, contents)
         if not target.exists():
             os.replace(temporary, target)
             return target
@@ -82,7 +82,7 @@ def write_folder(
     return target
 
 
-def _known(folder: Path) -> dict[str, str]:
+def _generated_digests(folder: Path) -> dict[str, str]:
     """Digests of the files that were generated into a folder, by name; names that lead out of it are none."""
     place = folder / LIST
     if not place.is_file():
@@ -119,7 +119,7 @@ def _refuse_others(target: Path, known: Mapping[str, str], contents: Mapping[str
         )
 
 
-def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
+def _write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     folder.mkdir()
     for name, data in contents.items():
         place = folder / name
@@ -132,7 +132,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 @dataclass(frozen=True)
 class RunKey:
-    """A number of [run]; ``default`` is None where a run gives it or does without."""
+    """A number of [run]; ``default`` is `None` if the run gives it or does without."""
 
     key: str
     default: float | None
@@ -213,7 +213,7 @@ def operations_text(operations: Operations) -> str:
 
 
 def head(description: ExportDescription, file: str, what: str) -> list[str]:
-    """The first lines of a file: what it is, the bodies of the system, and what its equations cost."""
+    """Return the first lines of a file: its purpose, the bodies of the system, the cost of its equations."""
     d = description
     rows = [["body", "parent", "joint", "coordinates"]]
     rows += [[b.name, b.parent, b.joint, ", ".join(b.coordinates)] for b in d.bodies]
@@ -231,7 +231,7 @@ def head(description: ExportDescription, file: str, what: str) -> list[str]:
 
 
 def note(*parts: str) -> str:
-    """Units, description and the like in one line, without those that are empty."""
+    """Join units, description and the like in one line, without empty parts."""
     return "; ".join(" ".join(part.split()) for part in parts if part)
 
 
@@ -240,32 +240,34 @@ def readme_tables(description: ExportDescription) -> list[str]:
     d = description
     lines: list[str] = []
     rows: Iterable[Sequence[str]]
-    rows = [[f"`{p.name}`", _number(p.default), p.units, p.about] for p in d.parameters]
-    lines += _table("Parameters", ["name", "default", "units", "meaning"], rows)
-    rows = [[f"`{s.name}`", _number(s.initial / s.factor), s.units, s.about] for s in d.starts]
-    lines += _table("States, with their initial values", ["name", "initial", "units", "meaning"], rows)
+    rows = [[f"`{p.name}`", _number_text(p.default), p.units, p.about] for p in d.parameters]
+    lines += _markdown_table("Parameters", ["name", "default", "units", "meaning"], rows)
+    rows = [[f"`{s.name}`", _number_text(s.initial / s.factor), s.units, s.about] for s in d.starts]
+    lines += _markdown_table(
+        "States, with their initial values", ["name", "initial", "units", "meaning"], rows
+    )
     lines += ["", *d.remarks] if d.remarks else []
-    rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.inputs]
-    lines += _table("Inputs", ["name", "value", "units", "meaning"], rows)
+    rows = [[f"`{m.name}`", _number_text(m.initial / m.factor), m.units, m.about] for m in d.inputs]
+    lines += _markdown_table("Inputs", ["name", "value", "units", "meaning"], rows)
     rows = [
-        [f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about]
+        [f"`{m.name}`", _number_text(m.initial / m.factor), m.units, m.about]
         for m in d.memory
         if not m.input and m.plain
     ]
-    lines += _table("Memory", ["name", "initial", "units", "meaning"], rows)
+    lines += _markdown_table("Memory", ["name", "initial", "units", "meaning"], rows)
     rows = [[f"`{o.name}`", o.units, o.about] for o in d.outputs]
-    lines += _table("Outputs", ["name", "units", "meaning"], rows)
+    lines += _markdown_table("Outputs", ["name", "units", "meaning"], rows)
     ways = {1: "rising", -1: "falling", ENDS_STATUS: "falling", 0: "both"}
     rows = [[e.name, ways[e.direction], "yes" if e.stop else "", e.about] for e in d.events if not e.hidden]
-    lines += _table("Events", ["name", "direction", "ends the run", "meaning"], rows)
+    lines += _markdown_table("Events", ["name", "direction", "ends the run", "meaning"], rows)
     return lines
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else f"{value:.10g}"
 
 
-def _table(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def _markdown_table(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     rows = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     if not rows:
         return []
@@ -340,7 +342,7 @@ def helpers(package: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def needed(known: Mapping[str, str], text: str) -> list[str]:
+def helpers_called_in(known: Mapping[str, str], text: str) -> list[str]:
     """Texts of the helpers that are called in a text, or by one another, in the order of ``known``."""
     chosen: set[str] = set()
     todo = [text]

@@ -26,7 +26,7 @@ _LARGEST_POWER = 64  # beyond it a power by squaring is longer than a line
 
 @dataclass(frozen=True)
 class Operand:
-    """Text of a value; ``truth`` where it is true or false rather than a number."""
+    """Text of a value; ``truth``: whether it is a truth value rather than a number."""
 
     text: str
     strength: int = ATOM
@@ -122,10 +122,10 @@ class Printer:
         square = self.at(base, UNARY)
         while n:
             if n & 1:
-                result = square if result is None else f"{result}*{_factor(square)}"
+                result = square if result is None else f"{result}*{_as_factor(square)}"
             n >>= 1
             if n:
-                square = f"{_factor(square)}*{_factor(square)}"
+                square = f"{_as_factor(square)}*{_as_factor(square)}"
         assert result is not None
         return Operand(result, PRODUCT)
 
@@ -233,11 +233,11 @@ class Printer:
 
 
 def block_names(block: BlockFunction, count: int) -> list[str]:
-    """The names of so many block functions of one name and different sizes."""
+    """Return names for ``count`` block functions of one name and different sizes."""
     return [block.name, *(f"{block.name}_{k}" for k in range(2, count + 1))]
 
 
-def _factor(text: str) -> str:
+def _as_factor(text: str) -> str:
     return f"({text})" if "*" in text else text
 
 
@@ -265,7 +265,7 @@ def nested_polynomial(table: Piecewise) -> str:
 _BREAKS = re.compile(r"[^ *]*[ *]|[^ *]+$")
 
 
-def wrapped(text: str, width: int, indent: str, more: str, continued: str = "") -> list[str]:
+def wrap_statement(text: str, width: int, indent: str, more: str, continued: str = "") -> list[str]:
     """Lines of one statement: the first after ``indent``, others after ``more``; all but the last end with
     ``continued``. Breaks at blanks and after "*", never inside "**".
     """
@@ -274,7 +274,7 @@ def wrapped(text: str, width: int, indent: str, more: str, continued: str = "") 
     lines: list[str] = []
     line = indent
     room = width - len(continued)
-    for piece in _pieces(text):
+    for piece in _breakable_pieces(text):
         if len(line) + len(piece.rstrip()) > room and line.strip():
             lines.append(line.rstrip() + continued)
             line = more
@@ -282,7 +282,7 @@ def wrapped(text: str, width: int, indent: str, more: str, continued: str = "") 
     return [*lines, line.rstrip()]
 
 
-def _pieces(text: str) -> list[str]:
+def _breakable_pieces(text: str) -> list[str]:
     pieces: list[str] = []
     for piece in _BREAKS.findall(text):
         if pieces and pieces[-1].endswith("*") and piece == "*":
@@ -307,7 +307,7 @@ def bytes_of(text: str) -> int:
     return len(text.encode())
 
 
-def listed(items: Sequence[str], width: int, indent: str, continued: str = "") -> list[str]:
+def list_items(items: Sequence[str], width: int, indent: str, continued: str = "") -> list[str]:
     """Items with commas between them, as many in a line as fit; all but the last end with ``continued``."""
     lines: list[str] = []
     line = indent

@@ -74,7 +74,7 @@ class Reference:
 
 
 def example_parameters(equations: DerivedEquations) -> dict[str, float]:
-    """All parameters in the user's units: defaults, and 1 where there is none."""
+    """Return all parameters in the user's units: defaults, or 1 for a parameter without a default."""
     return {name: 1.0 if value is None else float(value) for name, value in equations.parameters.items()}
 
 
@@ -87,19 +87,19 @@ def reference(equations: DerivedEquations, several: bool) -> Reference:
     count = len(equations.program.constants)
     return Reference(
         tuple(parameters.values()),
-        _plain(model.constants(parameters)[:count]),
+        _plain_numbers(model.constants(parameters)[:count]),
         begin.given,
         begin.memory,
-        tuple(_points(model, parameters, start, memory)),
+        tuple(_reference_points(model, parameters, start, memory)),
         _trajectory(model, parameters, several),
     )
 
 
-def _plain(values: Given) -> tuple[float, ...]:
+def _plain_numbers(values: Given) -> tuple[float, ...]:
     return tuple(float(v) for v in values)
 
 
-def _points(
+def _reference_points(
     model: CompiledModel, parameters: dict[str, float], start: np.ndarray, memory: np.ndarray
 ) -> list[ReferencePoint]:
     random = np.random.default_rng(1990)
@@ -124,11 +124,11 @@ def at(
     program = model.equations.program
     constants = model.constants(parameters)
     sections = (program.derivatives, program.outputs, program.events, program.update)
-    found = [_called(model, s.name, len(s.results), t, state, constants, memory) for s in sections]
-    return ReferencePoint(t, _plain(state), _plain(memory), *map(_plain, found))
+    found = [_call_function(model, s.name, len(s.results), t, state, constants, memory) for s in sections]
+    return ReferencePoint(t, _plain_numbers(state), _plain_numbers(memory), *map(_plain_numbers, found))
 
 
-def _called(
+def _call_function(
     model: CompiledModel,
     name: str,
     length: int,
@@ -173,7 +173,7 @@ def start_values(
     }
     for i, (name, described) in enumerate(equations.system.memories.items()):
         memory[i] = stored[i] if described.start is not None or name in decided else memory[i]
-    return StartValues(_plain(state), tuple(symbols), _plain(given), _plain(memory))
+    return StartValues(_plain_numbers(state), tuple(symbols), _plain_numbers(given), _plain_numbers(memory))
 
 
 def _trajectory(model: CompiledModel, parameters: dict[str, float], several: bool) -> Trajectory | None:
@@ -184,7 +184,7 @@ def _trajectory(model: CompiledModel, parameters: dict[str, float], several: boo
         if rows[0] is not None and rows[1] is not None:
             scale = np.maximum(1.0, np.abs(rows[1]))
             if np.all(np.abs(rows[0] - rows[1]) <= _AGREE * scale):
-                return Trajectory(step, STEPS, _plain(rows[0]))
+                return Trajectory(step, STEPS, _plain_numbers(rows[0]))
         step /= 10
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.export.text.files import run_keys
-from armillary.export.text.printer import wrapped
+from armillary.export.text.printer import wrap_statement
 from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.runtime.solver.methods import method_names
 
@@ -119,7 +119,7 @@ class SolverPrinter:
         raise NotImplementedError
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        """A call in a statement of its own."""
+        """A call as a whole statement."""
         call = f"{function.name}({', '.join([self.run(), *arguments])})"
         return self.assign(target, call) if target else f"{call}{self.ended}"
 
@@ -238,7 +238,7 @@ class SolverPrinter:
         raise NotImplementedError
 
     def lines(self, text: str) -> list[str]:
-        return wrapped(text, self.width - 12, "", self.indent * 2, self.continued)
+        return wrap_statement(text, self.width - 12, "", self.indent * 2, self.continued)
 
     # ---------------------------------------------------------------- expressions
 
@@ -310,7 +310,7 @@ class SolverPrinter:
         return self.expression(index)
 
     def value_of(self, name: str, call: ast.Call) -> str:
-        """A call inside an expression: of a function of numbers, or of one that leaves the run as it is."""
+        """A call inside an expression: of a function of numbers, or of one that does not change the run."""
         arguments = self.arguments(call)
         if name in self.solver.functions and self.solver.functions[name].takes_run:
             arguments = [self.run(), *arguments]
@@ -384,7 +384,7 @@ def setting_checks(printer: SolverPrinter, refusal: str, place: str, words: Mapp
     return "\n".join(texts)
 
 
-def prefixed(prefix: str) -> dict[str, str]:
+def prefix_settings(prefix: str) -> dict[str, str]:
     """Settings as members of a structure."""
     return {key.key: f"{prefix}{key.key}" for key in run_keys()}
 

@@ -13,8 +13,8 @@ from armillary.algebra.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.export.inputs import with_tables
-from armillary.export.text.body import Namer, Place, SectionText, body, plain
-from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
+from armillary.export.text.body import Namer, Place, SectionText, plain_identifier, section_text
+from armillary.export.text.description import ExportDescription, StartValues, description, with_one_line_texts
 from armillary.export.text.printer import Printer, block_names
 from armillary.export.text.reference import Reference, example_parameters, reference, start_values
 from armillary.export.text.start import (
@@ -24,7 +24,7 @@ from armillary.export.text.start import (
     WeakMasses,
     assembly,
     physical,
-    started,
+    start_source,
     weak_masses,
 )
 from armillary.model.description import Description
@@ -89,7 +89,7 @@ class Source:
 
     @property
     def guard(self) -> int | None:
-        """The event for the only choice of dependent speeds; None where there is none, or a table of them."""
+        """The event for the only choice of dependent speeds; `None` if there is none, or a table of them."""
         watched = [event.name for event in self.equations.targets.watched]
         if self.changing or DEPENDENT_SPEEDS not in watched:
             return None
@@ -98,7 +98,7 @@ class Source:
     @property
     def stem(self) -> str:
         """The system's name as an identifier: of files, and before the names of functions."""
-        stem = plain(self.description.name, "system").lower()[:40]
+        stem = plain_identifier(self.description.name, "system").lower()[:40]
         return (f"{stem}_system" if stem in _TAKEN else stem) + self.prefix
 
     @property
@@ -157,7 +157,7 @@ class Source:
 
     @cached_property
     def assembly(self) -> AssemblySource | None:
-        """Loops that have to close before a run; None where there are none."""
+        """Loops that have to close before a run; `None` if there are none."""
         every = [self.equations, *(other.equations for other in self.others)]
         closes_anew = self.changing and bool(self.set_places) and not self.prefix
         return assembly(self.equations, every if closes_anew else None)
@@ -187,8 +187,8 @@ class Source:
 
     @cached_property
     def start(self) -> StartSource | None:
-        """The values that a run computes from the given ones; None where it begins with these."""
-        return started(self.equations)
+        """The values that a run computes from the given ones; `None` if it begins with the given values."""
+        return start_source(self.equations)
 
     @cached_property
     def masses(self) -> WeakMasses | None:
@@ -200,7 +200,7 @@ class Source:
 
     @cached_property
     def physical(self) -> Physical | None:
-        """Quantities that must not be negative; None where no parameter can make them so."""
+        """Quantities that must not be negative; `None` if no parameter can make them negative."""
         return physical(self.equations)
 
     @cached_property
@@ -209,7 +209,7 @@ class Source:
         return reference(self.equations, self.changing)
 
 
-def source(
+def make_source(
     equations: DerivedEquations,
     configurations: bool | None = False,
     *,
@@ -226,7 +226,7 @@ def source(
     adjusting = sets_dependent_speeds(equations)
     if configurations is None and not exchanges:
         configurations = locks or adjusting
-    _check(equations, configurations)
+    _check_exportable(equations, configurations)
     written = exported_equations(equations)
     if configurations is None:
         configurations = locks or adjusting or not configurations_of(written).left_out
@@ -238,9 +238,9 @@ def source(
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
     described = description(
-        written, start_values(model, given), (*equations.export_remarks, *_placed(written))
+        written, start_values(model, given), (*equations.export_remarks, *_mass_centre_remarks(written))
     )
-    return Source(written, one_lined(described), tuple(given.values()), stiff=stiff)
+    return Source(written, with_one_line_texts(described), tuple(given.values()), stiff=stiff)
 
 
 def loses_rank(equations: DerivedEquations) -> bool:
@@ -262,7 +262,9 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
     model = compile_equations(first, tier="quick")
     given = example_parameters(first)
     start = start_values(model, given)
-    described = one_lined(description(first, start, (*equations.export_remarks, *_placed(first))))
+    described = with_one_line_texts(
+        description(first, start, (*equations.export_remarks, *_mass_centre_remarks(first)))
+    )
     values = tuple(given.values())
     others = []
     for k in range(1, len(table)):
@@ -273,7 +275,7 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
         others.append(
             Source(
                 other,
-                one_lined(description(other, own, ())),
+                with_one_line_texts(description(other, own, ())),
                 values,
                 prefix=f"_{k}",
                 passing=passing,
@@ -296,9 +298,9 @@ def exported_equations(equations: DerivedEquations) -> DerivedEquations:
     return derive(equations.system, equations.formalism, configuration=equations.configuration, **options)
 
 
-def _placed(equations: DerivedEquations) -> tuple[str, ...]:
+def _mass_centre_remarks(equations: DerivedEquations) -> tuple[str, ...]:
     """Lines on initial values that follow from a mass centre."""
-    start = started(equations)
+    start = start_source(equations)
     if start is None:
         return ()
     names = {place: s.data.name for s, (array, place) in start.places.items() if array == "state"}
@@ -311,7 +313,7 @@ def _placed(equations: DerivedEquations) -> tuple[str, ...]:
     )
 
 
-def _check(equations: DerivedEquations, configurations: bool | None) -> None:
+def _check_exportable(equations: DerivedEquations, configurations: bool | None) -> None:
     system = equations.system
     equations.check_use("export")
     positions = [c.position for c in system.constraints.values() if c.position is not None]
@@ -319,7 +321,7 @@ def _check(equations: DerivedEquations, configurations: bool | None) -> None:
     for event in system.events.values():
         locks = bool(event.lock or event.unlock)
         if configurations is not False and locks:
-            if moved := _moved(event, system):
+            if moved := _speeds_set_on_release(event, system):
                 where = " of systems with constraints" if system.constraints else ""
                 raise ArmillaryError(
                     f"event '{event.name}' releases {', '.join(moved)} and sets it at once, which exported "
@@ -351,7 +353,7 @@ def _check(equations: DerivedEquations, configurations: bool | None) -> None:
                 )
 
 
-def _moved(event: EventRecord, system: Description) -> list[str]:
+def _speeds_set_on_release(event: EventRecord, system: Description) -> list[str]:
     """Speeds that an event sets while it releases them, where a program cannot: with loops, or by
     accelerations.
     """
@@ -381,7 +383,7 @@ class Identifiers:
 
 
 def renewal_text(program: Program) -> str:
-    """What is renewed after a step, in words."""
+    """Return in words which quantities are updated after a step."""
     units = ["Euler parameters divided by their length"] if program.quaternions else []
     drift = ["coordinates and speeds without the drift of closed contacts"]
     text = ", ".join([*units, *(drift if len(program.renewed) > 4 * len(program.quaternions) else [])])
@@ -439,7 +441,7 @@ class Sections:
             places = start.places
         elif self.source.masses is not None and section is self.source.masses.section:
             places = {**self.places, **self._given}
-        return body(section, self.printer, places, self.identifiers.of, self.identifiers.namer)
+        return section_text(section, self.printer, places, self.identifiers.of, self.identifiers.namer)
 
 
 # Features that only some systems have: the parts of templates that they need.

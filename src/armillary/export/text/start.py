@@ -38,7 +38,7 @@ from armillary.runtime.solver.language.translator import Solver, read_assembly
 
 @dataclass(frozen=True)
 class StartSource:
-    """Memory and state of the first step from those that are given."""
+    """Memory and state of the first step, from the given memory and state."""
 
     section: ProgramSection  # memory, then state
     places: Mapping[Expr, Place]  # of symbols that the section reads
@@ -47,8 +47,8 @@ class StartSource:
     ]  # places in the state that are set whatever is given, and the body that sets them
 
 
-def started(equations: DerivedEquations) -> StartSource | None:
-    """The start of a system; None where it begins with the values that are given."""
+def start_source(equations: DerivedEquations) -> StartSource | None:
+    """Return the start of a system; `None` if it begins with the given values."""
     system, program, targets = equations.system, equations.program, equations.targets
     conversion = equations.conversion
     plain = equations.reduction.given_reader() if conversion else equations.reduction.plain
@@ -72,7 +72,7 @@ def started(equations: DerivedEquations) -> StartSource | None:
         given[count : count + len(targets.speeds)] = targets.inputs
         state[count : count + len(conversion)] = transform(conversion, known.get)
     if system.contacts:
-        memory, state = _decided(equations, memory, state)
+        memory, state = _decide_statuses(equations, memory, state)
     elif not (conversion or known or any(m.start is not None for m in memories)):
         return None
     places: dict[Expr, Place] = {program.time: ("", 0)}
@@ -87,7 +87,7 @@ def started(equations: DerivedEquations) -> StartSource | None:
     )
 
 
-def _decided(
+def _decide_statuses(
     equations: DerivedEquations, memory: list[Expr], state: list[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
     """Memory and state with the statuses of contacts decided, unless all of them are given."""
@@ -117,7 +117,7 @@ def loop_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class AssemblySource:
-    """Loops that have to close; rows with a gap come first, then those that only show redundancy."""
+    """Loops that have to close; rows with a gap come first, then rows that only show redundancy."""
 
     section: ProgramSection  # gaps, elements of J, elements of N, sizes of gaps
     gaps: tuple[tuple[str, str], ...]  # words of the error before and after the number that remains
@@ -297,7 +297,7 @@ def weak_masses(every: Sequence[DerivedEquations]) -> WeakMasses | None:
 
 
 def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
-    """Speeds of one configuration, what is left of the pivot of each, and the message."""
+    """Return the speeds of one configuration, the remaining pivot of each, and the message."""
     system, reduction = equations.system, equations.reduction
     free = reduction.independent(system)
     unfit = not equations.described_states or system.constraints or system.flexibles
@@ -339,7 +339,7 @@ class Physical:
 
 
 def physical(equations: DerivedEquations) -> Physical | None:
-    """Quantities of a system that parameters could make negative; None where there are none."""
+    """Return the quantities that parameters could make negative; `None` if there are none."""
     system, plain = equations.system, equations.reduction.plain
     known = [
         (f"{where}: its {what}", value)

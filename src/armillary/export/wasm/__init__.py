@@ -21,7 +21,7 @@ from armillary.export.text.files import (
     write_folder,
 )
 from armillary.export.text.reference import ABSOLUTE, RELATIVE
-from armillary.export.text.source import Source, source
+from armillary.export.text.source import Source, make_source
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
 from armillary.program.equations import DerivedEquations
 from armillary.untyped import DataTable
@@ -43,7 +43,7 @@ def export(
     lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
     """
     given = None if configurations is None else flag(configurations, "configurations=")
-    made = source(equations, given, exchanges=True, passes=True)
+    made = make_source(equations, given, exchanges=True, passes=True)
     module = WasmModule(made, several(methods, "methods="))
     stem = made.stem
     about = module.description()

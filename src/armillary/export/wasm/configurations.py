@@ -122,7 +122,7 @@ class ModuleConfigurations:
         return [name for own in functions for name in own.values()]
 
     def description(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> DataTable:
-        """The data for a host, as JSON; of the figures those that are not zero."""
+        """Return the data for a host, as JSON; of the figures, only nonzero ones."""
         numbers = self.figures.numbers
         there = np.flatnonzero(numbers)
         return {

@@ -64,7 +64,7 @@ def with_contacts(texts: Sequence[str]) -> list[str]:
 
 
 def contact_stack(sections: Iterable[ProgramSection]) -> int:
-    """Bytes of a stack that the block functions of a section take, of that which takes most."""
+    """Return the bytes of stack that block functions take in the section that takes most."""
     return _REAL * max(
         (sum(workspace_length(n.data) for n in s.nodes if is_block(n)) for s in sections), default=0
     )

@@ -21,7 +21,7 @@ from armillary.studies.sampling.distributions import (
     Triangular,
     Uniform,
     UserDistribution,
-    factor,
+    unit_factor,
 )
 from armillary.studies.sampling.points import (
     LatinHypercube,
@@ -120,7 +120,7 @@ class Correlated:
             name: as_distribution(value, name)
             for name, value in table(distributions, "what varies together", ParameterError).items()
         }
-        self.correlation = _checked(correlation, tuple(self.distributions))
+        self.correlation = _check_correlation(correlation, tuple(self.distributions))
         self._factor = np.linalg.cholesky(self.correlation)
 
     @staticmethod
@@ -149,7 +149,7 @@ class Correlated:
         return f"Correlated({', '.join(self.names)})"
 
 
-def _checked(correlation: object, names: tuple[str, ...]) -> np.ndarray:
+def _check_correlation(correlation: object, names: tuple[str, ...]) -> np.ndarray:
     where = f"Correlated({', '.join(names)})"
     if len(names) < 2:
         raise ParameterError(f"{where} needs two names at least; one alone is correlated with nothing")
@@ -229,8 +229,10 @@ class Design:
                 f"there is no design '{kind}'{nearest(str(kind), KINDS) or '; use ' + ', '.join(KINDS)}"
             )
         self.kind = kind
-        self.seed = _whole(seed, "the seed", least=0)
-        self.distributions, self.correlated = _read(vary, arguments.table(units, "units=", ParameterError))
+        self.seed = _whole_number(seed, "the seed", least=0)
+        self.distributions, self.correlated = _read_distributions(
+            vary, arguments.table(units, "units=", ParameterError)
+        )
         self.names = tuple(self.distributions)
         self._check(levels, arguments.flag(second_order, "second_order=", ParameterError))
         self.levels = {str(n): v for n, v in levels.items()} if isinstance(levels, Mapping) else levels
@@ -241,7 +243,7 @@ class Design:
 
     @property
     def group(self) -> int:
-        """Runs that belong together: those of a trajectory, or of two points and their mixtures; else 1."""
+        """Runs that belong together: of a trajectory, or of two points and their mixtures; else 1."""
         return group_size(self.kind, len(self.names), self.second_order)
 
     @property
@@ -364,7 +366,9 @@ class Design:
                 )
             if given.get(name) is None:
                 raise ParameterError(f"a grid over '{name}', {each!r}, needs levels=, or a list of values")
-            axes[name] = np.linspace(each.low, each.high, _whole(given[name], f"levels of '{name}'", least=2))
+            axes[name] = np.linspace(
+                each.low, each.high, _whole_number(given[name], f"levels of '{name}'", least=2)
+            )
         return axes
 
     def _count(self, runs: object) -> int:
@@ -377,7 +381,7 @@ class Design:
             found = None
         if runs is None and found is None:
             raise ParameterError(f"a {self.kind} design needs runs=, the number of runs")
-        count = found if runs is None else _whole(runs, "runs", least=1)
+        count = found if runs is None else _whole_number(runs, "runs", least=1)
         assert count is not None
         if found is not None and count != found:
             raise ParameterError(f"the {self.kind} has {found} runs, not {count}; leave runs out")
@@ -415,7 +419,7 @@ class Design:
         if self.kind == "saltelli":
             return Saltelli(self.names, self.seed, self.second_order)
         if self.kind == "morris":
-            self.levels = _LEVELS if self.levels is None else _whole(self.levels, "levels", least=2)
+            self.levels = _LEVELS if self.levels is None else _whole_number(self.levels, "levels", least=2)
             if self.levels % 2:
                 raise ParameterError(f"morris needs an even number of levels, not {self.levels}")
             return Morris(self.names, self.seed, self.levels)
@@ -424,10 +428,10 @@ class Design:
         return Random(self.names, self.seed) if self.kind == "random" else None
 
 
-def _read(
+def _read_distributions(
     vary: Mapping[str, object], units: Mapping[str, str]
 ) -> tuple[dict[str, Distribution], dict[str, Correlated]]:
-    """Distributions by name, in the units of the names, and what is correlated by its label."""
+    """Return distributions by name, in the units of the names, and correlations by label."""
     if not isinstance(vary, Mapping):
         raise ParameterError(f"vary needs a table of names and distributions, not {vary!r}")
     distributions: dict[str, Distribution] = {}
@@ -444,7 +448,7 @@ def _read(
             if name in distributions:
                 raise ParameterError(f"'{name}' is varied twice, the second time in '{label}': leave one out")
             if each.units:
-                each = each.scaled(factor(each.units, units.get(name, ""), f"varied '{name}'"))
+                each = each.scaled(unit_factor(each.units, units.get(name, ""), f"varied '{name}'"))
             distributions[name] = each
     if not distributions:
         raise ParameterError("nothing varies: give vary={'name': distribution, …}")
@@ -477,7 +481,7 @@ def _remedy(distribution: Distribution) -> str:
     return "; use one that has bounds, such as Uniform"
 
 
-def _whole(value: Given, what: str, *, least: int) -> int:
+def _whole_number(value: Given, what: str, *, least: int) -> int:
     number = None if isinstance(value, bool) else plain_float(value)
     if number is None or not math.isfinite(number) or number != int(number) or number < least:
         raise ParameterError(f"{what} must be a whole number of {least} or more, not {value!r}")

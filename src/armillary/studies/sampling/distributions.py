@@ -26,7 +26,7 @@ def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[Da
     A number may be plain, a text ("pi/2", "55 mile/hour") or a Pint quantity. Either all bring units or none
     does; plain ones are in `units`, or where that is empty in those of what they are given for.
     """
-    read = {name: _read(value, f"{where}: {name}") for name, value in given.items()}
+    read = {name: _read_value(value, f"{where}: {name}") for name, value in given.items()}
     own = [unit for _, unit in read.values() if unit is not None]
     if not own:
         return {name: number for name, (number, _) in read.items()}, units
@@ -35,12 +35,12 @@ def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[Da
         raise UnitsError(f"{where}: {', '.join(plain)} has no units and the rest has; give all or none")
     target = units or own[0]
     return {
-        name: number * factor(unit, target, f"{where}: {name}") if unit is not None else number
+        name: number * unit_factor(unit, target, f"{where}: {name}") if unit is not None else number
         for name, (number, unit) in read.items()
     }, target
 
 
-def factor(source: str, target: str, where: str) -> float:
+def unit_factor(source: str, target: str, where: str) -> float:
     """The factor from one unit to another."""
     one, other = parse_unit(source), parse_unit(target)
     if one.dimension is not other.dimension:
@@ -48,14 +48,14 @@ def factor(source: str, target: str, where: str) -> float:
     return 1.0 if source == target else one.scale / other.scale
 
 
-def _read(value: object, where: str) -> tuple[Given, str | None]:
+def _read_value(value: object, where: str) -> tuple[Given, str | None]:
     """A float or an array of floats, and the unit if there is one."""
     number: Given
     unit: str | None
     if is_quantity(value):
         number, unit = _quantity(value, where)
     elif isinstance(value, str):
-        number, unit = _text(value, where)
+        number, unit = _number_from_text(value, where)
     elif isinstance(value, list | tuple):
         return _list(value, where)
     elif isinstance(value, np.ndarray):
@@ -63,7 +63,7 @@ def _read(value: object, where: str) -> tuple[Given, str | None]:
     else:
         number, unit = plain_float(value), None
     if isinstance(number, np.ndarray) and number.ndim:
-        return _array(number, where), unit
+        return _finite_array(number, where), unit
     plain = None if isinstance(value, bool) else plain_float(number)
     if plain is None:
         raise ParameterError(f"{where} needs a number, not {value!r}")
@@ -79,7 +79,7 @@ def _quantity(value: Given, where: str) -> tuple[Given, str]:
     return number, si_text(dimension)
 
 
-def _text(value: str, where: str) -> tuple[float, str | None]:
+def _number_from_text(value: str, where: str) -> tuple[float, str | None]:
     number, unit = number_and_unit(value)
     try:
         parse_unit(unit)
@@ -90,14 +90,14 @@ def _text(value: str, where: str) -> tuple[float, str | None]:
 
 def _list(values: list[Given] | tuple[object, ...], where: str) -> tuple[np.ndarray, str | None]:
     if all(type(value) is float or type(value) is int for value in values):  # a million of them are quick
-        return _array(np.asarray(values), where), None
+        return _finite_array(np.asarray(values), where), None
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):
         raise ParameterError(f"{where} needs a plain list of numbers, not lists in a list")
     numbers, unit = in_one_unit({f"number {i}": value for i, value in enumerate(values, 1)}, "", where)
-    return _array(np.asarray(list(numbers.values())), where), unit or None
+    return _finite_array(np.asarray(list(numbers.values())), where), unit or None
 
 
-def _array(values: np.ndarray, where: str) -> np.ndarray:
+def _finite_array(values: np.ndarray, where: str) -> np.ndarray:
     if values.ndim != 1:
         raise ParameterError(f"{where} needs a plain list of numbers, not an array of shape {values.shape}")
     try:
@@ -139,14 +139,14 @@ class Distribution:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     def scaled(self, factor: float) -> Distribution:
-        """The same in other units, which are those of what it is given for."""
+        """Return this distribution converted to the parameter's units."""
         sizes = {name: getattr(self, name) * factor for name in self.sized}
         # mypy: all subclasses are dataclasses.
         return replace(self, **sizes, units="")  # type: ignore[type-var]
 
     def as_data(self) -> DataTable:
         """The distribution as plain data, for TOML and JSON: {"normal": [1000, 50], "low": 900}."""
-        return {self.word: self._numbers()} | {k: _data(value) for k, value in self._options().items()}
+        return {self.word: self._numbers()} | {k: _plain_value(value) for k, value in self._options().items()}
 
     def identity(self) -> DataTable:
         """Plain data that differ where distributions differ, for digests; long lists by their checksum."""
@@ -159,7 +159,7 @@ class Distribution:
         """Fields that were given beyond the main ones."""
         # mypy: all subclasses are dataclasses.
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.main}  # type: ignore[arg-type]
-        return {name: value for name, value in own.items() if _given(value)}
+        return {name: value for name, value in own.items() if _is_given(value)}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Distribution) and self.identity() == other.identity()
@@ -168,8 +168,8 @@ class Distribution:
         return hash(json.dumps(self.identity(), sort_keys=True))
 
     def __repr__(self) -> str:
-        shown = [_shown(getattr(self, name)) for name in self.main]
-        shown += [f"{name}={_shown(value)}" for name, value in self._options().items()]
+        shown = [_short_text(getattr(self, name)) for name in self.main]
+        shown += [f"{name}={_short_text(value)}" for name, value in self._options().items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _settle(self, **changed: object) -> None:
@@ -391,7 +391,7 @@ class Choice(Distribution):
         return found
 
 
-def _given(value: object) -> bool:
+def _is_given(value: object) -> bool:
     """Whether an option was given: not "", None or an infinite bound."""
     return bool(value) if value is None or isinstance(value, str) else not _infinite(value)
 
@@ -400,7 +400,7 @@ def _infinite(value: object) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def _data(value: object) -> Given:
+def _plain_value(value: object) -> Given:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -411,7 +411,7 @@ def _digest(value: object) -> Given:
     return f"{len(value)} numbers, {checksum.hexdigest()}"
 
 
-def _shown(value: object) -> str:
+def _short_text(value: object) -> str:
     if isinstance(value, str):
         return repr(value)
     if isinstance(value, np.ndarray):

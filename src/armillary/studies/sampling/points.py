@@ -33,7 +33,7 @@ def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
     return ((words >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
-def permuted(seed: int, name: str, size: int, i0: int, i1: int) -> np.ndarray:
+def permute_range(seed: int, name: str, size: int, i0: int, i1: int) -> np.ndarray:
     """Places i0 to i1 of a permutation of range(size), without the rest of it.
 
     A bijection of numbers of so many bits as size needs, by rounds of an addition, a multiplication by an odd
@@ -93,7 +93,7 @@ class LatinHypercube:
         return np.array([self._coordinate(name, i0, i1) for name in self.names])
 
     def _coordinate(self, name: str, i0: int, i1: int) -> np.ndarray:
-        slices = permuted(self.seed, f"slices of {name}", self.runs, i0, i1)
+        slices = permute_range(self.seed, f"slices of {name}", self.runs, i0, i1)
         u = (slices + uniform(self.seed, name, i0, i1)) / self.runs
         found: np.ndarray = np.minimum(u, 1 - 2.0**-53)  # the sum may have been rounded up to runs
         return found
@@ -186,13 +186,13 @@ class Morris:
     def __call__(self, i0: int, i1: int) -> np.ndarray:
         g0, g1 = i0 // self.group, -(-i1 // self.group)
 
-        def drawn(what: str) -> np.ndarray:
+        def draw_uniform(what: str) -> np.ndarray:
             return np.array([uniform(self.seed, f"{what} of {name}", g0, g1) for name in self.names])
 
         half = self.levels // 2
-        lower = np.floor(drawn("level") * half)[..., None]
-        upwards = (drawn("direction") < 0.5)[..., None]
-        turn = np.argsort(np.argsort(drawn("turn"), axis=0), axis=0)[..., None]
+        lower = np.floor(draw_uniform("level") * half)[..., None]
+        upwards = (draw_uniform("direction") < 0.5)[..., None]
+        turn = np.argsort(np.argsort(draw_uniform("turn"), axis=0), axis=0)[..., None]
         stepped = turn < np.arange(self.group)  # names, trajectories, points of one
         points = (lower + half * (stepped == upwards)) / (self.levels - 1)
         found: np.ndarray = points.reshape(len(self.names), -1)[

@@ -248,7 +248,7 @@ def check_disk(folder: Folder, layout: StoreLayout, share: float) -> None:
     more than the disk has, or more files than most disks handle well.
     """
     size, files = share * layout.bytes, share * layout.files
-    free, free_files = _free(folder)
+    free, free_files = _free_space(folder)
     much = f"{in_bytes(size)} (before compression) in {files:,.0f} files"
     warning = f"study '{folder.root}' will write up to {much}"
     folder.note(f"up to {much} are to be written")
@@ -258,7 +258,7 @@ def check_disk(folder: Folder, layout: StoreLayout, share: float) -> None:
         _warn(f"{warning}: give a larger block=, now {layout.block} runs, or keep fewer outputs")
 
 
-def _free(folder: Folder) -> tuple[float, float]:
+def _free_space(folder: Folder) -> tuple[float, float]:
     """Free bytes and files of a folder's disk; infinite where that is not known."""
     try:
         space = float(shutil.disk_usage(folder.root).free)

@@ -19,8 +19,8 @@ from armillary.studies.definition import Definition
 from armillary.studies.store.folder import METRIC, RUN, STATUS, VARIED, Array, Folder, StoreLayout
 from armillary.studies.store.records import (
     GROUP,
-    checksum,
     column_chunks,
+    crc32c,
     forget_columns,
     is_unchanged,
     read_numbers,
@@ -187,20 +187,20 @@ def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = F
 
 
 def whole_table(folder: Folder, definition: Definition) -> bytes | None:
-    """The content of the table of all runs; None where there is none, or it is damaged."""
+    """Return the content of the table of all runs; `None` if it is missing or damaged."""
     states = read_states(folder, definition.digest, definition.runs) or {}
     try:
         content = folder.table.read_bytes()
     except OSError:
         return None
-    return content if folder.table in states and states[folder.table].crc == checksum(content) else None
+    return content if folder.table in states and states[folder.table].crc == crc32c(content) else None
 
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
 
 
 def dataset(folder: Folder, definition: Definition, **options: object) -> xarray.Dataset:
-    """An xarray dataset over the Zarr store, read as it is requested; ``options`` are xarray.open_zarr's."""
+    """Return an xarray dataset over the Zarr store, read on demand; ``options`` are xarray.open_zarr's."""
     xr = require("xarray", extra="data", purpose="Labelled datasets")
     require("zarr", extra="study", purpose="Studies")
     _require_results(folder)
@@ -209,11 +209,11 @@ def dataset(folder: Folder, definition: Definition, **options: object) -> xarray
     with _readable(folder):
         opened = xr.open_zarr(folder.store, **(plain | options))
         if (plain | options)["chunks"] is None:
-            opened = _guarded(opened, folder)
-        return _labelled(opened, folder, definition)
+            opened = _with_read_errors(opened, folder)
+        return _label_store(opened, folder, definition)
 
 
-def _guarded(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
+def _with_read_errors(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
     """The same, in which a chunk that cannot be read when it is used gives a sentence, too."""
     zarr = require("zarr", extra="study", purpose="Studies")
     group = zarr.open_group(folder.store, mode="r")
@@ -224,15 +224,17 @@ def _guarded(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
     return opened
 
 
-def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
-    """A store as it is shown: numbers from records where the store has none yet, words for status."""
+def _label_store(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
+    """Label a store: numbers from records if the store has none yet, words for status."""
     pd = require("pandas", extra="data", purpose="Labelled datasets")
     layout = definition.layout
     found = found.isel({RUN: slice(layout.runs)})
     recorded = None if is_consolidated(folder, definition) else RecordedNumbers(folder, definition)
     for i, column in enumerate(layout.columns):
         stored = found[column.label]
-        read = partial(_stored, stored) if recorded is None else partial(_recorded, recorded, i)
+        read = (
+            partial(_stored_numbers, stored) if recorded is None else partial(_recorded_numbers, recorded, i)
+        )
         if column.kind == STATUS:
             values = lazy_column(layout.runs, words(np.zeros(1)).dtype, partial(_in_words, read))
         elif recorded is not None:
@@ -253,12 +255,12 @@ def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> 
     return found[shown].assign_coords(coordinates).set_coords(varied)
 
 
-def _stored(column: LibraryObject, first: int, end: int) -> np.ndarray:
+def _stored_numbers(column: LibraryObject, first: int, end: int) -> np.ndarray:
     found: np.ndarray = column[first:end].to_numpy()
     return found
 
 
-def _recorded(numbers: RecordedNumbers, column: int, first: int, end: int) -> np.ndarray:
+def _recorded_numbers(numbers: RecordedNumbers, column: int, first: int, end: int) -> np.ndarray:
     found: np.ndarray = numbers(first, end)[column]
     return found
 
@@ -267,7 +269,7 @@ def _in_words(codes: Callable[[int, int], np.ndarray], first: int, end: int) -> 
     return words(codes(first, end))
 
 
-def table(folder: Folder, definition: Definition) -> pandas.DataFrame:
+def run_table(folder: Folder, definition: Definition) -> pandas.DataFrame:
     """A pandas table with a row per run: varied values, metrics, how it ended; units in its ``attrs``."""
     pd = require("pandas", extra="data", purpose="Tables")
     layout = definition.layout
@@ -293,7 +295,7 @@ class Numbers(NamedTuple):
 
 def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str, Numbers]:
     """Varied quantities and metrics by name."""
-    layout, everything = definition.layout, table(folder, definition)
+    layout, everything = definition.layout, run_table(folder, definition)
     known = {
         column.name: (place, column.units)
         for place, column in zip(layout.table_names, layout.columns, strict=True)
@@ -317,7 +319,7 @@ def _instead(name: str, layout: StoreLayout, known: Iterable[str]) -> str:
 
 
 def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, Array] | None:
-    """The histograms (runs, bins) that a metric has of each run, and its bins; None where it has none."""
+    """Return a metric's histograms (runs, bins) and bins; `None` if it has no histograms."""
     for array in definition.layout.arrays:
         if array.name == name and array.edges:
             with _readable(folder):
@@ -326,7 +328,7 @@ def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.nda
 
 
 def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, LibraryObject, str]:
-    """Times, histories (runs, samples) and units of an output; the store's own array where it is large."""
+    """Return times, histories (runs, samples) and units of an output; the store's array if it is large."""
     for array in definition.layout.arrays:
         if array.name == name and not array.edges:
             with _readable(folder):

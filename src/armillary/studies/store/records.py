@@ -60,7 +60,7 @@ class FileState(NamedTuple):
     changed: int  # ns
 
 
-def checksum(content: bytes) -> int:
+def crc32c(content: bytes) -> int:
     """crc32c of bytes."""
     return int(_crc32c()(content))
 
@@ -75,32 +75,32 @@ def _crc32c() -> LibraryObject:
 
 def write_with_checksum(folder: Folder, path: Path, name: str, content: bytes) -> FileState:
     """A file that ends with the checksum of its content, there whole or not at all."""
-    crc = checksum(content)
+    crc = crc32c(content)
     changed = folder.place(path, (content, crc.to_bytes(_END, "little")))
     return FileState(name, len(content) + _END, crc, changed)
 
 
 def read_with_checksum(path: Path) -> bytes | None:
-    """The content of such a file; None where there is none, or it is damaged."""
+    """Return the content of such a file; `None` if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:
         return None
     inner = content[:-_END]
-    return inner if checksum(inner) == int.from_bytes(content[-_END:], "little") else None
+    return inner if crc32c(inner) == int.from_bytes(content[-_END:], "little") else None
 
 
 def has_content(path: Path, state: FileState) -> bool:
     """Whether such a file has the content that was written."""
     content = read_with_checksum(path)
-    return content is not None and len(content) + _END == state.bytes and checksum(content) == state.crc
+    return content is not None and len(content) + _END == state.bytes and crc32c(content) == state.crc
 
 
 # ---------------------------------------------------------------- files as they were left
 
 
-def seems_unchanged(path: Path, state: FileState) -> bool | None:
-    """Whether a file has its size and time of change; None where only the time differs."""
+def has_size_and_time(path: Path, state: FileState) -> bool | None:
+    """Return whether a file has its recorded size and time; `None` if only the time differs."""
     try:
         about = path.stat()
     except OSError:
@@ -114,11 +114,11 @@ def is_unchanged(path: Path, state: FileState, *, compare: bool = False) -> bool
     """Whether a file is as it was left: by size and time, or by its content where the time differs or with
     ``compare``.
     """
-    seems = seems_unchanged(path, state)
+    seems = has_size_and_time(path, state)
     if seems is False or (seems and not compare):
         return seems
     try:
-        return checksum(path.read_bytes()) == state.crc
+        return crc32c(path.read_bytes()) == state.crc
     except OSError:
         return False
 
@@ -129,7 +129,7 @@ def write_states(folder: Folder, study: str, runs: int, files: Iterable[Path]) -
 
 
 def read_states(folder: Folder, study: str, runs: int) -> dict[Path, FileState] | None:
-    """The states by file; None where there are none of this study with so many runs."""
+    """Return the states by file; `None` if there are none of this study with ``runs`` runs."""
     try:
         found: Given = json.loads(folder.complete.read_text(encoding="utf-8"))
         if (found["study"], found["runs"]) != (study, runs):
@@ -143,7 +143,7 @@ def read_states(folder: Folder, study: str, runs: int) -> dict[Path, FileState] 
 def _state(folder: Folder, path: Path) -> FileState:
     content = path.read_bytes()
     name = path.relative_to(folder.root).as_posix()
-    return FileState(name, len(content), checksum(content), path.stat().st_mtime_ns)
+    return FileState(name, len(content), crc32c(content), path.stat().st_mtime_ns)
 
 
 # The Zarr store of a study: histories and histograms with one chunk per block of runs, and all numbers.
@@ -260,7 +260,7 @@ _READERS = 8  # files read at a time, for disks that are far away
 
 @dataclass(frozen=True)
 class BlockRecord:
-    """A finished block: its runs, its chunks, and those of its runs that did not end well."""
+    """A finished block: its runs, its chunks, and its failed runs."""
 
     number: int
     first: int
@@ -298,7 +298,7 @@ def finish_block(
 def read_record(
     folder: Folder, layout: StoreLayout, study: str, number: int
 ) -> tuple[BlockRecord, np.ndarray] | None:
-    """The record of a block with its numbers (columns, runs); None where there is none that counts."""
+    """Return the record of a block with its numbers (columns, runs); `None` if there is no valid record."""
     if (content := read_with_checksum(folder.record(number))) is None:
         return None
     line, _, numbers = content.partition(b"\n")
@@ -318,7 +318,7 @@ def read_record(
 
 @dataclass(frozen=True)
 class Finished:
-    """The blocks that count, and those that have a record and must be made again."""
+    """Finished blocks, and blocks that have a record but must be made again."""
 
     records: dict[int, BlockRecord]
     damaged: tuple[int, ...]
@@ -332,15 +332,15 @@ def finished_blocks(folder: Folder, layout: StoreLayout, study: str, patience: f
     as in its record, and as many of the others as ``patience`` allows, the newest first: those a crash may
     have hurt.
     """
-    there = sorted((n for n in _numbers(folder) if n < layout.blocks), reverse=True)
+    there = sorted((n for n in _recorded_blocks(folder) if n < layout.blocks), reverse=True)
     until = time.monotonic() + patience
 
-    def examined(number: int) -> tuple[BlockRecord | None, bool]:
+    def examine_block(number: int) -> tuple[BlockRecord | None, bool]:
         found = read_record(folder, layout, study, number)
         if found is None:
             return None, True
         chunks = [(chunk_path(folder, chunk.name, number), chunk) for chunk in found[0].chunks]
-        unchanged = [seems_unchanged(path, chunk) for path, chunk in chunks]
+        unchanged = [has_size_and_time(path, chunk) for path, chunk in chunks]
         if False in unchanged:
             return None, True
         if None not in unchanged and time.monotonic() > until:
@@ -348,13 +348,13 @@ def finished_blocks(folder: Folder, layout: StoreLayout, study: str, patience: f
         return (found[0] if all(has_content(path, chunk) for path, chunk in chunks) else None), True
 
     with ThreadPoolExecutor(_READERS) as readers:
-        results = list(readers.map(examined, there, chunksize=1))
+        results = list(readers.map(examine_block, there, chunksize=1))
     kept = {n: record for n, (record, _) in zip(there, results, strict=True) if record is not None}
     damaged = tuple(sorted(n for n in there if n not in kept))
     return Finished(kept, damaged, sum(read for _, read in results))
 
 
-def _numbers(folder: Folder) -> Iterator[int]:
+def _recorded_blocks(folder: Folder) -> Iterator[int]:
     """The blocks that have a record."""
     try:
         entries = os.listdir(folder.blocks)
@@ -394,13 +394,13 @@ def input_identity(signals: Mapping[str, Signal]) -> dict[str, DataTable]:
             "instants": len(signal),
             "units": signal.units,
             "interpolation": signal.interpolation,
-            "checksum": _checksum(signal),
+            "checksum": _signal_checksum(signal),
         }
         for name, signal in signals.items()
     }
 
 
-def _checksum(signal: Signal) -> str:
+def _signal_checksum(signal: Signal) -> str:
     made = hashlib.blake2b(digest_size=16)
     for numbers in (signal.time, signal.values):
         made.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
@@ -433,7 +433,7 @@ def read_signals(folder: Folder, about: Mapping[str, DataMapping]) -> dict[str, 
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ArmillaryError(f"cannot read the data of inputs, '{folder.inputs}': {error}") from error
     for name, signal in found.items():
-        if _checksum(signal) != about[name]["checksum"]:
+        if _signal_checksum(signal) != about[name]["checksum"]:
             raise ArmillaryError(
                 f"'{folder.inputs}' is damaged: the data of input '{name}' are not those of the study; give "
                 "the study its inputs= again, or restore the file from a copy"

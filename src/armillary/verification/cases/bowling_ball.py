@@ -33,7 +33,7 @@ def measure() -> Iterator[float]:
     cases = {"no_offset": 0.0, "offset": ball.OFFSET}
     models = {case: ball.system(offset).derive("redundant").compile() for case, offset in cases.items()}
 
-    def staggered(case: str, end: float, h: float, passes: int) -> Run:
+    def run_staggered(case: str, end: float, h: float, passes: int) -> Run:
         how = {"step": h, "passes": passes, "epsilon": 1e-6, "translation": "explicit"}
         run: Run = models[case].simulate(end, initial=ball.START, **how)
         return run
@@ -47,14 +47,14 @@ def measure() -> Iterator[float]:
     yield largest_difference(found, expected)
     for case in cases:
         record = data["staggered"][case]["1"]
-        run = staggered(case, record["t"][-1], 0.01, 1)
+        run = run_staggered(case, record["t"][-1], 0.01, 1)
         at = np.rint(np.array(record["t"]) / 0.01).astype(int)
         yield largest_difference(run["x"][at], record["x"])
         yield largest_difference(-_table(run, _MULTIPLIERS)[at], record["lam"])  # theirs have the other sign
         if case == "no_offset":
             yield float(np.ptp(np.hypot(run["ball.u1"], run["ball.u2"])))
             yield run["x"][-1] / run.time[-1]
-    yield largest_step(lambda h: staggered("offset", h * math.ceil(60 / h), h, 0))
+    yield largest_step(lambda h: run_staggered("offset", h * math.ceil(60 / h), h, 0))
     accurate = models["offset"].simulate(5.0, step=0.005, method="projected", initial=ball.START)
     yield accurate["x"][-1] / 5
 

@@ -55,14 +55,14 @@ def measure_rotor() -> Iterator[float]:
     kept = zip("xyz", (0, 0, 200), strict=True)
     yield largest([largest_difference(free[f"angular momentum {axis}"], value) / 200 for axis, value in kept])
     printed, wrong = data["printed"]["values"], columns(data["trajectory_as_listed"], "rows")
-    yield largest([_missed(wrong[name], printed, name) for name in _MODES])
+    yield largest([_relative_miss(wrong[name], printed, name) for name in _MODES])
     at = 94
     yield run["base.u4"][at]
     yield run["platform.q3"][at]
-    yield float(np.median([_missed(run[STATES[name]], printed, name) for name in _MODES]))
+    yield float(np.median([_relative_miss(run[STATES[name]], printed, name) for name in _MODES]))
 
 
-def _missed(values: np.ndarray, printed: DataTable, name: str) -> float:
+def _relative_miss(values: np.ndarray, printed: DataTable, name: str) -> float:
     """The difference from the printout at 9.3, 9.4 and 9.5 s, of its size."""
     shown = np.array([printed[time][name] for time in ("9.3", "9.4", "9.5")])
     return float(np.abs(values[93:96] - shown).max() / np.abs(shown).max())

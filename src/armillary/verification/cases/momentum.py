@@ -63,12 +63,12 @@ def _measure(name: str) -> Callable[[], Iterator[float]]:
         yield from _differences(tree, run, slice(None), record["configs"], record["speeds"])
         yield largest([np.ptp(run[name]) for name in _KEPT])
         if name == "sliders_locked":
-            yield from _locked_and_released()
+            yield from _lock_and_release()
 
     return measure
 
 
-def _locked_and_released() -> Iterator[float]:
+def _lock_and_release() -> Iterator[float]:
     """A run with an axis locked at 1 s and released at 2 s: differences, and the change of what is kept."""
     tree = MomentumSystem("sliders_locked", locked=False)
     axis = tree.speeds[tree.data["model"]["locked"][0]]

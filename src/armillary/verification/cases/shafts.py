@@ -21,7 +21,7 @@ FIRST = np.pi**2  # of a shaft on bearings, EI = μ = L = 1
 STIFFER = 1.44  # EI of the flat shaft across its weaker direction
 
 
-def pitched(degrees: float) -> System:
+def pitched_beam(degrees: float) -> System:
     """A beam along x on a hub that turns about z with a spin W; it bends across, at a pitch from z."""
     s = System("pitched beam")
     s.parameter("W", units="rad/s")
@@ -58,9 +58,9 @@ def eigenvalues(s: System, spin: float) -> np.ndarray:
     return np.linalg.eigvals(np.transpose(columns))
 
 
-def measure_pitched() -> Iterator[float]:
+def measure_pitched_beam() -> Iterator[float]:
     for degrees in _PITCHES:
-        s = pitched(degrees)
+        s = pitched_beam(degrees)
         for spin in _FLAPPING:
             found = eigenvalues(s, float(spin))
             yield float(np.abs(found.imag)[np.abs(found.real) < 1e-6].min())
@@ -103,7 +103,7 @@ CASES = (
             for degrees in _PITCHES
             for spin, flap in _FLAPPING.items()
         ),
-        measure_pitched,
+        measure_pitched_beam,
         "rotating-beam",
     ),
     Case(

@@ -57,7 +57,7 @@ def start() -> dict[str, float]:
     return found
 
 
-def commanded() -> System:
+def spacecraft_with_commands() -> System:
     """The spacecraft with the thrusters' commands as parameters fire1, fire2, fire3."""
     spacecraft = example("spacecraft_1")
     s: System = spacecraft.system(thrusters=False)
@@ -69,12 +69,12 @@ def commanded() -> System:
     return s
 
 
-def fired(commands: NumericValue) -> dict[str, float]:
-    """Parameters of `commanded` for three commands."""
+def fire_parameters(commands: NumericValue) -> dict[str, float]:
+    """Parameters of `spacecraft_with_commands` for three commands."""
     return {f"fire{i}": float(value) for i, value in enumerate(commands, start=1)}
 
 
-def turned(angles: NumericValue) -> np.ndarray:
+def bus_rotation(angles: NumericValue) -> np.ndarray:
     """R with v_ground = R v_bus, for angles about the bus's own x, y, z in turn."""
     (c1, c2, c3), (s1, s2, s3) = np.cos(angles), np.sin(angles)
     about_x = np.array([[1, 0, 0], [0, c1, -s1], [0, s1, c1]])
@@ -100,15 +100,17 @@ def _differences(run: Run, expected: dict[str, np.ndarray]) -> Iterator[float]:
 def _rates(model: CompiledModel) -> Iterator[float]:
     found, wanted, up = [], [], height()
     for state in reference("spacecraft_1")["states"]:
-        rates = model.derivatives(state["t"], [*state["q"], *state["u"]], fired(state["thruster_fire"]))
+        rates = model.derivatives(
+            state["t"], [*state["q"], *state["u"]], fire_parameters(state["thruster_fire"])
+        )
         # Ours is the velocity of B*, the source's that of B0.
-        rates[:3] += turned(state["q"][3:6]) @ np.cross(state["u"][3:6], [0, 0, up])
+        rates[:3] += bus_rotation(state["q"][3:6]) @ np.cross(state["u"][3:6], [0, 0, up])
         found.append(rates)
         wanted.append([*state["qdot"], *state["udot"]])
     yield relative_difference(found, wanted)
 
 
-_STATES = States(commanded, _rates)
+_STATES = States(spacecraft_with_commands, _rates)
 
 
 def _published_scheme(model: CompiledModel, expected: dict[str, np.ndarray]) -> Iterator[float]:
@@ -129,7 +131,7 @@ def _published_scheme(model: CompiledModel, expected: dict[str, np.ndarray]) -> 
         outside = np.abs(error) > band
         fire[:] = np.where(outside, -np.sign(error), np.where(t >= off, 0.0, fire))
         off[outside] = t + on_time
-        return np.asarray(model.derivatives(t, y, fired(fire)))
+        return np.asarray(model.derivatives(t, y, fire_parameters(fire)))
 
     rows = [np.concatenate([state, fire])]
     slope = derivatives(0, state)
@@ -147,7 +149,7 @@ def _published_scheme(model: CompiledModel, expected: dict[str, np.ndarray]) -> 
 
 def measure() -> Iterator[float]:
     data, spacecraft = reference("spacecraft_1"), example("spacecraft_1")
-    model = commanded().derive().compile()
+    model = spacecraft_with_commands().derive().compile()
     yield from _STATES.measure(model)
     yield from _published_scheme(model, columns(data["published_scheme"]))
     expected = columns(data["without_thrusters"])
@@ -171,7 +173,7 @@ def measure() -> Iterator[float]:
     yield multiplications + functions
 
 
-def judged(s: System) -> System:
+def declare_small(s: System) -> System:
     """The bus and the boom move little; the boom's root is stiff, so its torques are not small."""
     s.small(*SMALL)
     s.large("KB", "BB")
@@ -181,7 +183,7 @@ def judged(s: System) -> System:
 @cache
 def small_equations() -> Equations:
     """Of the example with its thrusters and small variables, derived once."""
-    return judged(example("spacecraft_1").system()).derive()
+    return declare_small(example("spacecraft_1").system()).derive()
 
 
 def measure_small() -> Iterator[float]:
