@@ -55,7 +55,7 @@ from armillary.model.joints.free import quaternion_rates, quaternion_rotation
 #
 #     R_N = R Exp(b)        p_N = p + R x        w_N = Expᵀ w + Θξ        v_N = v + R(w × x) + R_N Ψξ
 #
-# with x, Exp, and Θ, Ψ (in the node's axes) of model/flexible/kinematics.py; joints, constraints and loads on
+# with x, Exp, and Θ, Ψ (in the node's axes) of model/flexible/deformation.py; joints, constraints, loads on
 # it are those on any other frame.
 
 
