@@ -23,7 +23,7 @@ from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.module import Module, Sines, compiled_sines
 from armillary.llvm.node_writer import Driven, NumberPlaces, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs
-from armillary.llvm.section_pieces import cut, is_grouped_call
+from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
 from armillary.llvm.shared_values import share_sections
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, meant
@@ -36,14 +36,6 @@ ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quick
 # Operations up to which arm64 code is one piece, where none of them is LLVM's. It has fewer stores, and takes
 # 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
-# Operands of that, at most: of sums of many, each is about three instructions, and these reach what lies
-# beside 260,000 of them.
-# Of that in sections with packs, in which names count nothing: with longer pieces trees and legged robots run
-# as long or longer, and LLVM takes 1.1 to 1.8 times the time.
-# Numbers per operation from which on pieces are half as long: LLVM's scheduler looks at all loads of a piece
-# again and again where it arranges them. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile
-# in 0.82 of the time, and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters
-# would run 4 % longer.
 
 _ATTRIBUTES = "noalias nocapture"
 _ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
@@ -493,12 +485,3 @@ def is_arithmetic(section: ProgramSection, places: Places) -> bool:
         and all([known(node) for node in nodes if node.kind == "call"])
         and all([2 * n == int(2 * n) for exponents in powers for n in exponents])
     )
-
-
-def plain_angles(section: ProgramSection) -> list[Expr]:
-    """Symbols whose sine or cosine the section needs, in order; they are grouped and come first."""
-    found: dict[Expr, None] = {}
-    for node in section.nodes:
-        if node.kind == "call" and is_grouped_call(node):
-            found[node.args[0]] = None
-    return list(found)

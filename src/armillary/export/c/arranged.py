@@ -41,8 +41,8 @@ from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
-from armillary.llvm.section_pieces import Cut, cut
-from armillary.llvm.sections import is_arithmetic, plain_angles
+from armillary.llvm.pieces import Cut, cut, plain_angles
+from armillary.llvm.sections import is_arithmetic
 from armillary.llvm.sines import ROUND, TWO_OVER_PI, of_reduced, reduced_by_short_parts
 from armillary.program.branch_packs import Pack
 from armillary.program.program import ProgramSection

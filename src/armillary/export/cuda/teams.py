@@ -34,8 +34,7 @@ from armillary.llvm.instructions import Operand, Places
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Terms
 from armillary.llvm.pack_writer import PackWriter, Vector
-from armillary.llvm.section_pieces import Cut, cut
-from armillary.llvm.sections import plain_angles
+from armillary.llvm.pieces import Cut, cut, plain_angles
 from armillary.program.branch_packs import Column, Pack, meant
 from armillary.program.pack_choice import in_lanes, packed
 from armillary.program.program import ProgramSection

@@ -22,12 +22,11 @@ from armillary.algebra.triples import (
     times,
 )
 from armillary.errors import ModelError
-from armillary.files.robots.rotations import Array
 from armillary.mechanics.tree.build import Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.modal_data import ComplexModes, complex_modes, nodal_mass, spinning_matrices
-from armillary.model.flexible.part import FlexibleNode, FlexiblePart, Lumps, coherence, uncoupled
+from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, Lumps, coherence, uncoupled
 from armillary.model.flexible.part_input import reduced_mass
 from armillary.program.formalisms.jpl_substructures import HingedGroup, numbers
 from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Particle, SpinningAppendage, Square
