@@ -342,10 +342,10 @@ def motions_left_by(
     _, strengths, directions = np.linalg.svd(J / np.where(norms > 0.0, norms, 1.0) @ N)
     strengths = np.append(strengths, np.zeros(len(directions) - len(strengths)))
     left = sparse_basis(directions[strengths <= least])
-    return [_combined(z, motions) for z in left]
+    return [_combine_motions(z, motions) for z in left]
 
 
-def _combined(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> MotionWithoutMass:
+def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> MotionWithoutMass:
     """A combination of motions, named after the one that has the largest part in it."""
     parts = [motion for x, motion in zip(z, motions, strict=True) if abs(x) > _SAME]
     first = motions[int(np.argmax(np.abs(z)))]

@@ -87,7 +87,7 @@ def choose_dependent_speeds(
         place = {name: i for i, name in enumerate(wanted)}
         in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
     avoided = _Avoided(frozenset(kept_free), frozenset(modal))
-    result = _eliminated(
+    result = _eliminate_rows(
         in_order, weights, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked
     )
     asked = any(row.constraint.eliminate is not None for row in found)
@@ -95,7 +95,7 @@ def choose_dependent_speeds(
         better = _by_numbers(in_order, weights, result, sizes, avoided, evaluate)
         in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
         chosen = {row.constraint.name: speed for row, speed in better}
-        result = _eliminated(
+        result = _eliminate_rows(
             in_order, weights, evaluate, names, sizes, run_sizes, avoided, chosen, given or {}, locked
         )
     result.shares, result.sizes = list(result.qualities), run_sizes
@@ -127,7 +127,7 @@ class _Avoided:
     modal: frozenset[int]
 
 
-def _eliminated(
+def _eliminate_rows(
     in_order: Sequence[ConstraintRow],
     weights: Mapping[ConstraintRow, float],
     evaluate: Evaluate,
@@ -143,7 +143,7 @@ def _eliminated(
     shared = Counter(j for row in in_order for j in row.coefficients)
     for row in in_order:
         coefficients, known, uses = result.reduced(row)
-        scaled = _scaled(coefficients, weights[row], sizes, evaluate)
+        scaled = _scale_coefficients(coefficients, weights[row], sizes, evaluate)
         if _largest(scaled) <= _NOTHING:
             _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
@@ -260,7 +260,7 @@ def largest_of(values: Sequence[Scalar], otherwise: Otherwise) -> Scalar | Other
     return reduce(fn.maximum, varying, as_expr(max(known, NOISE)))
 
 
-def _scaled(
+def _scale_coefficients(
     coefficients: Mapping[int, Scalar], weight: float, sizes: Mapping[int, float], evaluate: Evaluate
 ) -> dict[int, np.ndarray]:
     values = evaluate(list(coefficients.values()))
@@ -299,7 +299,7 @@ def _speed_to_give_up(
                 if asked in coefficients
                 else "an earlier constraint has eliminated it, or its factor has cancelled"
             )
-            + f"; it could eliminate {_listed(names, coefficients)}"
+            + f"; it could eliminate {_quote_names(names, coefficients)}"
         )
     allowed = [j for j in coefficients if j not in avoided.kept_free] or list(coefficients)
     fair = [j for j in allowed if j not in avoided.modal and float(scaled[j][0]) > _FAIR]
@@ -338,5 +338,5 @@ def _check_nothing_left(
     )
 
 
-def _listed(names: Sequence[str], indices: Iterable[int]) -> str:
+def _quote_names(names: Sequence[str], indices: Iterable[int]) -> str:
     return ", ".join(f"'{names[j]}'" for j in indices) or "nothing"

@@ -86,7 +86,7 @@ def motion_sizes(
             )
             ratios += [turns / others] if turns is not None and others is not None else []
         if ratios:
-            sizes[kind] = _bounded(reduce(fn.maximum, ratios), sample)
+            sizes[kind] = _bound_size(reduce(fn.maximum, ratios), sample)
     return sizes | {ONE: 1.0}
 
 
@@ -102,7 +102,7 @@ def row_sizes(
     for i, j, value in factors:
         effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
     by_group = {group: largest_of(effects[group], None) for group in effects}
-    known = {group: _bounded(size, sample) for group, size in by_group.items() if size is not None}
+    known = {group: _bound_size(size, sample) for group, size in by_group.items() if size is not None}
     return tuple(known.get(_group(found, i), 1.0) for i in range(len(found)))
 
 
@@ -112,11 +112,11 @@ def estimated_sizes(
     """Sizes of kinds and of rows with numbers for factors. They have few digits, so that what follows from
     them does not depend on the last bits of sines.
     """
-    kinds = {kind: _rounded(size) for kind, size in motion_sizes(system, found, factors).items()}
-    return kinds, [_rounded(size) for size in row_sizes(system, found, factors, kinds)]
+    kinds = {kind: _round_size(size) for kind, size in motion_sizes(system, found, factors).items()}
+    return kinds, [_round_size(size) for size in row_sizes(system, found, factors, kinds)]
 
 
-def _rounded(size: Scalar) -> float:
+def _round_size(size: Scalar) -> float:
     assert not isinstance(size, Expr)
     return float(f"{size:.6g}")
 
@@ -127,7 +127,7 @@ def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
     return i if dimension is None else dimension
 
 
-def _bounded(size: Scalar, sample: Evaluate | None) -> Scalar:
+def _bound_size(size: Scalar, sample: Evaluate | None) -> Scalar:
     """A size that does not vanish with other parameters than the defaults."""
     if not isinstance(size, Expr) or sample is None:
         return size
@@ -383,7 +383,7 @@ class MotionSample:
         self.time, self.coordinates, self.layout, self.geometry = time, coordinates, layout, evaluate
         places = []
         for k, t in enumerate(_TIMES):
-            place = _closed(geometry, t, start, sizes, 0.0 if k == 0 else _AWAY, chance)
+            place = _close_from(geometry, t, start, sizes, 0.0 if k == 0 else _AWAY, chance)
             if place is None:
                 raise ModelError(_not_numbers(system, found, values(0.0, start), layout))
             places.append(place)
@@ -447,7 +447,7 @@ def _largest_factors(
     return [(i, j, value) for (i, j), value in zip(layout.jacobian, found.tolist(), strict=True)]
 
 
-def _closed(
+def _close_from(
     geometry: Geometry,
     t: float,
     start: np.ndarray,

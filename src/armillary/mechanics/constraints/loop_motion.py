@@ -162,7 +162,7 @@ class _Walks:
         here = self.figures(times, places)
         for step in range(steps):
             if through_time:
-                moved = _solved(here.jacobian, here.known)
+                moved = _shortest_steps(here.jacobian, here.known)
                 dt = np.minimum(_STEP / np.maximum(np.max(np.abs(moved), axis=1), 1e-9), 1.0)
                 moved, times = moved * dt[:, None], times + dt
             else:
@@ -194,7 +194,7 @@ class _Walks:
             off = np.where(np.all(np.isfinite(places), axis=1), off, np.inf)
             if turn == _CLOSING - 1 or np.all((off <= _SHUT) | ~np.isfinite(off)):
                 break
-            step = _solved(here.jacobian[:, gaps], here.gap)
+            step = _shortest_steps(here.jacobian[:, gaps], here.gap)
             places = places + np.einsum("wij,wj->wi", here.rates, step)
         return places, here, off <= _SHUT
 
@@ -206,7 +206,7 @@ class _Walks:
         return places
 
 
-def _solved(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _shortest_steps(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The shortest δ with J δ = −right at each place; zero where J is not a number."""
     if not right.shape[1]:
         return np.zeros((len(right), jacobians.shape[2]))
@@ -279,14 +279,14 @@ def dependent_choices(
         there = sampled.sample.start[None] if starts is None else starts
         return Choices((DependentChoice(first, _dependents(own, names), 1.0, None),), there)
     places = reached_places(system, sampled, starts)
-    rated = [_rated(own, sampled, places)]
+    rated = [_rate_choice(own, sampled, places)]
     hopeless = np.zeros(len(places.times), dtype=bool)
     while len(chosen) < most:
         left = np.flatnonzero((np.max(rated, axis=0) < good) & ~hopeless)
         if not left.size:
             break
         tried = left[np.linspace(0, len(left) - 1, min(_TRIED, len(left))).astype(int)]
-        found = [_partitioned(system, sampled, own, places.jacobians[i], locked) for i in tried]
+        found = [_choose_at_place(system, sampled, own, places.jacobians[i], locked) for i in tried]
         wanted = Counter(c for c in found if c is not None and c not in chosen).most_common(1)
         if not wanted:
             hopeless[tried] = True
@@ -297,7 +297,7 @@ def dependent_choices(
         except ModelError:
             hopeless[tried] = True
             continue
-        values = _rated(elimination, sampled, places)
+        values = _rate_choice(elimination, sampled, places)
         made_at = [i for i, c in zip(tried, found, strict=True) if c == configuration]
         hopeless[made_at] = True  # covered now, or of no use
         if np.sum(values[left] >= good) >= _LEAST * len(values):
@@ -316,7 +316,7 @@ def _dependents(elimination: Elimination, names: Sequence[str]) -> tuple[str, ..
     return tuple(names[step.speed] for step in elimination.steps)
 
 
-def _rated(elimination: Elimination, sampled: SampledRows, places: ReachedPlaces) -> np.ndarray:
+def _rate_choice(elimination: Elimination, sampled: SampledRows, places: ReachedPlaces) -> np.ndarray:
     """The quality of a choice at each place."""
     value = conditioning(elimination)
     if value is None:
@@ -327,7 +327,7 @@ def _rated(elimination: Elimination, sampled: SampledRows, places: ReachedPlaces
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _partitioned(
+def _choose_at_place(
     system: Description, sampled: SampledRows, own: Elimination, jacobian: np.ndarray, locked: frozenset[str]
 ) -> Configuration | None:
     """The choice that is made at one place, as in runs; None where rank is lost there."""

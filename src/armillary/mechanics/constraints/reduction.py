@@ -208,7 +208,7 @@ def with_given(
     for u in system.speeds:
         if u.data.name in configuration.locked:
             given[u] = Prescription(u, ZERO)
-    return (plain.with_values(_known(given, plain)) if given else plain), given
+    return (plain.with_values(_known_values(given, plain)) if given else plain), given
 
 
 def _check_given(system: Description) -> None:
@@ -244,11 +244,11 @@ def _check_given(system: Description) -> None:
 def full_tree(system: Description, plain: Undimensioned | None = None) -> Tree:
     """The tree with every speed free that is not prescribed: of a system without its constraints."""
     plain = plain or Undimensioned()
-    plain = plain.with_values(_known(system.prescriptions, plain))
+    plain = plain.with_values(_known_values(system.prescriptions, plain))
     return build_tree(system, plain, given=system.prescriptions, split_free_bodies=True)
 
 
-def _known(given: Mapping[Expr, Prescription], plain: Undimensioned) -> dict[Expr, Expr]:
+def _known_values(given: Mapping[Expr, Prescription], plain: Undimensioned) -> dict[Expr, Expr]:
     known = {p.speed: plain(p.value) for p in given.values()}
     return known | {
         p.coordinate: plain(p.position)
@@ -297,7 +297,7 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
     held = {j for row in elimination.kept for j in row.coefficients}
     replaceable = held - elimination.factors.keys() - started
     if not configuration.dependents and replaceable and started & elimination.factors.keys():
-        elimination = _with_started(elimination, started, set_by_events, chosen, sample)
+        elimination = _prefer_free_starts(elimination, started, set_by_events, chosen, sample)
     locked = {u for u in system.speeds if u.data.name in configuration.locked}
     free = len(names) - len(set(system.prescriptions) | locked)
     driven = any(np.any(np.abs(b) > 1e-12) for b in sample(list(elimination.known.values())))
@@ -312,7 +312,7 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
     return elimination
 
 
-def _with_started(
+def _prefer_free_starts(
     found: Elimination,
     started: Collection[int],
     set_by_events: Collection[int],

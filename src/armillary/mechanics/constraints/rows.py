@@ -292,12 +292,12 @@ def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Scala
     """A tree of free speeds under its constraints, with those of constant factors taken out as gears."""
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
     candidates = [row for row in elimination.kept if all(is_constant(a) for a in row.coefficients.values())]
-    found, clusters = _embedded(tree, candidates, chosen)
+    found, clusters = _eliminate_gears(tree, candidates, chosen)
     while bad := {
         d for c in clusters if not _worthwhile(tree, c) for i in c.links for d in _indices(tree, i)
     }:
         candidates = [row for row in candidates if bad.isdisjoint(row.coefficients)]
-        found, clusters = _embedded(tree, candidates, chosen)
+        found, clusters = _eliminate_gears(tree, candidates, chosen)
     taken = {row.constraint.name for row in found.kept}
     gamma = {row.constraint.name: g for row, g in zip(elimination.kept, remainders, strict=True)}
     rates = found.solve([gamma[row.constraint.name] for row in found.kept], "c")
@@ -315,7 +315,7 @@ def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, EliminationSte
     return [(elimination.kept[step.row], step) for step in elimination.steps]
 
 
-def _embedded(
+def _eliminate_gears(
     tree: Tree, rows: Sequence[ConstraintRow], chosen: Mapping[str, int]
 ) -> tuple[Elimination, tuple[Cluster, ...]]:
     """The rows solved for the speeds that all constraints together chose, where these are left in them."""
@@ -331,11 +331,11 @@ def _clusters(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) -> tuple[
     owner = {d: i for i in range(len(tree.links)) for d in _indices(tree, i)}
     groups: list[set[int]] = []
     for d, shares in factors.items():
-        groups = _joined(groups, {owner[j] for j in (d, *shares)})
+        groups = _merge_overlapping_groups(groups, {owner[j] for j in (d, *shares)})
     while True:
         closed: list[set[int]] = []
         for group in groups:
-            closed = _joined(closed, _paths(tree, group))
+            closed = _merge_overlapping_groups(closed, _paths(tree, group))
         if closed == groups:
             break
         groups = closed
@@ -348,8 +348,8 @@ def _clusters(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) -> tuple[
     return tuple(made)
 
 
-def _joined(groups: Sequence[set[int]], new: set[int]) -> list[set[int]]:
-    """The groups with one more, which takes in those that share a link with it."""
+def _merge_overlapping_groups(groups: Sequence[set[int]], new: set[int]) -> list[set[int]]:
+    """Add a group; merge it with every group that shares a link with it."""
     apart = [g for g in groups if g.isdisjoint(new)]
     return [*apart, new.union(*(g for g in groups if not g.isdisjoint(new)))]
 

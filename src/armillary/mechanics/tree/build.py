@@ -317,7 +317,7 @@ class _TreeBuilder:
         base = self.placements[body.parent.name]
         here, turned, offset = base.link, base.rotation, base.point(body.at)
         oriented = False
-        steps, flexed = _parted(body.assembly.steps)
+        steps, flexed = _split_modal_step(body.assembly.steps)
         for count, step in enumerate(steps, start=1):
             name = body.name if count == len(body.assembly.steps) else f"{body.name}_{count}"
             if isinstance(step, Turn):
@@ -509,7 +509,7 @@ def _node(value: Scalar) -> Scalar:
     return number(value) if value else 0
 
 
-def _parted(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
+def _split_modal_step(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
     """(steps of the joint, the motion by modes that comes last, if there is one)."""
     if steps and isinstance(steps[-1], Flexed):
         return steps[:-1], steps[-1]

@@ -207,7 +207,9 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
         inner_side, outer_side = _sides(link)
-        at_joint[i] = here = _turned(_named(held[i], link.name), outer_side, f"{link.name}_joint")
+        at_joint[i] = here = _turn_moving_body(
+            _name_moving_body(held[i], link.name), outer_side, f"{link.name}_joint"
+        )
         freedoms = unknown_freedoms(link)
         rows[i] = [_turned_row(row, outer_side) for row in beyond[i]]
         own = [_row(here, d) for d in freedoms]
@@ -220,7 +222,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
             for row in rows[i]:
                 set_element(matrix, d, row.freedom, component_along(d, row.n, row.f))
         if link.parent >= 0:
-            parent = _turned(here, inner_side, f"{link.name}_out")
+            parent = _turn_moving_body(here, inner_side, f"{link.name}_out")
             drift = _origin_velocity(link, moving[link.parent])
             held[link.parent] = _with_child(held[link.parent], parent, link, drift)
             beyond[link.parent] += [
@@ -240,11 +242,11 @@ def _alone(link: Link, motion: Motion) -> _Moving:
     return _Moving(Composite.of(link), Pi, scaled(cross_triples(w, link.first), 2))
 
 
-def _named(body: _Moving, name: str) -> _Moving:
+def _name_moving_body(body: _Moving, name: str) -> _Moving:
     return _Moving(body.body.named(name), named_matrix(body.Pi, f"Pi_{name}"), named(body.beta, f"be_{name}"))
 
 
-def _turned(body: _Moving, rotation: Rotation, name: str) -> _Moving:
+def _turn_moving_body(body: _Moving, rotation: Rotation, name: str) -> _Moving:
     if isinstance(rotation, NoRotation):
         return body
     own = body.body

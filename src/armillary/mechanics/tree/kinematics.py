@@ -102,7 +102,7 @@ def motions(tree: Tree) -> list[Motion]:
 
 def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     if link.step == "flexed":
-        return _flexed(link, parent, tree)
+        return _flexible_motion(link, parent, tree)
     relative = _speeds(link, range(3))
     carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
     w = named(add(carried, relative), f"w_{link.name}")
@@ -122,7 +122,7 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     return Motion(link.name, w, alpha, named(a, f"a_{link.name}"))
 
 
-def _flexed(link: Link, parent: Motion, tree: Tree) -> Motion:
+def _flexible_motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     """Motion of a link that modes move.
 
     α = Rᵀα_p + (Rᵀω_p) × ω_r + Θ̇ξ        a = Rᵀ(a_p + U_p r) + 2 (Rᵀω_p) × v_r + v̇_r

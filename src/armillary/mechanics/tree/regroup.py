@@ -53,7 +53,7 @@ def slide_origins(tree: Tree) -> Tree:
         d = _slide(links[i], [links[j].offset for j in children[i]])
         if d is None:
             continue
-        links[i] = _moved(links[i], d)
+        links[i] = _move_origin(links[i], d)
         for j in children[i]:
             links[j] = replace(links[j], offset=_without(links[j].offset, d))
         for name, p in placements.items():
@@ -74,7 +74,8 @@ def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
         return None
     before = _count(link.offset, link.parent, offsets)
     counts = [
-        _count(_moved(link, d).offset, link.parent, [_without(r, d) for r in offsets]) for d in candidates
+        _count(_move_origin(link, d).offset, link.parent, [_without(r, d) for r in offsets])
+        for d in candidates
     ]
     least = min(counts)
     if least > before or (least == before and len(offsets) > 1):
@@ -88,7 +89,7 @@ def _count(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
     return sum(not is_zero(x) for r in around for x in r)
 
 
-def _moved(link: Link, d: Triple) -> Link:
+def _move_origin(link: Link, d: Triple) -> Link:
     """The link with its origin moved by d, in its own axes."""
     m, h = link.mass, link.first
     moments = matrix_sum(moment_inertia(negative(h), d), point_mass_inertia(m, d))
@@ -141,7 +142,7 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
         kept, mass, first, inertia = _split(child, choice)
         links[i] = kept
         if child.parent >= 0:
-            links[child.parent] = _received(links[child.parent], child, mass, first, inertia)
+            links[child.parent] = _add_to_parent(links[child.parent], child, mass, first, inertia)
     return _with_rotors_at_rest(replace(tree, links=tuple(links)))
 
 
@@ -217,7 +218,7 @@ def _across(k: int, value: Scalar) -> Matrix:
     return joined(joined(value if i == j and i != k else 0 for j in range(3)) for i in range(3))
 
 
-def _received(parent: Link, child: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
+def _add_to_parent(parent: Link, child: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
     """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
     r = child.offset
     constant = child.constant_rotation

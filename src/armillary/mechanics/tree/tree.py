@@ -129,12 +129,12 @@ class Link:
             inertia=MatrixRotation(self.inertia).map(f).matrix,
             velocity_axes=self.velocity_axes.map(f),
             modes=None if self.modes is None else self.modes.map(f),
-            columns=tuple((_mapped(a, f), _mapped(b, f)) for a, b in self.columns),
-            bias=(_mapped(self.bias[0], f), _mapped(self.bias[1], f)),
+            columns=tuple((_map_triple(a, f), _map_triple(b, f)) for a, b in self.columns),
+            bias=(_map_triple(self.bias[0], f), _map_triple(self.bias[1], f)),
         )
 
 
-def _mapped(triple: Triple, f: ScalarMap) -> Triple:
+def _map_triple(triple: Triple, f: ScalarMap) -> Triple:
     return joined(f(x) for x in triple)
 
 
@@ -214,9 +214,9 @@ def with_inertia(link: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Li
     """The link with more mass, first moment and inertia."""
     return replace(
         link,
-        mass=_settled(plus(link.mass, mass)),
-        first=joined(_settled(x) for x in add(link.first, first)),
-        inertia=MatrixRotation(matrix_sum(link.inertia, inertia)).map(_settled).matrix,
+        mass=_settle_scalar(plus(link.mass, mass)),
+        first=joined(_settle_scalar(x) for x in add(link.first, first)),
+        inertia=MatrixRotation(matrix_sum(link.inertia, inertia)).map(_settle_scalar).matrix,
     )
 
 
@@ -228,5 +228,5 @@ def deformed(link: Link) -> Link:
     return replace(link, first=add(link.first, modes.first), inertia=matrix_sum(link.inertia, modes.inertia))
 
 
-def _settled(x: Scalar) -> Scalar:
+def _settle_scalar(x: Scalar) -> Scalar:
     return settled(x) if isinstance(x, Expr) else x
