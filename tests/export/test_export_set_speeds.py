@@ -67,7 +67,7 @@ def process(name: str, fixed: bool, slow: bool = False) -> arm.Run:
 METHODS: dict[str, dict[str, Any]] = {
     "by default": {},
     "fixed": {"step": 0.01},
-    "scipy": {"method": "scipy:LSODA"},
+    "rodas5p": {"method": "rodas5p"},
     "tolerances of states": {"atol": [1e-9] * 7},
 }
 
@@ -133,7 +133,7 @@ def test_others_follow_the_speed_with_which_a_joint_is_released(also: str, last:
     s.event("later", "t - 0.3", direction=1, set={f"{last}.u1": 1.0})
     s.start({f"{also}.u1": 0.5})
     model = s.derive().compile()
-    for how in ({}, {"step": 0.01}, {"method": "scipy:LSODA"}):
+    for how in ({}, {"step": 0.01}, {"method": "rodas5p"}):
         run = model.simulate(0.2, **how)
         found = [run.final[f"{name}.u1"] for name in ("A", also, last)]
         assert found == pytest.approx([3.5, 1.0, 2.5], abs=1e-12)
@@ -250,7 +250,7 @@ def test_speeds_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         eom.export("c", tmp_path / "c", configurations=False)
 
 
-@pytest.mark.parametrize("how", [{}, {"method": "scipy:LSODA"}], ids=["compiled", "scipy"])
+@pytest.mark.parametrize("how", [{}, {"method": "rodas5p"}], ids=["compiled", "rodas5p"])
 def test_a_dependent_speed_cannot_be_set_to_an_acceleration(how: dict[str, Any]) -> None:
     s = differential()
     turning = arm.dot(arm.angular_acceleration(s.bodies["A"]), s.ground.z)

@@ -18,7 +18,6 @@ from tests.runtime.traced import Model, compile_model
 FIXED = ("rk4", "midpoint", "rodas3")
 ADAPTIVE = ("dopri5", "dop853", "rodas5p")
 COMPILED = FIXED + ADAPTIVE
-SCIPY = ("scipy:RK45", "scipy:DOP853", "scipy:LSODA", "scipy:Radau", "scipy:BDF")
 
 ARENSTORF_START = (0.994, 0.0, 0.0, -2.00158510637908252240537862224)
 ARENSTORF_PERIOD = 17.0652165601579625588917206249

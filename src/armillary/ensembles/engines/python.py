@@ -1,4 +1,4 @@
-"""The engine for SciPy's methods, redundant coordinates and runs that others leave over: runs in Python."""
+"""The engine for stiff methods, redundant coordinates and runs that others leave over: runs in Python."""
 
 from __future__ import annotations
 

@@ -87,8 +87,7 @@ def _plan(
     watched: bool,
 ) -> _Plan:
     """The plan of a run, made for the first one of its kind."""
-    tableau = settings.integrator.compiled
-    assert tableau is not None
+    tableau = settings.integrator.coefficients
     adaptive = tableau.control is not None
     inside = adaptive or functions.n_events > 0 or not settings.on_grid
     events = changes.events if changes else functions.n_events

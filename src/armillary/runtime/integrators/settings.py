@@ -11,7 +11,14 @@ import numpy as np
 
 from armillary.algebra.arguments import count, one_of, reals
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators import METHODS, Method, check_family, usual_method
+from armillary.runtime.integrators import (
+    FORMER_METHODS,
+    METHODS,
+    Method,
+    check_family,
+    replace_former_method,
+    usual_method,
+)
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.settings import KEPT, RunSettings
@@ -100,6 +107,8 @@ class IntegrationSettings(RunSettings):
 
 def completed(settings: RunSettings, family: str = "", *, contacts: bool = False) -> IntegrationSettings:
     """Settings with a method, which must be one of this family, and with plain numbers."""
+    if type(settings.method) is str and settings.method in FORMER_METHODS:
+        settings = replace(settings, method=replace_former_method(settings.method))
     values = (*_in_order(settings), family, contacts)
     try:
         return _kept(*values)

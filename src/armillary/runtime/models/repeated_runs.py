@@ -53,7 +53,7 @@ def keep_for_repetition(
         known.last[0] = given
         return
     method = settings.integrator
-    ordinary = method.compiled is not None and not method.begins_with and type(settings.atol) is float
+    ordinary = not method.begins_with and type(settings.atol) is float
     if not (ordinary and model.plain_state and model.starts_plainly and model.changes_inside):
         return
     if len(known.repeated) >= _MOST:

@@ -29,8 +29,7 @@ def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool
 
 
 def tableau(method: Method) -> Tableau | Rosenbrock:
-    assert method.compiled is not None
-    return method.compiled
+    return method.coefficients
 
 
 def fields(methods: Sequence[Method]) -> dict[str, str]:

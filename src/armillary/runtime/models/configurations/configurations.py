@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, SimulationError
@@ -262,21 +261,13 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 
 
 def set_speeds(instance: Instance, result: Integration) -> Settings:
-    """The values to which events of the last instant set speeds that may be no states, from what was known
-    before each of them, as far as its loop shows.
+    """The values to which events of the last instant set speeds that may be no states, as far as its loop
+    shows them.
     """
-    equations = instance.equations
-    settings = speed_settings(equations.system)
-    if result.set_speeds is not None:
-        pairs = zip(settings, result.set_speeds.tolist(), strict=True)
-        return {(event.name, u.data.name): value for (event, u, _), value in pairs}
-    found: Settings = {}
-    for k, (state, memory) in result.before.items():
-        name = equations.targets.watched[k].name
-        speeds = {u: value for event, u, value in settings if event.name == name}
-        values = instance.values(instance.place(result.t_stop, state, memory)) if speeds else {}
-        found |= {(name, u.data.name): evaluate(value, values) for u, value in speeds.items()}
-    return found
+    if result.set_speeds is None:
+        return {}
+    pairs = zip(speed_settings(instance.equations.system), result.set_speeds.tolist(), strict=True)
+    return {(event.name, u.data.name): value for (event, u, _), value in pairs}
 
 
 def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:

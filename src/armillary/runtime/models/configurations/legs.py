@@ -118,8 +118,7 @@ class LegRunner:
     def _first_leg(self) -> bool:
         """The first leg, which is the whole run in most cases; whether another follows."""
         settings, known = self.settings, known_changes(self.configurations)
-        ordinary = settings.integrator.compiled is not None and type(settings.atol) is float
-        if self.start is None or known is None or not ordinary:
+        if self.start is None or known is None or type(settings.atol) is not float:
             return self._leg()
         if known.configurations[known.tables.start] != self.configuration:
             return self._leg()
@@ -324,7 +323,7 @@ class LegRunner:
     def _changes(self) -> RunChanges | None:
         """The configurations that this leg may enter by itself; None where its loop has no tables."""
         instance = self.legs.instance
-        if self.settings.integrator.compiled is None or not instance.model.changes_inside:
+        if not instance.model.changes_inside:
             return None
         known = self.known = None if np.ndim(self.settings.atol) else known_changes(self.configurations)
         if known is None or self.configuration not in known.configurations:
