@@ -10,7 +10,8 @@ from armillary.columns import aligned
 from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import SOLVER_STATUSES
-from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction
+from armillary.runtime.solver.language.fields import Field
+from armillary.runtime.solver.language.translator import Solver, SolverFunction
 from armillary.runtime.solver.methods import exported_methods
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}

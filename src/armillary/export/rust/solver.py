@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.printing.solver_printer import SolverPrinter
-from armillary.runtime.solver.language.translator import VECTORS, Field, Solver, SolverFunction
+from armillary.runtime.solver.language.fields import Field
+from armillary.runtime.solver.language.translator import VECTORS, Solver, SolverFunction
 
 
 def size_name(name: str) -> str:

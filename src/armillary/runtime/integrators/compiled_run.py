@@ -135,11 +135,12 @@ def _plan(
     def put(name: str, values: Given) -> None:
         workspace[offsets[name] :][: len(values)] = values
 
-    put("direction", functions.event_directions or [0.0] * functions.n_events)
-    put("terminal", functions.event_terminal or [0.0] * functions.n_events)
-    put("last", np.full(events, -inf))
-    put("gap", np.full(events, inf))
-    if changes:
+    if events:
+        put("direction", functions.event_directions or [0.0] * functions.n_events)
+        put("terminal", functions.event_terminal or [0.0] * functions.n_events)
+        put("last", np.full(events, -inf))
+        put("gap", np.full(events, inf))
+    if changes and events:
         put("g", np.ones(events))
     if adaptive:
         put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
@@ -299,7 +300,7 @@ class CompiledRun:
         else:
             self._times, self._log = self._times_given, None
             self._rows = np.empty((len(self._times), self._functions.n_outputs))
-            self.control.rows = address(self._rows)
+            self.control.samples = address(self._rows)
 
     def take_over(self, other: CompiledRun) -> None:
         """Go on where a run by another method stands: with its numbers, rows and log."""
@@ -312,8 +313,6 @@ class CompiledRun:
         sizes = self.shape.sizes()
         for name, size in lengths.items():
             self._put(name, other._get(name, sizes[size]))
-        ends = self.shape.end_rate, other.shape.end_rate
-        self._put(ends[0], other._get(ends[1], sizes["states"]))
         self._times, self._rows, self._log = other._times, other._rows, None
         if before.firings:
             self._log = np.empty((before.log_capacity, 2))
@@ -355,7 +354,7 @@ class CompiledRun:
                 self._times.resize(rows, refcheck=False)
                 self._times[control.filled :] = self._samples.times(control.filled, rows)
                 self._rows.resize((rows, self._functions.n_outputs), refcheck=False)
-                control.times, control.rows = address(self._times), address(self._rows)
+                control.times, control.samples = address(self._times), address(self._rows)
                 control.capacity = rows
         if self.shape.events and control.firings + self.shape.events + LOGGED > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
@@ -373,7 +372,7 @@ class CompiledRun:
         """Room for rows at so many times, the first ones."""
         control, rows = self.control, len(times)
         self._times, self._rows = times, np.empty((rows, self._functions.n_outputs))
-        control.times, control.rows = address(times), address(self._rows)
+        control.times, control.samples = address(times), address(self._rows)
         control.capacity = rows
 
     def _expected_rows(self) -> int:

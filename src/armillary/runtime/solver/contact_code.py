@@ -58,7 +58,6 @@ def contact_module() -> RecordModule:
         read_contacts(wanted, commented=False),
         sizes={**{name: name for name in _EXAMPLE.sizes}, **lengths},
         known={},
-        places={},
         tables={name: _table(name) for name in _EXAMPLE.tables},
         model={},
         given={},

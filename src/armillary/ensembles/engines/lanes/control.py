@@ -29,7 +29,6 @@ class LaneControl:
             read_solver(("ADAPTIVE",), (), CONTROL, facts=facts, given=_GIVEN, commented=False),
             sizes={"N_STATES": frame.states},
             known={"order": float(tableau.order), **control},
-            places={"k_end": f"k{tableau.stages}"},
             tables={},
             model=SECTIONS,
             given=_GIVEN,

@@ -112,7 +112,7 @@ class ScalarVisits:
         rows = np.empty((len(times), columns))
         log = np.empty((_LOG + engine.first.shape.events, 2))
         self._fresh = fresh = Control.from_buffer_copy(engine.first.control)
-        fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
+        fresh.times, fresh.samples, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
         constants = np.zeros(max(len(plan.program.constants), 1))
         precompute = np.array([plan.model.address("precompute"), constants.ctypes.data], dtype=np.int64)

@@ -226,7 +226,7 @@ class _Runs(Code):
     def show_rows(self, run: Value) -> None:
         """The rows of this visit to metrics and histories."""
         filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
-        times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
+        times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "samples"))
         history = self.plan.history
         latest = Local(self, self.real(float("-inf")))
         first, row_count = self.first_row.get(), self.given["rows"]

@@ -12,7 +12,8 @@ from armillary.export.c.solver import printed_solver
 from armillary.export.c.solver_printer import CSolverPrinter
 from armillary.export.text.source import Source
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.solver.language.translator import Field, Solver, solver_for
+from armillary.runtime.solver.language.fields import Field
+from armillary.runtime.solver.language.translator import Solver, solver_for
 from armillary.runtime.solver.precision import in_single
 
 # Doublings or halvings between the smallest and the largest number: more than a loop of the solver takes.

@@ -14,7 +14,6 @@ import tokenize
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from armillary.runtime.loop.thresholds import (
     step_thresholds,
 )
 from armillary.runtime.solver.language import language
+from armillary.runtime.solver.language.fields import Field, read_fields, read_source
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
@@ -47,7 +47,6 @@ _OF_SYSTEMS = (
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
-_FILES = "armillary.runtime.solver"
 # What is described: the file of its record, and those of its functions.
 _RUN = (
     "record.py",
@@ -82,15 +81,6 @@ for thresholds in (
     CONSTANTS |= {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
-
-
-@dataclass(frozen=True)
-class Field:
-    """A part of the run, its type, and what it is."""
-
-    name: str
-    type: str
-    about: str
 
 
 @dataclass(frozen=True)
@@ -176,13 +166,7 @@ def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
 def described_sources() -> str:
     """The text that decides the code of contacts."""
     thresholds = _CONTACTS[0].replace("problem", "contact_thresholds")
-    return "".join(_source(name) for name in (*_CONTACTS, thresholds))
-
-
-def _source(name: str) -> str:
-    """The text of a file of the solver, or of another package where the name has one before a colon."""
-    package, _, file = name.rpartition(":")
-    return files(package or _FILES).joinpath(file).read_text(encoding="utf-8")
+    return "".join(read_source(name) for name in (*_CONTACTS, thresholds))
 
 
 @cache
@@ -213,7 +197,7 @@ def _read(
     changing = _changing({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
-    record = [f for f in _record(described[0], fold) if f.name not in dropped]
+    record = [f for f in read_fields(described[0]) if f.is_there(features) and f.name not in dropped]
     record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
     used = {n.id for name in order for n in folded[name] if isinstance(n, ast.Name)}
     return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
@@ -222,7 +206,7 @@ def _read(
 @cache
 def _described(names: tuple[str, ...]) -> dict[str, str]:
     """The text of each function of some files."""
-    texts = [_source(name) for name in names]
+    texts = [read_source(name) for name in names]
     return {name: text for each in texts for name, text in _functions(each).items()}
 
 
@@ -378,16 +362,3 @@ def _statements(block: ast.AST) -> Iterator[ast.stmt]:
     for node in (*getattr(block, "body", ()), *getattr(block, "orelse", ())):
         yield node
         yield from _statements(node)
-
-
-def _record(name: str, fold: _Fold) -> list[Field]:
-    """The fields of the record in a file that a program with these features needs."""
-    text = _source(name)
-    lines = text.splitlines()
-    record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
-    found = []
-    for node in fold.visit(record).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            about = lines[node.lineno - 1].partition("#")[2].strip()
-            found.append(Field(node.target.id, ast.unparse(node.annotation), about))
-    return found
