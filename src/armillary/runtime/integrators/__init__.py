@@ -86,17 +86,17 @@ def replace_former_method(name: str) -> str:
 
 
 def family_methods(family: str) -> list[Method]:
-    """The methods of a family, the usual one first unless it is the family of most equations."""
+    """Return the methods of a family; the usual one comes first, except in the family of most equations."""
     return [m for m in METHODS.values() if m.family == family]
 
 
 def usual_method(step: bool, family: str = "") -> str:
-    """The name of the method where none is given: ``step`` is whether a step is."""
+    """Return the name of the default method; ``step``: whether the user gives a step."""
     return family_methods(family)[0].name if family else "rk4" if step else "dop853"
 
 
 def check_family(method: Method, family: str) -> None:
-    """An error for a method of another family."""
+    """Raise an error for a method of another family."""
     if method.family == family:
         return
     fitting = ", ".join(m.name for m in family_methods(family))

@@ -29,13 +29,13 @@ def integrate(
     changes: RunChanges | None = None,
     lasts: Lasts | None = None,
 ) -> Integration:
-    """The motion with some settings (see `completed`).
+    """Integrate a motion with settings made by `complete_settings`.
 
     Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant
     coordinates, whose methods are "staggered" and "projected"; ``stops`` are the times at which inputs jump,
     which no step leads across, and ``changes`` the configurations that the run may enter. A run with
-    ``lasts`` ends soon after that is no longer true of the time, state and memory reached.
+    ``lasts`` ends soon after this function of the time, state and memory reached becomes false.
 
     A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
     state and memory as the next step begins with them, so at an event the ones after it. Divergence and

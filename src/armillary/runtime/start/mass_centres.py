@@ -51,7 +51,7 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
     if not instance.equations.system.contacts:
         return place
     _check_given_statuses(instance, place)
-    decided = _decide_contacts(instance, place.t, instance.packed(place), place.memory)
+    decided = _decide_contacts(instance, place.t, instance.pack_state(place), place.memory)
     if decided is None:
         return place
     state, memory, failed = decided

@@ -49,12 +49,8 @@ def rooms_of(plan: Plan) -> dict[str, int]:
     assert tableau is not None
     states = rooms["state"]
     names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
-    return (
-        rooms
-        | dict.fromkeys([*names, *tableau.vectors], states)
-        | {"shown": rooms["slots"]}
-        | dict.fromkeys(LANE, 1)
-    )
+    names += tableau.vectors
+    return rooms | dict.fromkeys(names, states) | {"shown": rooms["slots"]} | dict.fromkeys(LANE, 1)
 
 
 class AdaptiveSteps(LaneFrame):

@@ -42,7 +42,7 @@ def raise_for(result: Integration, run: Given, instance: Instance, adaptive: boo
             remedy += _OUT_OF_REACH
         remedy += "".join(f"; {said}" for said in _complaints(instance))
         if result.status in ("diverged", "step too small"):
-            remedy = _unbounded(instance, run) or weakness(instance, result)[1] or remedy
+            remedy = _unbounded_parameters(instance, run) or weakness(instance, result)[1] or remedy
         where = f" in '{culprit}'" if culprit else ""
         what = (
             f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
@@ -103,7 +103,7 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
     )
 
 
-def _unbounded(instance: Instance, run: Given) -> str:
+def _unbounded_parameters(instance: Instance, run: Given) -> str:
     """The parameters with which a number made of parameters alone is not finite, "" where all are."""
     results = instance.equations.program.precompute.results
     known = {name for name, value in run.parameters.items() if np.isfinite(value)}

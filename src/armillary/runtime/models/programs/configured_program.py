@@ -174,7 +174,7 @@ class ConfiguredProgram(CompiledProgram):
         """The assembly that closes the loops at the start of runs."""
         return LoopStart(self.equations)
 
-    def refused(self, inside: Mapping[str, float]) -> str:
+    def refusal(self, inside: Mapping[str, float]) -> str:
         """Why this kind of model does not run with parameters in its own units, "" where it does."""
         return ""
 

@@ -128,7 +128,7 @@ class Instance:
         sizes, _ = self._sizes
         u = place.u / sizes
         scale = 1.0 + float(np.abs(u).max(initial=0.0))
-        again = self.place(place.t, self.packed(place), place.memory).u / sizes
+        again = self.place(place.t, self.pack_state(place), place.memory).u / sizes
         if not np.abs(again - u)[self._free_speeds].max(initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
@@ -177,7 +177,7 @@ class Instance:
 
     # ------------------------------------------------------------ places
 
-    def packed(self, place: Place) -> np.ndarray:
+    def pack_state(self, place: Place) -> np.ndarray:
         """The state of this program at a place."""
         u = place.u.take(self.model.independent_speeds)
         if self.model.plain_state:
@@ -259,7 +259,7 @@ class Instance:
 
     def sized_rates(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
         """Rates of the coordinates at a place, and of all other states, in terms of their sizes."""
-        rates = self.derivatives(place.t, self.packed(place), place.memory)
+        rates = self.derivatives(place.t, self.pack_state(place), place.memory)
         rates[: len(self.state_sizes)] /= self.state_sizes
         return rates[: len(place.q)], rates[len(place.q) :]
 
@@ -282,11 +282,11 @@ class Instance:
 
     def quality(self, place: Place) -> float:
         """The conditioning of the dependent speeds at a place; 0: not determined."""
-        return self._watched(DEPENDENT_SPEEDS, place.t, self.packed(place), place.memory) + POOR_PIVOT
+        return self._event_value(DEPENDENT_SPEEDS, place.t, self.pack_state(place), place.memory) + POOR_PIVOT
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
         """The strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
-        return max(self._watched(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
+        return max(self._event_value(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
 
-    def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+    def _event_value(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
         return float(self.events(t, state, memory)[self.model.watched_index[name]])

@@ -17,7 +17,7 @@ _FILES = "armillary.runtime.solver"
 
 @dataclass(frozen=True)
 class Field:
-    """A part of the run, its type, and what it is; ``conditions`` are those under which it is declared."""
+    """A part of a run: its type and meaning, and the conditions under which it is declared."""
 
     name: str
     type: str

@@ -181,7 +181,7 @@ def _read(
 ) -> Solver:
     fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
-    texts = _described(described[1:]) | _stepping(methods)
+    texts = _function_texts(described[1:]) | _stepping(methods)
 
     def nodes_of(name: str) -> list[ast.AST] | None:
         """The nodes of a function as this program has it; only functions that are needed are parsed."""
@@ -193,7 +193,7 @@ def _read(
         return list(ast.walk(fold.visit(tree.body[0])))
 
     folded: dict[str, list[ast.AST]] = {}
-    order = list(_ordered(wanted, nodes_of, folded))
+    order = list(_order_functions(wanted, nodes_of, folded))
     changing = _changing({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
@@ -204,7 +204,7 @@ def _read(
 
 
 @cache
-def _described(names: tuple[str, ...]) -> dict[str, str]:
+def _function_texts(names: tuple[str, ...]) -> dict[str, str]:
     """The text of each function of some files."""
     texts = [read_source(name) for name in names]
     return {name: text for each in texts for name, text in _functions(each).items()}
@@ -291,7 +291,7 @@ def called(node: ast.expr | None) -> str:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
-def _ordered(
+def _order_functions(
     wanted: Sequence[str],
     nodes_of: Callable[[str], list[ast.AST] | None],
     folded: dict[str, list[ast.AST]],
@@ -303,7 +303,7 @@ def _ordered(
             continue
         folded[name] = nodes
         calls = [called(node) for node in nodes if isinstance(node, ast.Call)]
-        yield from _ordered(calls, nodes_of, folded)
+        yield from _order_functions(calls, nodes_of, folded)
         yield name
 
 
