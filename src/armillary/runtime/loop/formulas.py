@@ -48,7 +48,7 @@ class Stepper(Code):
         return self.vector(name)[m]
 
 
-def weighted(f: Stepper, weights: Row, m: Value) -> Value:
+def weighted_rates(f: Stepper, weights: Row, m: Value) -> Value:
     """Σⱼ wⱼ kⱼ for the state m; the last rates may have been computed just before."""
     *earlier, last = weights
     terms = [weight * f.vector(rate_name(f.tableau, j))[m] for j, weight in enumerate(earlier) if weight]
@@ -60,7 +60,7 @@ def combine(f: Stepper, base: Span, h: Value, weights: Row, target: Span) -> Non
     *earlier, last = weights
     if any(earlier):
         for m in f.each_state():
-            target[m] = base[m] + h * weighted(f, weights, m)
+            target[m] = base[m] + h * weighted_rates(f, weights, m)
         return
     scale = h * last
     for m in f.each_state():
@@ -88,7 +88,7 @@ def error_ratios(f: Stepper, h: Value) -> None:
     names = ("ratio", "ratio_low")[: len(f.tableau.errors)]
     for m in f.each_state():
         for name, weights in zip(names, f.tableau.errors, strict=True):
-            f.vector(name)[m] = h * weighted(f, weights, m)
+            f.vector(name)[m] = h * weighted_rates(f, weights, m)
 
 
 def squares(f: Stepper, values: Span) -> Value:
@@ -117,7 +117,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Span, work: Span
         F[1][m] = bend
         F[2][m] = rise - h * last[m] - bend
         for vector, weights in zip(F[3:], tableau.dense, strict=True):
-            vector[m] = h * weighted(f, weights, m)
+            vector[m] = h * weighted_rates(f, weights, m)
 
 
 def dense_state(f: Stepper, theta: Value, target: Span) -> None:

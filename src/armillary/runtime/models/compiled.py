@@ -22,7 +22,7 @@ from armillary.runtime.models.configurations.configurations import (
 )
 from armillary.runtime.models.configurations.legs import LegRunner
 from armillary.runtime.models.configurations.run_legs import single_leg
-from armillary.runtime.models.failures.starts_without_mass import refuse_locked, watching_start
+from armillary.runtime.models.failures.failure import refuse_locked, watch_start
 from armillary.runtime.models.parameters import check_physical, with_these
 from armillary.runtime.models.programs.configured_program import ConfiguredProgram, driven_equations
 from armillary.runtime.models.programs.instance import Instance
@@ -236,7 +236,7 @@ class CompiledModel(ConfiguredProgram):
         atol = self.tolerances(settings.atol)
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
-            report = watching_start(report, instance, start, settings.t_end) if adaptive else report
+            report = watch_start(report, instance, start, settings.t_end) if adaptive else report
             if self.changes_configuration:
                 configurations = known.configurations
                 if driven is not None:

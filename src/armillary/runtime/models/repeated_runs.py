@@ -283,7 +283,7 @@ class _Track:
     def holds(self, result: Integration) -> bool:
         """Whether all constraints hold at the end of a run."""
         if not (len(result.time) and result.time[-1] == result.t_stop):
-            return self._instance.reached(result)
+            return self._instance.holds_at_end(result)
         assert self.bench is not None
         speeds = result.samples[-1].take(self._columns)
         if self._scaled:

@@ -78,7 +78,7 @@ def _decide_contacts(
     if not any(memory[i] == UNDECIDED for i in statuses):
         return None
     k = instance.model.watched_index[decision_event(system)]
-    new_state, new_memory = instance.fired(k, t, state, memory)
+    new_state, new_memory = instance.fire_event(k, t, state, memory)
     return new_state, new_memory, float(new_memory[names.index(FAILED)])
 
 

@@ -117,7 +117,7 @@ class Configurations:
         ).tolist()  # with derivatives of states: for each
         return result
 
-    def changed(
+    def apply_events(
         self,
         place: Place,
         configuration: Configuration,
@@ -144,7 +144,7 @@ class Configurations:
             # A joint that is released with a speed of its own moves already where others follow it.
             moving = {u.data.name for event in changing for u in event.unlock} & named & configuration.locked
             opened = Configuration(configuration.locked - moving) if moving else configuration
-            place = adjusted or self[opened].assembled(place, named, at_event=True)
+            place = adjusted or self[opened].close_loops(place, named, at_event=True)
         if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
             held = locked | (configuration.locked - named)

@@ -201,7 +201,7 @@ class LegRunner:
 
     def _finish_run(self, instance: Instance, began: Configuration, result: Integration) -> bool:
         """Record the rows of the last leg if its constraints hold; return False if there is more to do."""
-        if (result.events and result.events[-1][0] == result.t_stop) or not instance.reached(result):
+        if (result.events and result.events[-1][0] == result.t_stop) or not instance.holds_at_end(result):
             return False
         self._add(instance, began, result)
         return True
@@ -389,7 +389,7 @@ class LegRunner:
             place = place._replace(u=motion[n : n + len(place.u)])
         try:
             settings = set_speeds(configurations[before], result)
-            self.place, self.configuration = configurations.changed(
+            self.place, self.configuration = configurations.apply_events(
                 place, before, others, settings, result.choice
             )
         except ArmillaryError as error:

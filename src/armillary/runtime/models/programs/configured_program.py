@@ -145,7 +145,7 @@ class ConfiguredProgram(CompiledProgram):
         """The place where a run starts."""
         q, u, states, named = whole_start(self.equations, initial)
         place = Place(t, q, u, memory, states)
-        place = instance.assembled(place, named) if self.equations.reduction.rows else place
+        place = instance.close_loops(place, named) if self.equations.reduction.rows else place
         if self.starts_plainly:
             return place
         return with_decided_contacts(

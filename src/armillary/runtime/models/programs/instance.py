@@ -86,7 +86,9 @@ class Instance:
     def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return self.call("events", len(self.equations.targets.watched), t, state, memory)
 
-    def fired(self, k: int, t: float, state: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def fire_event(
+        self, k: int, t: float, state: np.ndarray, memory: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """State and memory after an event."""
         new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
         arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
@@ -135,7 +137,7 @@ class Instance:
                 "motion can go on in more than one way; start a little away from there"
             )
 
-    def reached(self, result: Integration) -> bool:
+    def holds_at_end(self, result: Integration) -> bool:
         """Whether all constraints hold at the end of a run."""
         if not self.equations.reduction.rows:
             return True
@@ -168,7 +170,7 @@ class Instance:
         given = self.equations.reduction.given
         return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
 
-    def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    def close_state(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The state with its loops closed and unit Euler parameters."""
         y = np.array(state, dtype=float)
         if place := self.model.address("normalise"):
@@ -263,11 +265,11 @@ class Instance:
         rates[: len(self.state_sizes)] /= self.state_sizes
         return rates[: len(place.q)], rates[len(place.q) :]
 
-    def assembled(self, place: Place, named: set[str], at_event: bool = False) -> Place:
+    def close_loops(self, place: Place, named: set[str], at_event: bool = False) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,
         stays as it is.
         """
-        return self.model.loops.assembled(self, place, named, at_event)
+        return self.model.loops.close_loops(self, place, named, at_event)
 
     def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
         """Whether the dependent speeds of this program follow well from the others at a place, whose state is
