@@ -15,27 +15,22 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+from armillary.algebra.block_functions import is_block, is_block_part
 from armillary.algebra.expression import UNIT, Expr
-from armillary.algebra.nodes.node import PRODUCT_OF_TWO
-from armillary.algebra.user_functions.blocks import is_block, is_block_part
+from armillary.algebra.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Place, Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
-from armillary.llvm.mathematics.compiled_sines import compiled_sines
-from armillary.llvm.module import Module, Sines
+from armillary.llvm.module import Module, Sines, compiled_sines
 from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
 from armillary.llvm.shared_values import share_sections
-from armillary.mechanics.constraints.closing.closing_thresholds import (
-    CORRECTIONS,
-    LARGE_CORRECTION,
-    SMALL_CORRECTION,
-)
-from armillary.program.form.program import Program, ProgramSection
-from armillary.program.lanes.pack import Pack, meant
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
+from armillary.program.branch_packs import Pack, meant
 from armillary.program.near_sines import NearSines
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %
@@ -62,7 +57,7 @@ def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, 
     """The whole program: precompute, derivatives, outputs, and events, update, fire, normalise where there
     are any. Code for a machine with so many ``registers`` for doubles is arranged (``arrangement.py``).
     ``sines`` gives those that this process has compiled already. ``encodes``: the instruction set in
-    which code is written where that is known (``encoding.py``).
+    which code is written where that is known (``arrangement/machine_code.py``).
     """
     module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
