@@ -250,7 +250,7 @@ def test_memory_at_the_end_whatever_made_the_run() -> None:
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (everything(), {"step": 0.01}, "lanes"),
         (everything(), {"sample": 0.1}, "scalar"),
-        (everything(), {"method": "scipy:RK45", "sample": 0.1}, "python"),
+        (everything(), {"method": "rodas5p", "sample": 0.1}, "python"),
         (changing(), {"sample": 0.1}, "scalar"),
     ]
     for model, how, engine in cases:
@@ -287,7 +287,7 @@ def test_a_model_whose_motion_is_all_prescribed(how: dict[str, Any]) -> None:
 def test_other_methods_and_redundant_coordinates_run_one_by_one() -> None:
     model = pendulum_model()
     given = {"parameters": {"c": np.array([0.0, 0.1])}, "initial": {"bob.q1": np.array([0.1, 1.0])}}
-    assert worst_difference(model, 0.5, given, [0, 1], method="scipy:Radau", sample=0.1) == 0.0
+    assert worst_difference(model, 0.5, given, [0, 1], method="rodas5p", sample=0.1) == 0.0
     s = arm.System("loose")
     s.body("A", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
     s.gravity(9.81, -s.ground.y)
@@ -383,7 +383,7 @@ def test_runs_that_cannot_start_do_not_keep_the_others_from_it() -> None:
     s.parameter("d", 1.0, units="m")
     s.close_loop(C.point("end", (1, 0, 0)), s.ground.point("wall", ("d", 0, 0)), [s.ground.x, s.ground.y])
     model = s.derive().compile()
-    for how in ({"step": 0.01}, {"method": "scipy:LSODA", "sample": 0.05}):
+    for how in ({"step": 0.01}, {"method": "rodas5p", "sample": 0.05}):
         batch = model.simulate_batch(
             0.1,
             parameters={"d": [1.0, 10.0, 1.2]},
@@ -431,7 +431,7 @@ def test_whole_states_quantities_and_numbers_in_units() -> None:
     np.testing.assert_allclose(metres.parameters["L"], length, rtol=1e-15)
 
 
-@pytest.mark.parametrize("how", [{"step": 0.01}, {"method": "scipy:Radau", "sample": 0.1}])
+@pytest.mark.parametrize("how", [{"step": 0.01}, {"method": "rodas5p", "sample": 0.1}])
 def test_a_series_is_taken_by_position(how: dict[str, Any]) -> None:
     pd = pytest.importorskip("pandas")
     series = pd.Series([0.5, 0.6, 0.7, 0.8]).sort_values(ascending=False)

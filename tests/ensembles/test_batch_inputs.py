@@ -78,7 +78,7 @@ def test_jumps_in_compiled_runs_one_after_another(plain: arm.CompiledModel, how:
 
 
 def test_single_runs_of_scipy(plain: arm.CompiledModel) -> None:
-    check(plain, "python", arm.Signal(TIMES, DATA, interpolation="linear"), method="scipy:RK45")
+    check(plain, "python", arm.Signal(TIMES, DATA, interpolation="linear"), method="rodas5p")
 
 
 def test_rates_and_events() -> None:

@@ -99,7 +99,7 @@ def test_single_precision_and_what_is_refused(card: Module) -> None:
     with pytest.raises(ArmillaryError, match="give a step=, or precision='double'"):
         stopping().simulate_batch(2.0, precision="single", **given)
     with pytest.raises(ArmillaryError, match=r"not on the GPU: .*take rk4, midpoint, dopri5 or dop853"):
-        stopping().simulate_batch(2.0, method="scipy:LSODA", **given)
+        stopping().simulate_batch(2.0, method="rodas5p", **given)
 
 
 def test_clutches_grip_and_let_go_on_the_card(card: Module) -> None:

@@ -114,7 +114,7 @@ class Swing(Metric):
 
 
 @pytest.mark.parametrize(
-    "how, engine", [({"step": 0.01}, "lanes"), ({}, "scalar"), ({"method": "scipy:RK45"}, "python")]
+    "how, engine", [({"step": 0.01}, "lanes"), ({}, "scalar"), ({"method": "rodas5p"}, "python")]
 )
 def test_a_metric_is_one_class_for_every_engine(how: dict[str, Any], engine: str) -> None:
     metrics = {"swing": Swing("A.u1"), "low": Minimum("A.u1"), "high": Maximum("A.u1")}

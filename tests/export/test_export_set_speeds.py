@@ -67,7 +67,7 @@ def process(name: str, fixed: bool, slow: bool = False) -> arm.Run:
 METHODS: dict[str, dict[str, Any]] = {
     "by default": {},
     "fixed": {"step": 0.01},
-    "scipy": {"method": "scipy:LSODA"},
+    "rodas5p": {"method": "rodas5p"},
     "tolerances of states": {"atol": [1e-9] * 7},
 }
 
@@ -113,7 +113,7 @@ def test_a_joint_is_released_with_the_speed_that_another_had(
     for again in (False, True):  # in the second run the loop has tables of what the first one met
         with monkeypatch.context() as changes:
             if again and "method" not in how:
-                changes.setattr(Configurations, "changed", None)
+                changes.setattr(Configurations, "apply_events", None)
             run = model.simulate(0.2, **how)
         assert [run.final[name] for name in ("A.u1", "B.u1")] == pytest.approx([2.0, 0.0], abs=1e-12)
     if not how:
@@ -133,7 +133,7 @@ def test_others_follow_the_speed_with_which_a_joint_is_released(also: str, last:
     s.event("later", "t - 0.3", direction=1, set={f"{last}.u1": 1.0})
     s.start({f"{also}.u1": 0.5})
     model = s.derive().compile()
-    for how in ({}, {"step": 0.01}, {"method": "scipy:LSODA"}):
+    for how in ({}, {"step": 0.01}, {"method": "rodas5p"}):
         run = model.simulate(0.2, **how)
         found = [run.final[f"{name}.u1"] for name in ("A", also, last)]
         assert found == pytest.approx([3.5, 1.0, 2.5], abs=1e-12)
@@ -229,7 +229,7 @@ def test_a_locked_speed_may_be_set_to_zero(tmp_path: Path, monkeypatch: pytest.M
     model, names = eom.compile(), ("A.q1", "B.q1", "A.u1", "B.u1")
     model.simulate(0.3)
     with monkeypatch.context() as changes:
-        changes.setattr(Configurations, "changed", None)  # the loop has tables of what the first run met
+        changes.setattr(Configurations, "apply_events", None)  # the loop has tables of what the first run met
         final = model.simulate(0.3).final
     expected = pytest.approx([0.1, 0.2, 0.0, -2.0], abs=1e-12)
     assert [final[name] for name in names] == expected
@@ -250,7 +250,7 @@ def test_speeds_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         eom.export("c", tmp_path / "c", configurations=False)
 
 
-@pytest.mark.parametrize("how", [{}, {"method": "scipy:LSODA"}], ids=["compiled", "scipy"])
+@pytest.mark.parametrize("how", [{}, {"method": "rodas5p"}], ids=["compiled", "rodas5p"])
 def test_a_dependent_speed_cannot_be_set_to_an_acceleration(how: dict[str, Any]) -> None:
     s = differential()
     turning = arm.dot(arm.angular_acceleration(s.bodies["A"]), s.ground.z)

@@ -125,7 +125,7 @@ class Host:
             "t_old": t0, "error_old": 1e-4, "shortest": math.inf, "phase": about["arrived"], "failed": -1,
             "at_grid": 1, "restart": 1, "choose_step": step == 0.0,
             "every_step": every_step, "constants": places["constants"], "times": places["times"],
-            "rows": places["rows"], "log": places["log"], "stops": places["stops"],
+            "samples": places["rows"], "log": places["log"], "stops": places["stops"],
             "log_capacity": about["log"],
         }.items():  # fmt: skip
             self._set(field, value)

@@ -199,11 +199,8 @@ METHODS = {
     "midpoint": 5e-3,
     "dopri5": 1e-6,
     "dop853": 1e-6,
-    "scipy:RK45": 1e-6,
-    "scipy:DOP853": 1e-6,
-    "scipy:LSODA": 1e-5,
-    "scipy:Radau": 1e-6,
-    "scipy:BDF": 1e-4,
+    "rodas5p": 1e-6,
+    "auto": 1e-6,
 }
 
 

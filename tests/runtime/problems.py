@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.runtime.integrators.integrate import integrate as integrate_with
 from armillary.runtime.integrators.records import Functions, Integration
-from armillary.runtime.integrators.settings import IntegrationSettings, completed
+from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
 from armillary.settings import RunSettings
 from tests.runtime import traced
 from tests.runtime.traced import Model, compile_model
@@ -18,7 +18,6 @@ from tests.runtime.traced import Model, compile_model
 FIXED = ("rk4", "midpoint", "rodas3")
 ADAPTIVE = ("dopri5", "dop853", "rodas5p")
 COMPILED = FIXED + ADAPTIVE
-SCIPY = ("scipy:RK45", "scipy:DOP853", "scipy:LSODA", "scipy:Radau", "scipy:BDF")
 
 ARENSTORF_START = (0.994, 0.0, 0.0, -2.00158510637908252240537862224)
 ARENSTORF_PERIOD = 17.0652165601579625588917206249
@@ -26,7 +25,7 @@ ARENSTORF_PERIOD = 17.0652165601579625588917206249
 
 def settings(method: str, **given: Any) -> IntegrationSettings:
     """Settings by name, with tolerances of 1e-8 and 1e-10 by default."""
-    return completed(RunSettings(**{"rtol": 1e-8, "atol": 1e-10, "method": method} | given))
+    return complete_settings(RunSettings(**{"rtol": 1e-8, "atol": 1e-10, "method": method} | given))
 
 
 def integrate(functions: Functions, method: str, *, state: Any, **given: Any) -> Integration:

@@ -46,13 +46,13 @@ def made_anew(model: CompiledModel) -> CompiledModel:
 def count_legs(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The times at which legs begin, of all runs."""
     begun: list[float] = []
-    integrated = legs.integrated
+    integrate = legs.integrate_leg
 
     def counted(instance: Any, place: Any, *more: Any) -> Any:
         begun.append(place.t)
-        return integrated(instance, place, *more)
+        return integrate(instance, place, *more)
 
-    monkeypatch.setattr(legs, "integrated", counted)
+    monkeypatch.setattr(legs, "integrate_leg", counted)
     return begun
 
 

@@ -37,7 +37,7 @@ def test_memory_is_updated_once_per_step_however_often_a_method_evaluates(method
     assert run["previous"][1:] == pytest.approx(run.time[:-1], abs=1e-15)
 
 
-@pytest.mark.parametrize("method", ["dopri5", "dop853", "scipy:RK45"])
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "rodas5p"])
 def test_adaptive_methods_update_memory_at_accepted_steps_only(method: str) -> None:
     run = counter().simulate(1.0, method=method, sample=1.0)
     assert run["steps"][-1] == int(run.info["steps"]) + 1
@@ -134,7 +134,7 @@ def ball(**event: Any) -> CompiledModel:
     return s.derive().compile()
 
 
-@pytest.mark.parametrize("options", [{}, {"method": "dopri5"}, {"step": 0.01}, {"method": "scipy:DOP853"}])
+@pytest.mark.parametrize("options", [{}, {"method": "dopri5"}, {"step": 0.01}, {"method": "rodas5p"}])
 def test_events_set_speeds_and_memory_and_are_named_in_the_run(options: dict[str, Any]) -> None:
     run = ball().simulate(3.0, initial={"A.q1": 1.0}, **options)
     expected = bounces(1.0, 0.8, 3.0)

@@ -20,7 +20,7 @@ def _ball():
     return s.derive().compile()
 
 
-@pytest.mark.parametrize("how", [{"step": 1e-3}, {}, {"method": "dopri5"}, {"method": "scipy:RK45"}])
+@pytest.mark.parametrize("how", [{"step": 1e-3}, {}, {"method": "dopri5"}, {"method": "rodas5p"}])
 def test_a_bouncing_ball_names_its_event_and_keeps_its_data(how):
     """From 1 m with e = 0.8 it rests after √(2/9.81) · 1.8/0.2 = 4.0637 s."""
     with pytest.raises(
@@ -63,7 +63,7 @@ def test_tolerances_are_recorded_where_they_were_used():
         ({"step": 1e-4}, r"record 1e\+11 rows of 2 outputs \(1.6 TB\); give sample=, e.g. sample=10"),
         ({"step": 1e-4, "sample": 1e-3}, r"1e\+10 rows .*\(160 GB\); give a larger sample=, e.g. sample=10"),
         ({"sample": 1e-3}, "give a larger sample="),
-        ({"sample": 1e-3, "method": "scipy:Radau"}, "give a larger sample="),
+        ({"sample": 1e-3, "method": "rodas5p"}, "give a larger sample="),
         ({"step": 1e-3, "sample": 5e-324}, "too short for any run"),
     ],
 )
@@ -85,7 +85,7 @@ def test_more_rows_than_memory_holds_are_refused_before_a_run_that_locks_a_joint
     assert batch["final(a.q1)"].tolist() == [0.0]  # no histories are kept
 
 
-@pytest.mark.parametrize("method", ["dopri5", "scipy:RK45"])
+@pytest.mark.parametrize("method", ["dopri5", "rodas5p"])
 def test_a_row_per_adaptive_step_ends_where_room_does(method, monkeypatch):
     """Room for 1500 rows of two outputs: the run stops there, and what it has is kept."""
     monkeypatch.setattr(sampling, "MOST_BYTES", 1500 * 16)

@@ -89,7 +89,7 @@ def test_a_sampled_controller_follows_its_recursion(method, sample):
 
 
 @pytest.mark.parametrize("sample", [0.01, 0.0037])
-@pytest.mark.parametrize("method", ("dopri5", "dop853", "scipy:RK45"))
+@pytest.mark.parametrize("method", ("dopri5", "dop853", "rodas5p"))
 def test_a_sampled_controller_under_free_steps(method, sample):
     run = integrate(
         controlled().functions, method, t0=0, t_end=END, state=[1, 0], memory=[PERIOD, 0], sample=sample

@@ -20,7 +20,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "rodas5p": {"method": "rodas5p", "sample": 0.05},
     "rk4": {"step": 0.01},
     "midpoint": {"step": 0.01, "method": "midpoint"},
-    "scipy": {"method": "scipy:DOP853", "sample": 0.05},
+    "auto": {"method": "auto", "sample": 0.05},
 }
 
 # ---------------------------------------------------------------- two discs and a clutch

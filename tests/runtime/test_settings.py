@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.errors import ArmillaryError
 from armillary.run_files.run_file import run_schema
-from armillary.runtime.integrators.settings import completed
+from armillary.runtime.integrators.settings import complete_settings
 from armillary.settings import FILE_KEYS, SETTINGS, RunSettings, SettingOptions
 from armillary.stages.model import Model, RedundantModel
 from tests.runtime.compiled_systems import oscillator
@@ -99,6 +100,24 @@ def test_times_in_text_are_seconds(tmp_path: Path) -> None:
 
 
 def test_few_settings_are_kept_with_the_times_of_their_rows() -> None:
-    made = [weakref.ref(completed(RunSettings(1.0 + k, step=0.5)).row_times) for k in range(100)]
+    made = [weakref.ref(complete_settings(RunSettings(1.0 + k, step=0.5)).row_times) for k in range(100)]
     gc.collect()
     assert made[-1]() is not None and sum(times() is not None for times in made) <= 40
+
+
+@pytest.mark.parametrize(
+    ("former", "new"),
+    [
+        ("scipy:RK45", "dopri5"),
+        ("scipy:DOP853", "dop853"),
+        ("scipy:LSODA", "auto"),
+        ("scipy:Radau", "rodas5p"),
+        ("scipy:BDF", "rodas5p"),
+    ],
+)
+def test_names_of_scipys_solvers_give_the_method_that_took_their_place(former: str, new: str) -> None:
+    for _ in range(2):  # kept settings warn as well
+        with pytest.warns(FutureWarning, match=f"'{former}'.*write method='{new}'"):
+            assert complete_settings(RunSettings(1.0, method=former)).method == new
+    with pytest.raises(ArmillaryError, match="no integration method 'scipy:Heun'"):
+        complete_settings(RunSettings(1.0, method="scipy:Heun"))

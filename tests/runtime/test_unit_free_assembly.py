@@ -65,5 +65,5 @@ def test_a_correction_is_judged_by_the_size_of_the_mechanism_of_the_run() -> Non
         state = model.state({"A.q1": 0.7}, parameters)
         off = state.copy()
         off[place] += 0.02
-        found = instance.closed(0.0, off, np.zeros(0))
+        found = instance.close_state(0.0, off, np.zeros(0))
         assert (abs(found[place] - state[place]) < 1e-9) == mended

@@ -62,7 +62,7 @@ HOW = {
     "tight": (TIGHT, 1e-6),
     "rk4, 1 ms": ({"step": 1e-3}, 1e-5),
     "rk4, 0.1 ms": ({"step": 1e-4}, 1e-5),
-    "scipy": ({"method": "scipy:DOP853"}, 1e-5),
+    "rodas5p": ({"method": "rodas5p"}, 1e-5),
 }
 
 

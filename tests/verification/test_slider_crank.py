@@ -75,7 +75,7 @@ def test_kept_slider_is_given_up_before_its_dead_centre() -> None:
 
 
 @pytest.mark.parametrize("keep_slider", [False, True])
-@pytest.mark.parametrize("how", [TIGHT, {"step": 1e-3}, {"method": "scipy:DOP853"}], ids=str)
+@pytest.mark.parametrize("how", [TIGHT, {"step": 1e-3}, {"method": "rodas5p"}], ids=str)
 def test_slider_follows_its_closed_form(keep_slider: bool, how: dict[str, Any]) -> None:
     run = model(keep_slider).simulate(1.0, initial={"A.q1": 0.5, "A.u1": 20.0}, **how)
     assert_near(run["C.q1"], slider(run["A.q1"]), 1e-10, "slider")

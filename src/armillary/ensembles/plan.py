@@ -23,7 +23,7 @@ from armillary.model.units import in_seconds
 from armillary.program.program import Program, section
 from armillary.runtime.integrators import Method
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, completed
+from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, complete_settings
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
@@ -137,7 +137,7 @@ def plan(
     """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
     equations = model.equations
     contacts = bool(equations.system.contacts)
-    settings = completed(given, equations.method_family, contacts=contacts)
+    settings = complete_settings(given, equations.method_family, contacts=contacts)
     settings = replace(settings, atol=model.tolerances(settings.atol))
     settings.tolerances(len(model.equations.program.state))  # as many as there are states
     t0, t_end, sample, fixed = settings.t0, settings.t_end, settings.sample, settings.fixed_step

@@ -189,7 +189,7 @@ class Starts(VariedValues):
         initial_memory(equations, one["memory"], self.t0)
         if not self.columns["parameters"]:
             check_physical(equations.system, table, values)
-            if why := self.model.refused(dict(zip(table.names, table.inside(values), strict=True))):
+            if why := self.model.refusal(dict(zip(table.names, table.inside(values), strict=True))):
                 raise ParameterError(with_these(why))
             return
         inside: DataTable = dict(zip(table.names, table.inside(values).tolist(), strict=True))
@@ -225,7 +225,7 @@ class Starts(VariedValues):
         first = np.unique([*spread, *ends])
         for these in (first, np.setdiff1d(np.arange(self.runs), first)):
             for i in these.tolist():
-                if not self.unable[i] and (why := self.model.refused(of_run(inside, i))):
+                if not self.unable[i] and (why := self.model.refusal(of_run(inside, i))):
                     self._fail(i, with_these(why))
             if not self.failed:
                 return
@@ -284,7 +284,7 @@ class Starts(VariedValues):
         state, memory, motion = self._start_states(i0, i1)
         self._judge_places(state, i0)
         state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
-        memory = memory if self.inputs is None else self.inputs.addressed(memory, i0)
+        memory = memory if self.inputs is None else self.inputs.address_data(memory, i0)
         return parameters, state, memory, motion
 
     def _parameter_columns(self, i0: int, i1: int) -> np.ndarray:
@@ -352,7 +352,7 @@ class Starts(VariedValues):
         stored = initial_memory(self.model.equations, given["memory"], self.t0)
         stored = stored if self.given_inputs is None else self.given_inputs.at(self.t0, stored, i)
         place = self.model.place_at_start(instance, given["initial"], self.t0, stored)
-        return instance.packed(place), place.memory, place.motion
+        return instance.pack_state(place), place.memory, place.motion
 
     def _start_or_failure(self, i: int) -> Columns:
         """The start of one run among others: they start even if it cannot."""

@@ -354,6 +354,10 @@ def _setting(key: str, value: object) -> Given:
     """A value of [run], read and checked."""
     found = RUN_TABLE[key].read(value)
     known = known_names(key)
+    if key == "method":
+        from armillary.runtime.integrators import replace_former_method
+
+        found = replace_former_method(found)
     if known and found not in known:
         raise ArmillaryError(f"there is no {key} '{found}'{suggestion(found, known)}")
     return found

@@ -159,7 +159,7 @@ def _points_from_names(
         follow = [c.data.name for c in model.equations.reduction.corrections]
         remedy = f"leave out those that follow from the others, such as {' and '.join(follow) or 'one'}"
         _check_gaps(instance, t, q, place.memory, _BROKEN, remedy)
-    state, note = instance.packed(place), "" if rough else place.note
+    state, note = instance.pack_state(place), "" if rough else place.note
     return OperatingPoints(np.array([t]), state[None, :], place.memory[None, :], parameters, True, note)
 
 

@@ -177,7 +177,7 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
         i = names.index(c.status.data.name)
         stored[i] = UNDECIDED if stored[i] in CLOSED else stored[i]
     k = instance.model.watched_index[decision_event(system)]
-    after, decided = instance.fired(k, t, state, stored)
+    after, decided = instance.fire_event(k, t, state, stored)
     if decided[names.index(FAILED)]:
         return False
     first = len(instance.model.coordinate_names)

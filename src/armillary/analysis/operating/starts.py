@@ -157,7 +157,7 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, objec
         # An overlap, or an approach that would be an impact, may be where a search starts.
         memory = with_open_contacts(instance, request.memory, only_undecided=True)
         place = model.place_at_start(instance, own, request.t, memory)
-        state = instance.packed(place)
+        state = instance.pack_state(place)
     except ParameterError:
         if not model.equations.reduction.rows:
             raise

@@ -52,7 +52,6 @@ class LaneControl:
             read_solver(("ADAPTIVE",), (), CONTROL, facts=facts, given=_GIVEN, commented=False),
             sizes={"N_STATES": frame.states},
             known={"order": float(tableau.order), **control},
-            places={"k_end": f"k{tableau.stages}"},
             tables={},
             model=SECTIONS,
             given=_GIVEN,
@@ -131,9 +130,8 @@ def rooms_of(plan: Plan) -> dict[str, int]:
     rooms, tableau = lengths(plan), plan.method.tableau
     assert tableau is not None
     states = rooms["state"]
-    derivatives = tableau.stages + 1 + len(tableau.extra_c)
     names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
-    names += [f"k{j}" for j in range(derivatives)] + [f"F{i}" for i in range(3 + len(tableau.dense))]
+    names += tableau.vectors
     return rooms | dict.fromkeys(names, states) | {"shown": rooms["slots"]} | dict.fromkeys(LANE, 1)
 
 
@@ -264,7 +262,7 @@ class AdaptiveSteps(LaneFrame):
         t_new = self.choose(last, self["t_end"], t + h)
         stages(self, t, h)
         if tableau.end_enters_error:
-            self.derivatives(t_new, self.vector("trial"), self.vector(f"k{tableau.stages}"))
+            self.derivatives(t_new, self.vector("trial"), self.vector("k_end"))
         error = self.control("error_norm", h)
         self.find_point(moving & (error <= 1.0), t_new)
         moving = moving & ~self.leaving(moving & (error <= 1.0), t_new, h)
@@ -297,7 +295,7 @@ class AdaptiveSteps(LaneFrame):
 
     def accept(self, good: Value, t_new: Value, h: Value) -> None:
         """Make ``point`` the state in lanes with a good step; then find the rows inside the step."""
-        last = f"k{self.tableau.stages}"
+        last = "k_end"
         if self.interpolates:
             with self.each(self.states) as m:
                 self.vector("base")[m] = self.vector("state")[m]

@@ -178,7 +178,7 @@ class LaneSteps(LaneFrame):
         rooms, tableau = lengths(plan), plan.method.tableau
         assert tableau is not None
         rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
-            f"k{j}": rooms["state"] for j in range(tableau.stages)
+            name: rooms["state"] for name in tableau.stage_vectors
         }
         # Eight runs at once on an x86-64 processor with AVX-512 take 0.97 to 1.23 of the time with them.
         if encodes() == "arm64" and tableau.stages > 1:

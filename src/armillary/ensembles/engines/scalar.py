@@ -131,7 +131,7 @@ class ScalarVisits:
         rows = np.empty((len(times), columns))
         log = np.empty((_LOG + engine.first.shape.events, 2))
         self._fresh = fresh = Control.from_buffer_copy(engine.first.control)
-        fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
+        fresh.times, fresh.samples, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
         constants = np.zeros(max(len(plan.program.constants), 1))
         precompute = np.array([plan.model.address("precompute"), constants.ctypes.data], dtype=np.int64)
@@ -379,7 +379,7 @@ class _Runs(Code):
     def show_rows(self, run: Value) -> None:
         """The rows of this visit to metrics and histories."""
         filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
-        times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
+        times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "samples"))
         history = self.plan.history
         latest = Local(self, self.real(float("-inf")))
         first, row_count = self.first_row.get(), self.given["rows"]

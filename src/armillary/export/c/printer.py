@@ -15,7 +15,8 @@ from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import Printer, nested_polynomial, wrap_statement
 from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
-from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction
+from armillary.runtime.solver.language.fields import Field
+from armillary.runtime.solver.language.translator import Solver, SolverFunction
 from armillary.runtime.solver.methods import exported_methods
 from armillary.untyped import Given
 

@@ -36,7 +36,7 @@ from armillary.export.text.source import make_source
 from armillary.model.units import in_seconds
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import usual_method
-from armillary.runtime.integrators.settings import completed
+from armillary.runtime.integrators.settings import complete_settings
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import Initial, RunSettings
 
@@ -85,7 +85,9 @@ def export(
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
             of = " of seconds" if name in ("step", "duration") else ""
             raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number{of}")
-    settings = completed(RunSettings(t_end, step=float(h), method=method, rtol=rtol, atol=float(atol)))
+    settings = complete_settings(
+        RunSettings(t_end, step=float(h), method=method, rtol=rtol, atol=float(atol))
+    )
     if platforms is not None:
         wanted = chosen_platforms(platforms)
         if not binary:

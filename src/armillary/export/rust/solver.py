@@ -10,7 +10,8 @@ from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WOR
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter
-from armillary.runtime.solver.language.translator import VECTORS, Field, Solver, SolverFunction
+from armillary.runtime.solver.language.fields import Field
+from armillary.runtime.solver.language.translator import VECTORS, Solver, SolverFunction
 
 
 def size_name(name: str) -> str:

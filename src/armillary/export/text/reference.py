@@ -157,7 +157,7 @@ def start_values(
     equations, instance = model.equations, Instance(model, parameters)
     stored = initial_memory(equations, None, 0.0)
     place = model.place_at_start(instance, initial, 0.0, stored)
-    state, symbols = instance.packed(place), list(equations.program.state)
+    state, symbols = instance.pack_state(place), list(equations.program.state)
     given = state.copy()
     if equations.conversion is not None:
         first = len(equations.targets.coordinates)

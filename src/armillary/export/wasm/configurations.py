@@ -179,7 +179,7 @@ class ModuleAssembly:
         program = RecordModule(self.fields, self.reals, _ADDRESSES, self.offsets)
         solver = self._solver
         code = SolverCode(
-            program, solver, sizes=self.loops.sizes | self.loops.lengths, known={}, places={},
+            program, solver, sizes=self.loops.sizes | self.loops.lengths, known={},
             tables={name: self._table(name) for name in self._begin}, model={"loop_figures": _figures},
             given={}, rare=solver.functions.keys(),
         )  # fmt: skip

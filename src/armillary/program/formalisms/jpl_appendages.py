@@ -34,7 +34,6 @@ from armillary.model.flexible.part import (
     coherence,
     uncouple_modes,
 )
-from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, Lumps, coherence, uncouple_modes
 from armillary.model.flexible.part_input import reduced_mass
 from armillary.program.formalisms.jpl_substructures import HingedGroup, numbers
 from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Particle, SpinningAppendage, Square

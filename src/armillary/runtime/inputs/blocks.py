@@ -92,7 +92,7 @@ class DrivenInputs:
         }
         return DrivenInputs(self.system, self.signals, {**self.pieces, **held})
 
-    def addressed(self, memory: np.ndarray, first: int = 0) -> np.ndarray:
+    def address_data(self, memory: np.ndarray, first: int = 0) -> np.ndarray:
         """Memory (numbers, or numbers × runs from the ``first`` on) with the addresses of data in place of
         the values of inputs.
         """

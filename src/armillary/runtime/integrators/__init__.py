@@ -5,12 +5,15 @@ Enters: `Functions` (addresses and sizes), the settings of a run, state, memory,
 
 One method per file: its tableau, its source, and the alternative not taken. Which to use: "rk4" for a given
 step, "midpoint" where speed matters more than accuracy, "dopri5" for tolerances down to about 1e-7, "dop853"
-below, "rodas5p" for stiff systems and "rodas3" for those with a given step. SciPy's solvers serve to compare.
+below, "rodas5p" for stiff systems, "rodas3" for those with a given step, "auto" where a run may be
+stiff.
 """
 
 from __future__ import annotations
 
-from armillary.errors import ArmillaryError
+import warnings
+
+from armillary.errors import ArmillaryError, outside
 from armillary.runtime.integrators.methods import (
     dop853,
     dopri5,
@@ -24,6 +27,7 @@ from armillary.runtime.integrators.methods import (
 from armillary.runtime.integrators.records import Functions, Integration, IntegrationStatus, Method, Stepping
 
 __all__ = [
+    "FORMER_METHODS",
     "METHODS",
     "Functions",
     "Integration",
@@ -32,6 +36,7 @@ __all__ = [
     "Stepping",
     "check_family",
     "family_methods",
+    "replace_former_method",
     "usual_method",
 ]
 
@@ -51,30 +56,47 @@ _METHODS = (
            family="redundant coordinates"),
     Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU,
            family="redundant coordinates"),
-    Method("scipy:RK45", 5, True, "SciPy's Dormand–Prince 5(4); Python at every step", solver="RK45"),
-    Method("scipy:DOP853", 8, True, "SciPy's Dormand–Prince 8(5,3); Python at every step", solver="DOP853"),
-    Method("scipy:LSODA", 12, True, "Adams or BDF by stiffness; Python at every step", solver="LSODA"),
-    Method(
-        "scipy:Radau", 5, True, "implicit Runge–Kutta, stiff systems; Python at every step", solver="Radau"
-    ),
-    Method("scipy:BDF", 5, True, "implicit multistep, stiff systems; Python at every step", solver="BDF"),
 )  # fmt: skip
 STIFF = "rodas5p"  # takes over while a run by "auto" is stiff
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
+# Names by which versions before 0.2 called SciPy's solvers, and the compiled methods that take their place:
+# of the same tableau, or for the same systems. SciPy's called Python at every evaluation and had rules for
+# events of their own; they took 50 to 1200 times as long at equal error.
+FORMER_METHODS = {
+    "scipy:RK45": "dopri5",
+    "scipy:DOP853": "dop853",
+    "scipy:LSODA": "auto",
+    "scipy:Radau": STIFF,
+    "scipy:BDF": STIFF,
+}
+
+
+def replace_former_method(name: str) -> str:
+    """Return the compiled method that replaces one of SciPy's solvers, and warn; else the name itself."""
+    new = FORMER_METHODS.get(name)
+    if new is None:
+        return name
+    warnings.warn(
+        f"method '{name}' is no longer there and '{new}' takes its place: it is compiled, more accurate and "
+        f"far faster; write method='{new}'",
+        FutureWarning,
+        stacklevel=outside(),
+    )
+    return new
 
 
 def family_methods(family: str) -> list[Method]:
-    """The methods of a family, the usual one first unless it is the family of most equations."""
+    """Return the methods of a family; the usual one comes first, except in the family of most equations."""
     return [m for m in METHODS.values() if m.family == family]
 
 
 def usual_method(step: bool, family: str = "") -> str:
-    """The name of the method where none is given: ``step`` is whether a step is."""
+    """Return the name of the default method; ``step``: whether the user gives a step."""
     return family_methods(family)[0].name if family else "rk4" if step else "dop853"
 
 
 def check_family(method: Method, family: str) -> None:
-    """An error for a method of another family."""
+    """Raise an error for a method of another family."""
     if method.family == family:
         return
     fitting = ", ".join(m.name for m in family_methods(family))

@@ -86,9 +86,8 @@ def _plan(
     changes: RunChanges | None,
     watched: bool,
 ) -> _Plan:
-    """The plan of a run, made for the first one of its kind."""
-    tableau = settings.integrator.compiled
-    assert tableau is not None
+    """Return the plan of a run; it is made for the first run of its kind."""
+    tableau = settings.integrator.coefficients
     adaptive = tableau.control is not None
     inside = adaptive or functions.n_events > 0 or not settings.on_grid
     events = changes.events if changes else functions.n_events
@@ -136,11 +135,12 @@ def _plan(
     def put(name: str, values: Given) -> None:
         workspace[offsets[name] :][: len(values)] = values
 
-    put("direction", functions.event_directions or [0.0] * functions.n_events)
-    put("terminal", functions.event_terminal or [0.0] * functions.n_events)
-    put("last", np.full(events, -inf))
-    put("gap", np.full(events, inf))
-    if changes:
+    if events:
+        put("direction", functions.event_directions or [0.0] * functions.n_events)
+        put("terminal", functions.event_terminal or [0.0] * functions.n_events)
+        put("last", np.full(events, -inf))
+        put("gap", np.full(events, inf))
+    if changes and events:
         put("g", np.ones(events))
     if adaptive:
         put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
@@ -179,7 +179,7 @@ class _PreparedRuns:
     times: np.ndarray | None  # of all rows and the infinity after them, where these are few: not written to
 
 
-def _prepared(
+def _prepare_runs(
     functions: Functions,
     settings: IntegrationSettings,
     stepping: Stepping | None,
@@ -188,7 +188,7 @@ def _prepared(
     watched: bool,
 ) -> _PreparedRuns:
     """The start of a run; that of the last run is kept with the functions, for runs with the same
-    settings (these are the same object where they have the same values, see `completed`).
+    settings (these are the same object where they have the same values, see `complete_settings`).
     """
     figures = None if changes is None else changes.figures
     kept: _PreparedRuns | None = functions.plans.get(None)
@@ -232,7 +232,7 @@ def _prepared(
 
 
 class CompiledRun:
-    """One run of a compiled loop, advanced by so many steps at a time."""
+    """One run of a compiled loop, which is advanced by a number of steps at a time."""
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class CompiledRun:
         changes: RunChanges | None = None,
         watched: bool = False,
     ) -> None:
-        made = _prepared(functions, settings, stepping, stops is not None, changes, watched)
+        made = _prepare_runs(functions, settings, stepping, stops is not None, changes, watched)
         plan = made.plan
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
         self._room = made.workspace.copy()
@@ -275,7 +275,7 @@ class CompiledRun:
         self._begin()
 
     def _begin(self) -> None:
-        """Room for rows and events of a run that has not begun."""
+        """Make room for rows and events of a run that has not begun."""
         self._log: np.ndarray | None = None  # where it is no longer the first one
         if self._times_given is not None:
             self._give_room(self._times_given)
@@ -283,7 +283,7 @@ class CompiledRun:
             self._make_room()
 
     def keep(self) -> None:
-        """The state to which `again` returns, of a run that has not begun."""
+        """Keep the numbers of a run that has not begun, for `again`."""
         self.control.capacity = 0
         self.state = self._room[: self.control.used]
         if self._times_given is not None:
@@ -292,7 +292,7 @@ class CompiledRun:
         self.drop_rows()
 
     def again(self) -> None:
-        """The run as it was kept, with rows of its own; its ``state`` is to be set."""
+        """Return to the numbers that `keep` kept, with new rows; the caller sets ``state``."""
         self._room[:], control = self._kept
         memmove(addressof(self.control), control, _CONTROL_SIZE)
         if self._times_given is None:
@@ -300,7 +300,7 @@ class CompiledRun:
         else:
             self._times, self._log = self._times_given, None
             self._rows = np.empty((len(self._times), self._functions.n_outputs))
-            self.control.rows = address(self._rows)
+            self.control.samples = address(self._rows)
 
     def take_over(self, other: CompiledRun) -> None:
         """Go on where a run by another method stands: with its numbers, rows and log."""
@@ -313,18 +313,16 @@ class CompiledRun:
         sizes = self.shape.sizes()
         for name, size in lengths.items():
             self._put(name, other._get(name, sizes[size]))
-        ends = self.shape.end_rate, other.shape.end_rate
-        self._put(ends[0], other._get(ends[1], sizes["states"]))
         self._times, self._rows, self._log = other._times, other._rows, None
         if before.firings:
             self._log = np.empty((before.log_capacity, 2))
-            self._log[: before.firings] = other._logged()
+            self._log[: before.firings] = other._logged_events()
             control.log, control.log_capacity = address(self._log), before.log_capacity
         control.changeover = control.stiff_steps = control.calm_steps = 0
         control.after_rejection, control.error_old = 0, LEAST_ERROR
 
     def drop_rows(self) -> None:
-        """Rows are not kept any longer than by the result that they belong to."""
+        """Forget the rows: only the result keeps them from now on."""
         self._times, self._rows, self._log = _NO_ROWS, _NO_ROWS, None
 
     def _put(self, name: str, values: np.ndarray) -> None:
@@ -336,7 +334,7 @@ class CompiledRun:
         return self._room[start : start + length].copy()
 
     def _make_room(self) -> bool:
-        """Room for more rows and events, if there may be more rows.
+        """Make room for more rows and events; return False if there may be no more rows.
 
         One row more than there are times, for the infinity after them.
         """
@@ -356,25 +354,25 @@ class CompiledRun:
                 self._times.resize(rows, refcheck=False)
                 self._times[control.filled :] = self._samples.times(control.filled, rows)
                 self._rows.resize((rows, self._functions.n_outputs), refcheck=False)
-                control.times, control.rows = address(self._times), address(self._rows)
+                control.times, control.samples = address(self._times), address(self._rows)
                 control.capacity = rows
         if self.shape.events and control.firings + self.shape.events + LOGGED > control.log_capacity:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
-            log, self._log = self._logged(), np.empty((events, 2))
+            log, self._log = self._logged_events(), np.empty((events, 2))
             self._log[: control.firings] = log
             control.log, control.log_capacity = address(self._log), events
         return True
 
-    def _logged(self) -> np.ndarray:
+    def _logged_events(self) -> np.ndarray:
         """Times and numbers of all events so far."""
         log = self._room[self._length :].reshape(-1, 2) if self._log is None else self._log
         return log[: self.control.firings]
 
     def _give_room(self, times: np.ndarray) -> None:
-        """Room for rows at so many times, the first ones."""
+        """Make room for the first rows, one for each of these times."""
         control, rows = self.control, len(times)
         self._times, self._rows = times, np.empty((rows, self._functions.n_outputs))
-        control.times, control.rows = address(times), address(self._rows)
+        control.times, control.samples = address(times), address(self._rows)
         control.capacity = rows
 
     def _expected_rows(self) -> int:
@@ -385,9 +383,9 @@ class CompiledRun:
         return int(min((control.t_end - control.t0) / control.step + 3, _MOST_ROWS_AT_ONCE))
 
     def advance(self, steps: int) -> Reason:
-        """Why the loop stopped, after trying at most so many steps: PAUSED, or an end.
+        """Try at most this number of steps; return why the loop stopped: PAUSED, or an end.
 
-        FULL is an end where no more room is made.
+        FULL is an end if no more room can be made.
         """
         self.control.budget = steps
         while (reason := self._loop(self.control, self._at)) is Reason.FULL:
@@ -444,7 +442,7 @@ class CompiledRun:
                 times.resize(filled, refcheck=False)
         if spare:
             times, rows = times[:filled], rows[:filled]
-        log = self._logged().tolist() if control.firings else []
+        log = self._logged_events().tolist() if control.firings else []
         return Integration(
             time=times,
             samples=rows,
@@ -509,8 +507,8 @@ def drive(
     progress: Callable[[float], None] | None,
     lasts: Lasts | None = None,
 ) -> Integration:
-    """A run taken to its end, or to where it is interrupted; with ``lasts`` for as long as that is true, and
-    one step further, so that it ends as runs do.
+    """Drive a run to its end, or until it is interrupted; with ``lasts`` as long as that is true, and one
+    step further, so that it ends as runs do.
     """
     status = _advance_to_end(run, max_steps, progress, lasts)
     assert status is not None  # a single method does not watch stiffness

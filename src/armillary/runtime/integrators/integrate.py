@@ -1,4 +1,4 @@
-"""One integration: settings and a start, to the compiled loop or one of SciPy's solvers."""
+"""One integration: settings and a start, to the compiled loop."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import STIFF
 from armillary.runtime.integrators.compiled_run import CompiledRun, Lasts, drive, drive_with_changeovers
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
-from armillary.runtime.integrators.sampling import check_rows
-from armillary.runtime.integrators.scipy import integrate_with_scipy
 from armillary.runtime.integrators.settings import IntegrationSettings
 
 _REAL = np.dtype(float)
@@ -31,13 +29,13 @@ def integrate(
     changes: RunChanges | None = None,
     lasts: Lasts | None = None,
 ) -> Integration:
-    """The motion with some settings (see `completed`).
+    """Integrate a motion with settings made by `complete_settings`.
 
     Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant
     coordinates, whose methods are "staggered" and "projected"; ``stops`` are the times at which inputs jump,
-    which no step leads across, and ``changes`` the configurations that the run may enter. A compiled run with
-    ``lasts`` ends soon after that is no longer true of the time, state and memory reached.
+    which no step leads across, and ``changes`` the configurations that the run may enter. A run with
+    ``lasts`` ends soon after this function of the time, state and memory reached becomes false.
 
     A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
     state and memory as the next step begins with them, so at an event the ones after it. Divergence and
@@ -48,10 +46,6 @@ def integrate(
     state = _vector("state", state, functions.n_states)
     memory = _vector("memory", memory, functions.n_memory)
     constants = np.ascontiguousarray(constants, dtype=float)
-    if settings.integrator.compiled is None:
-        check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
-        start = {"state": state, "memory": memory, "constants": constants}
-        return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)
     if begins := settings.integrator.begins_with:
 
         def make(name: str) -> CompiledRun:

@@ -111,10 +111,9 @@ class RunChanges:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``),
-    or the name of a SciPy solver. Those of a
-    ``family`` are for equations of the same ``method_family``, and only for those; "" is that of most.
-    Exported programs have the ``exported`` ones.
+    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``).
+    Those of a ``family`` are for equations of the same ``method_family``, and only for those; "" is that of
+    most. Exported programs have the ``exported`` ones.
     """
 
     name: str
@@ -122,16 +121,17 @@ class Method:
     adaptive: bool
     description: str
     tableau: Tableau | None = None
-    solver: str = ""
     family: str = ""
     exported: bool = False
     rosenbrock: Rosenbrock | None = None
     begins_with: str = ""  # the explicit method that steps until a run is stiff
 
     @property
-    def compiled(self) -> Tableau | Rosenbrock | None:
-        """The data of a method of the compiled loops."""
-        return self.tableau or self.rosenbrock
+    def coefficients(self) -> Tableau | Rosenbrock:
+        """The tableau, of whichever kind."""
+        found = self.tableau or self.rosenbrock
+        assert found is not None
+        return found
 
 
 @dataclass
@@ -146,8 +146,7 @@ class Integration:
     of places of lost rank and the lengths of the steps across; `refused_event` is one that cannot happen in
     such a place, or that of rank itself where no step led across. `choice` has the rows and dependent speeds
     of a configuration that the run needs at its end. What events of the last instant set speeds to that may
-    be no states is in `set_speeds`, or follows from state and memory `before` each of them, by its number.
-    `calm`: speeds are known not to jump in its rows.
+    be no states is in `set_speeds`. `calm`: speeds are known not to jump in its rows.
     """
 
     time: np.ndarray
@@ -167,7 +166,6 @@ class Integration:
     refused_event: int | None = None
     choice: list[tuple[int, int]] = field(default_factory=list)
     set_speeds: np.ndarray | None = None
-    before: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     outlook: Outlook | None = None
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it

@@ -17,12 +17,12 @@ _GOOD_ROWS = 1e6
 
 
 def most_rows(outputs: int) -> int:
-    """The largest number of rows of so many outputs that is kept."""
+    """Return the largest number of rows that a run keeps, given its number of outputs."""
     return MOST_BYTES // (8 * max(outputs, 1))
 
 
 def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
-    """An error where the rows that are certain to come are too many; `step`: the fixed step, if it is one."""
+    """Raise an error if the rows that are certain to come are too many; `step`: the fixed step, if any."""
     length = samples.t_end - samples.t0
     rows = float(samples.count)
     if samples.every_step:
@@ -38,7 +38,7 @@ def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
 
 
 def _size(count: float) -> str:
-    """A number of bytes in words."""
+    """Return a number of bytes in words."""
     for unit, factor in (("TB", 1e12), ("GB", 1e9)):
         if count >= factor:
             return f"{count / factor:.3g} {unit}"
@@ -46,7 +46,7 @@ def _size(count: float) -> str:
 
 
 def _round_up(seconds: float) -> float:
-    """The next larger of 1, 2, 5, 10, …; up to rounding."""
+    """Return the next larger number of 1, 2, 5, 10, …, up to rounding."""
     decade = 10.0 ** floor(log10(seconds))
     return next(m * decade for m in (1, 2, 5, 10, 20) if m * decade >= seconds * (1 - 1e-9))
 
@@ -54,8 +54,8 @@ def _round_up(seconds: float) -> float:
 class SampleTimes:
     """Times t₀ + i·sample up to the end, or given ones, or None: the end of every step.
 
-    They are computed from i each time, never added up. The last one, where it is the end up to rounding, is
-    the end.
+    Each is computed from i, never added up. The last one is the end exactly if it differs from the end by
+    rounding alone.
     """
 
     def __init__(self, sample: float | Sequence[float] | np.ndarray | None, t0: float, t_end: float) -> None:
@@ -69,7 +69,7 @@ class SampleTimes:
             return
         times = reals(sample, "sample")
         if times.ndim:
-            self.given = _checked(times, t0, t_end)
+            self.given = _check_times(times, t0, t_end)
             self.count = len(self.given)
         else:
             self.interval = float(times)
@@ -83,7 +83,7 @@ class SampleTimes:
             self.count = 1 + (round(intervals) if self.ends_on_sample else floor(intervals))
 
     def times(self, start: int, stop: int) -> np.ndarray:
-        """The times of rows `start` … `stop` − 1; infinity beyond the last."""
+        """Return the times of rows `start` … `stop` − 1, infinity beyond the last."""
         result = np.full(stop - start, np.inf)
         known = min(stop, self.count) - start
         if known > 0:
@@ -109,12 +109,12 @@ class SampleTimes:
         return bool(np.all((near | (self.given == self.t_end)) & self._meets_end(self.given, step)))
 
     def _meets_end(self, times: np.ndarray, step: float) -> np.ndarray:
-        """Whether times are the end or clearly before it: a grid point close to the end is moved there."""
+        """Return which times are the end or clearly before it: a grid point near the end is moved there."""
         found: np.ndarray = (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
         return found
 
 
-def _checked(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
+def _check_times(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
     times = given + 0.0  # a copy, in which a zero has no sign
     if times.ndim != 1 or not np.all(np.diff(times) > 0):
         raise ArmillaryError("sample times must be a one-dimensional array of increasing numbers")

@@ -11,7 +11,14 @@ import numpy as np
 
 from armillary.algebra.arguments import count, one_of, reals
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators import METHODS, Method, check_family, usual_method
+from armillary.runtime.integrators import (
+    FORMER_METHODS,
+    METHODS,
+    Method,
+    check_family,
+    replace_former_method,
+    usual_method,
+)
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
 from armillary.settings import KEPT, RunSettings
@@ -21,7 +28,7 @@ ROWS = 1000  # of an adaptive run whose sampling is not given; metrics see as ma
 
 
 class IntegrationSettings(RunSettings):
-    """The settings of one integration, made by `completed`; a part of a run has a part of its times."""
+    """The settings of one integration, made by `complete_settings`; a part of a run has some of its times."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,20 +105,24 @@ class IntegrationSettings(RunSettings):
         return found
 
 
-def completed(settings: RunSettings, family: str = "", *, contacts: bool = False) -> IntegrationSettings:
-    """Settings with a method, which must be one of this family, and with plain numbers."""
+def complete_settings(
+    settings: RunSettings, family: str = "", *, contacts: bool = False
+) -> IntegrationSettings:
+    """Return settings with a method, which must belong to the family, and with plain numbers."""
+    if type(settings.method) is str and settings.method in FORMER_METHODS:
+        settings = replace(settings, method=replace_former_method(settings.method))
     values = (*_in_order(settings), family, contacts)
     try:
         return _kept(*values)
     except TypeError:  # of an array or a list, which may change
-        return _completed(*values)
+        return _complete(*values)
 
 
 _NAMES = tuple(f.name for f in fields(RunSettings))
 _in_order = attrgetter(*_NAMES)
 
 
-def _completed(*values: Given) -> IntegrationSettings:
+def _complete(*values: Given) -> IntegrationSettings:
     *own, family, contacts = values
     given = dict(zip(_NAMES, own, strict=True))
     # A zero has no sign where users see it: −0.0 + 0.0 is 0.0.
@@ -126,4 +137,4 @@ def _completed(*values: Given) -> IntegrationSettings:
     return made
 
 
-_kept = lru_cache(maxsize=KEPT, typed=True)(_completed)
+_kept = lru_cache(maxsize=KEPT, typed=True)(_complete)

@@ -97,8 +97,9 @@ def emit_install(program: LoopModule) -> LoopFunction:
         f[name] = Value(f, address)
     used = figure(f, "used", c).to_whole()
     f["used"] = used
-    kept = ("trial", "stage", "base", "end", "point", "fast", "image", *shape.stage_vectors)
-    vectors = [name for name in kept if name in shape.lengths()]
+    common = ("trial", "stage", "base", "finish", "point", "k0", "k_end", "fast", "image", "right_side")
+    there, own = shape.lengths(), [name for name in shape.tableau.vectors if not name.startswith("nest")]
+    vectors = [name for name in dict.fromkeys((*common, "time_rate", *own)) if name in there]
     with f.each(f.size("states")) as m, f.when(m >= used):
         for name in vectors:
             f.vector(name)[m] = 0.0

@@ -16,7 +16,7 @@ def emit_prepare(program: LoopModule) -> LoopFunction:
     with f.when(f["prepared"].equals(1)):
         f.give()
     f["prepared"] = 1
-    dense_coefficients(f, f["t_old"], f["h_taken"], f.vector("end"), f.vector("point"))
+    dense_coefficients(f, f["t_old"], f["h_taken"], f.vector("finish"), f.vector("point"))
     f.give()
     return f
 

@@ -3,7 +3,7 @@
 Stages, error estimates, sums over the states and the dense output are written over any function under
 construction that gives access to the numbers of a run; the choice of steps is that of
 runtime/solver/step_control.py. Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before
-the step), ``k0``, ``k1``, …, ``tolerated``, ``ratio``, ``ratio_low`` and ``F0``, ``F1``, ….
+the step), ``k0``, ``k1``, …, ``k_end``, ``tolerated``, ``ratio``, ``ratio_low`` and ``nest0``, ``nest1``, ….
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from armillary.llvm.building.builder import Code, Span, Value
-from armillary.runtime.loop.tableau import Row, Tableau
+from armillary.runtime.loop.tableau import Row, Tableau, rate_name
 
 
 class Stepper(Code):
@@ -48,11 +48,11 @@ class Stepper(Code):
         return self.vector(name)[m]
 
 
-def weighted(f: Stepper, weights: Row, m: Value) -> Value:
+def weighted_rates(f: Stepper, weights: Row, m: Value) -> Value:
     """Σⱼ wⱼ kⱼ for the state m; the last rates may have been computed just before."""
     *earlier, last = weights
-    terms = [weight * f.vector(f"k{j}")[m] for j, weight in enumerate(earlier) if weight]
-    return sum(terms[1:], terms[0]) + last * f.rates(f"k{len(earlier)}", m)
+    terms = [weight * f.vector(rate_name(f.tableau, j))[m] for j, weight in enumerate(earlier) if weight]
+    return sum(terms[1:], terms[0]) + last * f.rates(rate_name(f.tableau, len(earlier)), m)
 
 
 def combine(f: Stepper, base: Span, h: Value, weights: Row, target: Span) -> None:
@@ -60,11 +60,11 @@ def combine(f: Stepper, base: Span, h: Value, weights: Row, target: Span) -> Non
     *earlier, last = weights
     if any(earlier):
         for m in f.each_state():
-            target[m] = base[m] + h * weighted(f, weights, m)
+            target[m] = base[m] + h * weighted_rates(f, weights, m)
         return
     scale = h * last
     for m in f.each_state():
-        target[m] = base[m] + scale * f.rates(f"k{len(earlier)}", m)
+        target[m] = base[m] + scale * f.rates(rate_name(f.tableau, len(earlier)), m)
 
 
 def stages(f: Stepper, t: Value, h: Value) -> None:
@@ -88,7 +88,7 @@ def error_ratios(f: Stepper, h: Value) -> None:
     names = ("ratio", "ratio_low")[: len(f.tableau.errors)]
     for m in f.each_state():
         for name, weights in zip(names, f.tableau.errors, strict=True):
-            f.vector(name)[m] = h * weighted(f, weights, m)
+            f.vector(name)[m] = h * weighted_rates(f, weights, m)
 
 
 def squares(f: Stepper, values: Span) -> Value:
@@ -108,7 +108,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Span, work: Span
     for i, (c, weights) in enumerate(zip(tableau.extra_c, tableau.extra_a, strict=True), tableau.stages + 1):
         combine(f, base, h, weights, work)
         f.derivatives(t_old + c * h, work, f.vector(f"k{i}"))
-    first, last = f.vector("k0"), f.vector(f"k{tableau.stages}")
+    first, last = f.vector("k0"), f.vector("k_end")
     F = _dense(f)
     for m in f.each_state():
         rise = end[m] - base[m]
@@ -117,7 +117,7 @@ def dense_coefficients(f: Stepper, t_old: Value, h: Value, end: Span, work: Span
         F[1][m] = bend
         F[2][m] = rise - h * last[m] - bend
         for vector, weights in zip(F[3:], tableau.dense, strict=True):
-            vector[m] = h * weighted(f, weights, m)
+            vector[m] = h * weighted_rates(f, weights, m)
 
 
 def dense_state(f: Stepper, theta: Value, target: Span) -> None:
@@ -131,4 +131,4 @@ def dense_state(f: Stepper, theta: Value, target: Span) -> None:
 
 
 def _dense(f: Stepper) -> list[Span]:
-    return [f.vector(f"F{i}") for i in range(3 + len(f.tableau.dense))]
+    return [f.vector(f"nest{i}") for i in range(3 + len(f.tableau.dense))]

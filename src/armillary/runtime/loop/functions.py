@@ -117,7 +117,7 @@ class LoopFunction(RecordFunction, Stepper):
 
     # The generated code
 
-    def _generated(self, name: str, *arguments: Raw) -> None:
+    def _call_generated(self, name: str, *arguments: Raw) -> None:
         kind = SIGNATURES[name]
         if self.program.linked:
             callee = self.program.module.declared(name, kind).callee
@@ -127,7 +127,7 @@ class LoopFunction(RecordFunction, Stepper):
 
     def _ordinary(self, name: str, t: Value, state: Span, memory: str, result: Raw) -> None:
         memory_address = self.vector(memory).address
-        self._generated(name, t.raw, state.address, self["constants"].raw, memory_address, result)
+        self._call_generated(name, t.raw, state.address, self["constants"].raw, memory_address, result)
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self._ordinary("derivatives", t, state, "memory", result.address)
@@ -150,7 +150,7 @@ class LoopFunction(RecordFunction, Stepper):
     def fire(self, event: Value, t: Value, state: Span, new_state: Span) -> None:
         memory, new_memory = self.vector("memory").address, self.vector("new_memory").address
         constants = self["constants"].raw
-        self._generated(
+        self._call_generated(
             "fire", event.raw, t.raw, state.address, constants, memory, new_memory, new_state.address
         )
 
@@ -167,7 +167,7 @@ class LoopFunction(RecordFunction, Stepper):
         """The state back to where its constraints hold: unit Euler parameters, closed loops."""
         if self.shape.normalise:
             memory = self.vector("memory").address
-            self._generated("normalise", t.raw, state.address, self["constants"].raw, memory)
+            self._call_generated("normalise", t.raw, state.address, self["constants"].raw, memory)
 
     def of_configuration(self, name: str, c: Value, t: Value, given: Span, result: Span) -> None:
         """A section of the changes of a configuration."""

@@ -109,7 +109,7 @@ def _emit_may_jump(program: LoopModule) -> None:
     """
     f = program.function("may_jump", WHOLE, (ADDRESS,))
     f.function.linkage = ""
-    kinds, rows = Span(f, f.argument(2).raw), f.outside("rows")
+    kinds, rows = Span(f, f.argument(2).raw), f.outside("samples")
     place = Local(f, f.whole(1))
     with f.each(kinds[0].to_whole()):
         first, before = place.get() + 1, Local(f, f.real(0.0))
@@ -131,7 +131,7 @@ def _emit_may_jump(program: LoopModule) -> None:
 def _row(f: LoopFunction, t: Value, state: Span, memory: str = "memory") -> None:
     """The outputs at one point as the next row."""
     if f.shape.outputs:
-        place = f.outside("rows").at(f["filled"] * f.size("outputs"))
+        place = f.outside("samples").at(f["filled"] * f.size("outputs"))
         f.outputs(t, state, memory, place)
         if f.shape.general:
             f.expect_stores(Span(f, place), f.size("outputs"))
@@ -142,7 +142,7 @@ def _shown_row(f: LoopFunction) -> None:
     """The row in the vector `shown` as the next one."""
     first, shown = f["filled"] * f.size("outputs"), f.vector("shown")
     with f.each(f.size("outputs")) as i:
-        f.outside("rows")[first + i] = shown[i] + 0.0  # a zero has no sign where users see it
+        f.outside("samples")[first + i] = shown[i] + 0.0  # a zero has no sign where users see it
     f["filled"] = f["filled"] + 1
 
 

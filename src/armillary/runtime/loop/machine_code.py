@@ -58,13 +58,13 @@ class Loop:
         return _REASONS[self._drive(ctypes.byref(control), workspace)]
 
     def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
-        """Whether speeds may jump in the rows of a run: those of some kind; see loop.py."""
+        """Return True if the speeds of some kind may jump in the rows of a run; see loop.py."""
         return self._may_jump is None or bool(self._may_jump(ctypes.byref(control), workspace, kinds))
 
 
 @cache
 def loop_sources() -> str:
-    """A digest of this version of the loop's own code: the content of its files and of those of constants."""
+    """Return a digest of the files from which loops are made, and of files with their constants."""
     package = Path(__file__).parents[2]
     files = [file for folder in ("llvm", "runtime") for file in sorted((package / folder).rglob("*.py"))]
     files += [package / name for name in CONSTANTS_FROM]
@@ -72,7 +72,7 @@ def loop_sources() -> str:
 
 
 def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
-    """The loop for a shape, compiled at its first use in this process; the 64 last used are kept.
+    """Return the loop for a shape, compiled at its first use in this process; the 64 last used are kept.
 
     General loops run about as long as loops made for one size (ns per step on an arm64 core, interleaved;
     pendulum, four-bar, Stanford arm, quadruped), with the same results to the last bit:
@@ -86,9 +86,9 @@ def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
     `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
     address; where nothing is optimised, calls cost less than compiling the functions once more.
     """
-    return _kept(shape.any_size(), "" if quick() else model, chosen())
+    return _load_loop(shape.any_size(), "" if quick() else model, chosen())
 
 
 @lru_cache(maxsize=64)
-def _kept(shape: LoopShape, model: str, chosen: tuple[object, ...]) -> Loop:
+def _load_loop(shape: LoopShape, model: str, chosen: tuple[object, ...]) -> Loop:
     return Loop(shape, model)

@@ -57,9 +57,9 @@ def _emit_squares(program: LoopModule) -> LoopFunction:
 def _emit_straighten(program: LoopModule) -> LoopFunction:
     """Accelerations and multipliers of redundant coordinates: a straight line between the ends of a step."""
     f = program.function("straighten", arguments=(REAL,))
-    scheme, base, end = program.shape.scheme, f.vector("base"), f.vector("end")
+    scheme, base, end = program.shape.scheme, f.vector("base"), f.vector("finish")
     assert scheme is not None
-    first, last = f.vector("k0"), f.vector(program.shape.end_rate)
+    first, last = f.vector("k0"), f.vector("k_end")
     with f.each(scheme.states - scheme.first_acceleration) as i:
         m = i + scheme.first_acceleration
         first[m] = (end[m] - base[m]) / f.argument(2)

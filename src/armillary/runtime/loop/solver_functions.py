@@ -12,7 +12,7 @@ from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
 from armillary.runtime.loop.dense import emit_probe
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
-from armillary.runtime.loop.layout import NESTS, PASSED, STAGES
+from armillary.runtime.loop.layout import NESTS, PASSED, STAGES, VECTOR_SIZES
 from armillary.runtime.loop.runge_kutta import given_functions
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
@@ -39,18 +39,6 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     and rows `row_near_place` for times that are near a place (`is_near_place`).
     """
     shape, tableau = program.shape, program.shape.tableau
-    features = {
-        "EVENTS": shape.events > 0, "CONTACTS": shape.events > 0, "UPDATE": shape.update,
-        "NORMALISE": shape.normalise,
-        "JUMPS": shape.stops, "ADAPTIVE": shape.adaptive, "LANDING_EVENTS": shape.scheme is None,
-        "SCHEME": shape.scheme is not None, "CONFIGURATIONS": shape.changes is not None,
-        "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
-        "ADJUSTING": shape.changes is not None and shape.changes.adjusting > 0,
-        "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
-        "IMPLICIT": shape.implicit, "DIFFERENTIATED": shape.differentiated, "DRIVEN": shape.driven,
-        "WATCHED": shape.watched,
-        "KINKS": shape.adaptive and shape.kinks,
-    }  # fmt: skip
     facts = {
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
         "has_two_errors": len(tableau.errors) > 1, "JUMP_HARD": True,
@@ -58,7 +46,6 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     given: dict[str, LoopFunction] = given_functions(program)
     step = "adaptive_step" if shape.adaptive else "fixed_step"
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
-    has = {name for name, there in features.items() if there}
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
     across = ("across_state", "is_near_place", "row_near_place") if shape.passing else ()
     wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
@@ -66,14 +53,12 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     described = shape.implicit and shape.dense
     known_functions = {*given} if described else {*given, "probe"}
     wanted = (*wanted, "probe") if described else wanted
-    solver = read_solver(has, methods, wanted, facts=facts, given=known_functions, commented=False)
-    nests = {f"nest{i}": f"F{i}" for i in range(shape.dense_vectors)}
+    solver = read_solver(shape.features, methods, wanted, facts=facts, given=known_functions, commented=False)
     code = SolverCode(
         program,
         solver,
         sizes=_SIZES,
         known=known,
-        places={"finish": "end", "k_end": shape.end_rate, **nests},
         tables={**TABLES, **(configurations.TABLES if shape.changes else {})},
         model=SECTIONS,
         given=given,
@@ -86,16 +71,12 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
 
 
 _SIZES: dict[str, int | str] = {
-    "N_STATES": "used", "Memory": "memory", "N_MEMORY": "memory",
-    **dict.fromkeys(("Reals", "Wholes", "Truths", "N_EVENTS"), "events"),
-    "Motion": "motion", "Speeds": "speeds", "Locks": "lockable", "Geometry": "geometry",
-    "Jacobian": "jacobian", "N_JACOBIAN": "jacobian", "N_ELEMENTS": "elements", "N_ROWS": "rows",
+    **VECTOR_SIZES, "StateNumbers": "used", "N_STATES": "used", "N_MEMORY": "memory", "N_EVENTS": "events",
+    "N_JACOBIAN": "jacobian", "N_ELEMENTS": "elements", "N_ROWS": "rows",
     "N_COORDINATES": "coordinates", "N_SPEEDS": "speeds", "N_LOCKABLE": "lockable",
-    "N_OWN_EVENTS": "own_events", "Ratings": "members", "N_MEMBERS": "members",
-    "N_SETTINGS": "settings", "N_OWN_MOTION": "own_motion",
-    "RowReals": "rows", "Slopes": "slopes", "Nests": "nests", "Outputs": "outputs", "N_OUTPUTS": "outputs",
-    "OutputFlags": "outputs", "N_STAGES": STAGES, "N_NESTS": NESTS, "N_LOOKS": len(LOOKS),
-    "Partials": "partials", "StateNumbers": "used",
+    "N_OWN_EVENTS": "own_events", "N_MEMBERS": "members",
+    "N_SETTINGS": "settings", "N_OWN_MOTION": "own_motion", "N_OUTPUTS": "outputs",
+    "N_STAGES": STAGES, "N_NESTS": NESTS, "N_LOOKS": len(LOOKS),
 }  # fmt: skip
 
 

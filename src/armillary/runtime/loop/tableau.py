@@ -64,6 +64,17 @@ class Tableau:
         return len(self.b)
 
     @property
+    def stage_vectors(self) -> list[str]:
+        """Names of the rates at the stages."""
+        return [rate_name(self, i) for i in range(self.stages)]
+
+    @property
+    def vectors(self) -> list[str]:
+        """Names of all vectors of a step: rates at the stages, at its end and of its dense output, nests."""
+        rates = [rate_name(self, i) for i in range(self.stages + 1 + len(self.extra_c))]
+        return [*rates, *(f"nest{i}" for i in range(3 + len(self.dense)))]
+
+    @property
     def end_enters_error(self) -> bool:
         """Whether kₛ is part of the error estimate, so that a trial step already pays for it."""
         return any(len(weights) > self.stages for weights in self.errors)
@@ -96,3 +107,18 @@ class Rosenbrock:
     @property
     def stages(self) -> int:
         return len(self.b)
+
+    @property
+    def stage_vectors(self) -> list[str]:
+        """Names of the stages."""
+        return [f"w{i + 1}" for i in range(self.stages)]
+
+    @property
+    def vectors(self) -> list[str]:
+        """Names of all vectors of a step: stages, and nests of its dense output."""
+        return [*self.stage_vectors, *(f"nest{i}" for i in range(max(3, 1 + len(self.dense))))]
+
+
+def rate_name(tableau: Tableau, i: int) -> str:
+    """The vector of the derivative kᵢ: that at the end of a step is ``k_end`` in all methods."""
+    return "k_end" if i == tableau.stages else f"k{i}"

@@ -16,13 +16,13 @@ from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
-from armillary.runtime.integrators.settings import completed
+from armillary.runtime.integrators.settings import complete_settings
 from armillary.runtime.models.configurations.configurations import (
     Configurations,
 )
 from armillary.runtime.models.configurations.legs import LegRunner
 from armillary.runtime.models.configurations.run_legs import single_leg
-from armillary.runtime.models.failures.starts_without_mass import refuse_locked, watching_start
+from armillary.runtime.models.failures.failure import refuse_locked, watch_start
 from armillary.runtime.models.parameters import check_physical, with_these
 from armillary.runtime.models.programs.configured_program import ConfiguredProgram, driven_equations
 from armillary.runtime.models.programs.instance import Instance
@@ -107,7 +107,7 @@ class CompiledModel(ConfiguredProgram):
     ) -> np.ndarray:
         """The part of a state after the coordinates, from speeds as they are given."""
         u = vector(u, len(self.speed_names), "speeds")
-        return self.second_half(Instance(self, parameters), t, q, u, self._stored(memory, t))
+        return self.second_half(Instance(self, parameters), t, q, u, self._memory_vector(memory, t))
 
     def outputs(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
@@ -123,12 +123,12 @@ class CompiledModel(ConfiguredProgram):
     def _call(
         self, name: str, length: int, t: float, y: np.ndarray, parameters: Given, memory: Given
     ) -> np.ndarray:
-        instance, stored = Instance(self, parameters), self._stored(memory, t)
+        instance, stored = Instance(self, parameters), self._memory_vector(memory, t)
         if self.equations.system.contacts and self.base is self:
             stored = decided_statuses(instance, t, y, stored)
         return instance.call(name, length, t, y, stored)
 
-    def _stored(self, memory: Given, t: float) -> np.ndarray:
+    def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
         """The memory of a single call: by name or as a whole, what is left out as at the start of a run."""
         if memory is None or isinstance(memory, Mapping):
             return initial_memory(self.equations, memory, t)
@@ -141,7 +141,7 @@ class CompiledModel(ConfiguredProgram):
         are made unit, loops are closed, and speeds made to agree with the constraints.
         """
         instance = Instance(self, self.parameter_table.given(parameters))
-        return instance.packed(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
+        return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
     @property
     def base(self) -> CompiledModel:
@@ -213,7 +213,7 @@ class CompiledModel(ConfiguredProgram):
         plain = memory is None and inputs is None and on_start is None
         if plain and (run := self._again(given, parameters, initial, progress)) is not None:
             return run
-        settings = completed(given, contacts=bool(self.equations.system.contacts))
+        settings = complete_settings(given, contacts=bool(self.equations.system.contacts))
         if settings.integrator.rosenbrock and self.differentiated is not self:
             return self.differentiated.run_with(
                 given, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
@@ -231,12 +231,12 @@ class CompiledModel(ConfiguredProgram):
             model = self.driven
             driven = driven.complete(start.memory)
             instance = Instance(model, values, driven, inside=instance.inside)
-            start = start._replace(memory=driven.addressed(start.memory))
+            start = start._replace(memory=driven.address_data(start.memory))
         settings = settings.sampled
         atol = self.tolerances(settings.atol)
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
-            report = watching_start(report, instance, start, settings.t_end) if adaptive else report
+            report = watch_start(report, instance, start, settings.t_end) if adaptive else report
             if self.changes_configuration:
                 configurations = known.configurations
                 if driven is not None:
@@ -267,7 +267,7 @@ class CompiledModel(ConfiguredProgram):
         key = key_of(values)
         if known is None or known.key != key:
             check_physical(self.equations.system, self.parameter_table, values)
-            if parameters and self.may_refuse and (why := self.refused(self.inside(parameters))):
+            if parameters and self.may_refuse and (why := self.refusal(self.inside(parameters))):
                 raise ParameterError(with_these(why))
             instance = Instance(self, values, inside=self.parameter_table.inside(values))
             known = KnownParameters(

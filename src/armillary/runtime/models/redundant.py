@@ -20,7 +20,7 @@ from armillary.program.derive import derive
 from armillary.program.formalisms.redundant import EXACT, DerivedRedundantEquations
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
-from armillary.runtime.integrators.settings import completed
+from armillary.runtime.integrators.settings import complete_settings
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configurations.run_legs import RunLegs
@@ -211,7 +211,7 @@ class CompiledRedundantModel(CompiledModel):
         on_start: OnStart | None = None,
     ) -> Run:
         """The motion with the settings of a record; see ``simulate``."""
-        settings = completed(given, self.equations.method_family)
+        settings = complete_settings(given, self.equations.method_family)
         t0, method = settings.t0, settings.integrator.name
         if translation not in ("explicit", "implicit"):
             raise ArmillaryError(f"translation='{translation}' is neither 'explicit' nor 'implicit'")
@@ -238,7 +238,7 @@ class CompiledRedundantModel(CompiledModel):
         stops = None
         if driven is not None:
             driven = driven.complete(stored)
-            model, stored = self.driven, driven.addressed(stored)
+            model, stored = self.driven, driven.address_data(stored)
             stops = driven.stops(t0, settings.t_end, adaptive=False)
         scheme = self._scheme(method, passes, translation == "implicit")
         with progress_line(progress, t0, settings.t_end) as report:

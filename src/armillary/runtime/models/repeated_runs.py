@@ -48,12 +48,12 @@ _MOST = 8  # settings that are kept
 def keep_for_repetition(
     model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
 ) -> None:
-    """The data kept of a run, once a second one had its settings."""
+    """Keep the data of a run once a second run has had its settings."""
     if known.last[0] is not given:
         known.last[0] = given
         return
     method = settings.integrator
-    ordinary = method.compiled is not None and not method.begins_with and type(settings.atol) is float
+    ordinary = not method.begins_with and type(settings.atol) is float
     if not (ordinary and model.plain_state and model.starts_plainly and model.changes_inside):
         return
     if len(known.repeated) >= _MOST:
@@ -66,7 +66,7 @@ class _Nowhere(Exception):
 
 
 class _InitialNames(NamedTuple):
-    """Names of initial values, their places, what they are multiplied with, and the names as a set."""
+    """Names of initial values, their indices, their factors to the model's units, and the names as a set."""
 
     names: tuple[str, ...]
     first: int  # place, where all are in order and nothing is multiplied; else -1
@@ -107,7 +107,7 @@ class RepeatedRuns:
         own = np.arange(n + m, len(described))
         self._state = np.concatenate((np.arange(n), n + model.independent_speeds, own))
         self._speeds, self._angles = model.speeds, model.three_angles
-        self._report = self._reached if settings.integrator.adaptive else None
+        self._report = self._note_time if settings.integrator.adaptive else None
         step = settings.fixed_step
         self._short = step is not None and settings.t_end - settings.t0 <= FIRST_STEPS * step
         self._free: list[_Track] = []
@@ -129,8 +129,8 @@ class RepeatedRuns:
         )
 
     def _start(self, initial: Given) -> tuple[np.ndarray, _InitialNames] | None:
-        """All coordinates, speeds and own states of a start, and what is known of those that are given; None
-        where they have to be looked at more closely.
+        """Return all coordinates, speeds and own states of a start, and the names of the given ones, or None
+        if the general path must read them.
         """
         y = self._described.copy()
         if initial is None:
@@ -166,7 +166,7 @@ class RepeatedRuns:
         return y, known
 
     def run(self, initial: Given, progress: Given) -> Run | None:
-        """A run from initial values; None where it is not as simple."""
+        """Make a run from initial values, or return None if the general path must make it."""
         if progress is not False and progress is not True:
             return None
         known, model, instance = self._known, self._model, self._instance
@@ -194,7 +194,7 @@ class RepeatedRuns:
             self._free.append(track)
             return None
         try:
-            result = self._driven(run, progress)
+            result = self._drive(run, progress)
         except _Nowhere:
             self._free.append(track)
             return None
@@ -207,13 +207,13 @@ class RepeatedRuns:
             model.loops.close(bench, instance, y[:n], u, given.named)
             u[:] = bench.u
         self._free.append(track)
-        legs = RunLegs(instance, [result]) if usual else self._checked(y, result, note)
+        legs = RunLegs(instance, [result]) if usual else self._finish_with_legs(y, result, note)
         if usual and result.calm:
             return finished_run(known.blank, result, self._stated, legs, note)
         return recorded_run(known.blank, legs.result(), self._stated, legs, note, self._adaptive)
 
-    def _driven(self, run: CompiledRun, progress: bool) -> Integration:
-        """A run taken to its end, with a line on a terminal where it may take long."""
+    def _drive(self, run: CompiledRun, progress: bool) -> Integration:
+        """Drive a run to its end; show a line on a terminal if it may take long."""
         settings = self._settings
         if self._short or not progress:
             return drive(run, settings.max_steps, self._report)
@@ -226,19 +226,21 @@ class RepeatedRuns:
 
             return drive(run, settings.max_steps, report_all if reports else None)
 
-    def _reached(self, t: float) -> None:
+    def _note_time(self, t: float) -> None:
         settings = self._settings
         if t - settings.t0 < NOWHERE * (settings.t_end - settings.t0):
             raise _Nowhere
 
-    def _checked(self, y: np.ndarray, result: Integration, note: str) -> RunLegs:
-        """All that a run has met, by the ordinary way, and the rest of it."""
+    def _finish_with_legs(self, y: np.ndarray, result: Integration, note: str) -> RunLegs:
+        """Finish a run by the general path: it has met events, failed, or is not yet at its end."""
         settings = self._settings
         if self._changes is None:
             return judged_leg(self._instance, result)
         n, speeds = self._n, self._loops
         place = Place(settings.t0, y[:n], y[speeds], self._memory, y[speeds.stop :], note, holds=self._closes)
-        return LegRunner(self._known.configurations, place, settings, None, y.take(self._state)).go_on(result)
+        return LegRunner(self._known.configurations, place, settings, None, y.take(self._state)).continue_run(
+            result
+        )
 
 
 class _Track:
@@ -281,7 +283,7 @@ class _Track:
     def holds(self, result: Integration) -> bool:
         """Whether all constraints hold at the end of a run."""
         if not (len(result.time) and result.time[-1] == result.t_stop):
-            return self._instance.reached(result)
+            return self._instance.holds_at_end(result)
         assert self.bench is not None
         speeds = result.samples[-1].take(self._columns)
         if self._scaled:

@@ -76,7 +76,7 @@ class CompiledSensitiveModel(CompiledModel):
         if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
             return None
         states = starts.seeded([*self.coordinate_names, *self.speed_names, *self.state_names])
-        return states.ravel(), self._extended(np.empty(0), starts.seeded(starts.memories))
+        return states.ravel(), self._extend_memory(np.empty(0), starts.seeded(starts.memories))
 
     @cached_property
     def differentiated(self) -> CompiledModel:
@@ -95,7 +95,7 @@ class CompiledSensitiveModel(CompiledModel):
         """The system's model with other derivatives."""
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
 
-    def refused(self, inside: Mapping[str, float]) -> str:
+    def refusal(self, inside: Mapping[str, float]) -> str:
         """The message where rates jump with these parameters."""
         return self._jumps(inside) if self._jumps is not None else ""
 
@@ -120,12 +120,12 @@ class CompiledSensitiveModel(CompiledModel):
         """The program without derivatives of its motion."""
         return Instance(self.base, instance.parameters, instance.inputs)
 
-    def _stored(self, memory: Given, t: float) -> np.ndarray:
+    def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
         by_name = memory if isinstance(memory, Mapping) else None
-        stored = self._extended(initial_memory(self.equations, by_name, t))
+        stored = self._extend_memory(initial_memory(self.equations, by_name, t))
         return stored if memory is by_name else vector(memory, len(stored), "memory")
 
-    def _extended(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
+    def _extend_memory(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
         """Memory with its derivatives, zero where none are given."""
         kept = list(self.equations.memory_places)
         rows = np.zeros((len(self.directions), len(kept))) if moved is None else moved[:, kept]
@@ -140,14 +140,14 @@ class CompiledSensitiveModel(CompiledModel):
 
     def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
         """The place where a run starts, with its derivatives."""
-        initial = self._named(initial)
+        initial = self._name_initial_values(initial)
         plain = self.plain(instance)
         place = self.base.place_at_start(plain, initial, t, memory)
         found = self._starts.of(plain, place, initial, memory)
         along = np.hstack([found.q, found.u, found.states])
-        return place._replace(memory=self._extended(place.memory, found.memory), along=along)
+        return place._replace(memory=self._extend_memory(place.memory, found.memory), along=along)
 
-    def _named(self, initial: Initial) -> Initial:
+    def _name_initial_values(self, initial: Initial) -> Initial:
         """Initial values among which are all that the motion is differentiated by: what is left out is
         held where it is described.
         """

@@ -26,11 +26,11 @@ _EXAMPLE = ContactBlock("contact_forces", ContactShape([(0, ())], 1))
 def contact_symbol(name: str) -> str:
     """Return the symbol of a block's implementation, compiled at its first use or taken from the cache."""
     with _MAKING:
-        return _made(chosen()[0])[0][name]
+        return _compile_contacts(chosen()[0])[0][name]
 
 
 @lru_cache(maxsize=4)
-def _made(processor: object) -> tuple[dict[str, str], LlvmObject]:
+def _compile_contacts(processor: object) -> tuple[dict[str, str], LlvmObject]:
     # A name holds all that decides the code: programs that call it are kept between processes.
     key = digest(machine_code_key(_LEVEL), described_sources())[:16]
     # Optimised in every tier: of quick code a run with 13 contacts takes 40 times as long.
@@ -58,7 +58,6 @@ def contact_module() -> RecordModule:
         read_contacts(wanted, commented=False),
         sizes={**{name: name for name in _EXAMPLE.sizes}, **lengths},
         known={},
-        places={},
         tables={name: _table(name) for name in _EXAMPLE.tables},
         model={},
         given={},

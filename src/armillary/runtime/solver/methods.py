@@ -13,6 +13,8 @@ from armillary.runtime.integrators import METHODS
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.tableau import Rosenbrock, Row, Tableau
 
+_COMMON = ("k0", "k_end", "nest0", "nest1", "nest2")  # vectors of all methods: record.py has them
+
 
 def exported_methods(adaptive: bool, stiff: bool = False) -> list[Method]:
     """The methods of exported programs, in the order of their numbers; with those that choose steps and with
@@ -29,19 +31,13 @@ def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool
 
 
 def tableau(method: Method) -> Tableau | Rosenbrock:
-    assert method.compiled is not None
-    return method.compiled
+    return method.coefficients
 
 
 def fields(methods: Sequence[Method]) -> dict[str, str]:
     """Vectors of the run that the methods need beside those of record.py: stages and dense output."""
-    explicit = [m.tableau for m in methods if m.tableau]
-    implicit = [m.rosenbrock for m in methods if m.rosenbrock]
-    found = [f"k{i}" for i in range(1, max((t.stages for t in explicit), default=0))]
-    found += [f"k{t.stages + 1 + i}" for t in explicit for i in range(len(t.extra_c))]
-    found += [f"w{i + 1}" for i in range(max((t.stages for t in implicit), default=0))]
-    nests = [3 + len(t.dense) for t in explicit] + [1 + len(t.dense) for t in implicit]
-    return dict.fromkeys([*found, *(f"nest{i}" for i in range(3, max(nests)))], "States")
+    own = [name for m in methods for name in m.coefficients.vectors if name not in _COMMON]
+    return dict.fromkeys(sorted(own, key=lambda name: name.startswith("nest")), "States")
 
 
 def source(methods: Sequence[Method]) -> str:

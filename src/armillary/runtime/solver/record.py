@@ -1,7 +1,9 @@
-"""Everything that a run of an exported program keeps: printed as a structure, a derived type or a class.
+"""Everything that a run keeps: the one declaration from which a structure, a derived type or a class of an
+exported program is printed, and from which this process has its block of scalars and its workspace
+(runtime/loop/layout.py).
 
-A field has a type of the small language (language.py) and a comment. The vectors of a method's stages (k1, …)
-and of its dense output (nest3, …) are added by methods.py.
+A field has a type of the small language (language.py), a comment, and the features under which it is there.
+The vectors of a method's stages (k1, …) and of its dense output (nest3, …) are added by tableau.py.
 """
 
 from __future__ import annotations
@@ -13,20 +15,23 @@ class RunRecord:
     t0: real
     t_end: real
     step: real  # of a fixed-step method
-    sample: real  # seconds between rows
+    if not PROCESS:
+        sample: real  # seconds between rows
     every_step: truth  # a row at the end of every step instead
-    method: whole
-    dense: truth  # values inside a step are needed
+    if not PROCESS:
+        method: whole
+        dense: truth  # values inside a step are needed
     t: real
     state: States
     memory: Memory
     status: whole
     failed: whole  # the event or state to blame
     steps: count
-    max_steps: count  # after so many, rejected ones too, the run ends
-    rows: count  # rows given so far
-    row_time: real  # the row found last
-    row: Outputs
+    if not PROCESS:
+        max_steps: count  # after so many, rejected ones too, the run ends
+        rows: count  # rows given so far
+        row_time: real  # the row found last
+        row: Outputs
     phase: whole
     index: count  # number of the grid point last reached
     at_grid: truth  # false where an event has split a step
@@ -36,17 +41,21 @@ class RunRecord:
     # The step just taken, whole even where an event cuts it short: both ends and their derivatives.
     t_old: real
     h_taken: real
-    base: States
-    finish: States
+    if not STEPS_ONLY:
+        base: States
+        finish: States
     k0: States
-    k_end: States
+    if IMPLICIT or not STEPS_ONLY:
+        k_end: States
     stage: States
     trial: States
-    point: States  # the state inside the step that was computed last
+    if not STEPS_ONLY:
+        point: States  # the state inside the step that was computed last
     prepared: truth
-    nest0: States
-    nest1: States
-    nest2: States
+    if not STEPS_ONLY:
+        nest0: States
+        nest1: States
+        nest2: States
     if ADAPTIVE:
         h: real  # the step to try next
         max_step: real
@@ -63,14 +72,14 @@ class RunRecord:
             own: whole  # states of the motion, before its derivatives
             forced: whole  # shortest steps that were taken one after the other
         # Step-size control of the method.
-        order: real
-        exponent: real
-        beta: real
-        safety: real
-        least: real
-        most: real
+        if not PROCESS:
+            order: real
+            exponent: real
+            beta: real
+            safety: real
+            least: real
+            most: real
     if WATCHED:
-        budget: count  # steps that this call may still try
         stiff_steps: real  # steps that stability limits, of the last ones
         calm_steps: real  # and steps in a row that it does not
         patience: real  # calm steps after which an explicit method takes over again
@@ -108,7 +117,9 @@ class RunRecord:
         new_memory: Memory
     if CONFIGURATIONS:
         configuration: whole
+    if PROCESS or CONFIGURATIONS:
         used: whole  # states of the present configuration
+    if CONFIGURATIONS:
         changing: truth  # an event that happens now requires another configuration
         motion: Motion
         if ADJUSTING:
@@ -185,3 +196,41 @@ class RunRecord:
         streak: Wholes
         stuck: Wholes
         returning: Truths
+    if PROCESS and EVENTS:
+        direction: Reals  # in which a function changes its sign, unless a configuration has its own
+        terminal: Reals  # 1: the run ends at the event, 2: LANDING
+        log: address  # of times and numbers of events and changes
+        log_capacity: count
+    if PROCESS and JUMPS:
+        stops: address  # of the times at which inputs jump
+    if SCHEME:
+        work: SchemeWork  # see loop/redundant/redundant_layout.py
+        answer: SchemeAnswer
+        gaps: SchemeGaps
+        settings: SchemeSettings  # its epsilon, and the softness of exact constraints
+    if PROCESS and CONFIGURATIONS:
+        configurations: whole  # of the tables
+        sections: address  # of the tables of sections, and of numbers
+        figures: address
+    if PROCESS:
+        budget: count  # steps that this call may still try
+        evaluations: count
+        fours: whole  # of states: they are taken by two pairs, and those beyond the last are zero
+        n_memory: whole
+        n_events: whole
+        n_outputs: whole
+        filled: count  # rows so far
+        capacity: count  # rows that there is room for
+        times: address  # of the times of rows, and of the rows
+        samples: address
+        constants: address
+        # The generated functions.
+        derivatives: address
+        outputs: address
+        events: address
+        update: address
+        fire: address
+        normalise: address
+        solve: address
+        residuals: address
+        partial_rates: address

@@ -245,7 +245,7 @@ class LoopStart:
             f"change what sets them, or {remedy}"
         )
 
-    def assembled(
+    def close_loops(
         self, instance: Instance, place: Place, named: Collection[str], at_event: bool = False
     ) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,

@@ -30,8 +30,8 @@ def values_from_hook(
     memory: Memory,
     t0: float,
 ) -> tuple[Initial, Memory]:
-    """Initial values and memory of a run as ``function`` leaves them, in stated units; as they are without
-    one.
+    """Return initial values and memory as ``function`` leaves them, in stated units; unchanged without a
+    function.
     """
     if function is None:
         return initial, memory
@@ -63,7 +63,7 @@ def values_from_hook(
             raise ParameterError(f"on_start sets '{name}', which has no initial value{hint}")
     own = {name: value for name, value in found.items() if name in kept}
     rest = {name: value for name, value in found.items() if name not in kept}
-    return _changed(model, initial, rest), {**(memory or {}), **own} if own else memory
+    return _with_changes(model, initial, rest), {**(memory or {}), **own} if own else memory
 
 
 def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, float]:
@@ -81,7 +81,7 @@ def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, flo
     return {name: value / state_factor(symbols[name]) for name, value in inside.items() if name in symbols}
 
 
-def _changed(model: ConfiguredProgram, initial: Initial, changes: DataMapping) -> Initial:
+def _with_changes(model: ConfiguredProgram, initial: Initial, changes: DataMapping) -> Initial:
     if not changes:
         return initial
     if initial is None or isinstance(initial, Mapping):

@@ -22,7 +22,7 @@ _FLOATS = {float, np.float64}
 
 
 def vector(values: object, length: int, what: str) -> np.ndarray:
-    """So many numbers as an array; anything else is an error that names what was expected."""
+    """Return ``length`` numbers as an array, or raise an error that says what was expected."""
     try:
         found = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -33,7 +33,7 @@ def vector(values: object, length: int, what: str) -> np.ndarray:
 
 
 def initial_values(equations: DerivedEquations, initial: Initial) -> tuple[np.ndarray, np.ndarray, set[str]]:
-    """All coordinates, with unit Euler parameters, all speeds, and the names of those that the user gave."""
+    """Return all coordinates, with unit Euler parameters, all speeds, and the names that the user gave."""
     q, u, _, named = whole_start(equations, initial)
     return q, u, named
 
@@ -41,8 +41,8 @@ def initial_values(equations: DerivedEquations, initial: Initial) -> tuple[np.nd
 def whole_start(
     equations: DerivedEquations, initial: Initial
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, set[str]]:
-    """All coordinates, with unit Euler parameters, all speeds, states of the user's own, and the names of
-    those that the user gave.
+    """Return all coordinates, with unit Euler parameters, all speeds, the user's own states, and the names
+    that the user gave.
     """
     given = {} if initial is None else initial
     places, described = equations.start_places
@@ -71,8 +71,8 @@ def initial_states(equations: DerivedEquations, initial: Initial) -> np.ndarray:
 
 
 def given_values(equations: DerivedEquations, initial: Initial) -> tuple[dict[str, float], set[str]]:
-    """Initial values of all coordinates, speeds and states by name, as they are given, and the names of
-    those that the user gave.
+    """Return initial values of all coordinates, speeds and states by name, and the names that the user
+    gave.
     """
     values = dict(equations.described_start)
     if initial is not None and not isinstance(initial, Mapping):

@@ -42,11 +42,11 @@ class LoopCode:
 def loop_code() -> LoopCode:
     """The code for this process, compiled at its first use or taken from the cache."""
     with _MAKING:
-        return _kept(chosen())
+        return _load_code(chosen())
 
 
 @lru_cache(maxsize=4)
-def _kept(chosen: tuple[object, ...]) -> LoopCode:
+def _load_code(chosen: tuple[object, ...]) -> LoopCode:
     return LoopCode()
 
 

@@ -28,7 +28,6 @@ def loop_module() -> RecordModule:
         solver,
         sizes={**{name: name for name in SIZES}, "Places": "N_COORDINATES", "Figures": "figures"},
         known={},
-        places={},
         tables={name: _table(name) for name in TABLES},
         model={"loop_figures": _figures},
         given={},

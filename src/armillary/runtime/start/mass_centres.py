@@ -51,7 +51,7 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
     if not instance.equations.system.contacts:
         return place
     _check_given_statuses(instance, place)
-    decided = _decide_contacts(instance, place.t, instance.packed(place), place.memory)
+    decided = _decide_contacts(instance, place.t, instance.pack_state(place), place.memory)
     if decided is None:
         return place
     state, memory, failed = decided
@@ -78,7 +78,7 @@ def _decide_contacts(
     if not any(memory[i] == UNDECIDED for i in statuses):
         return None
     k = instance.model.watched_index[decision_event(system)]
-    new_state, new_memory = instance.fired(k, t, state, memory)
+    new_state, new_memory = instance.fire_event(k, t, state, memory)
     return new_state, new_memory, float(new_memory[names.index(FAILED)])
 
 

@@ -89,15 +89,15 @@ class RedundantStart:
 
     def state(self, initial: Initial) -> np.ndarray:
         """The state for these values, with zeros for accelerations and multipliers."""
-        y = self._placed(*joint_values(self.model, initial, self.parameters, self.t))
+        y = self._state_of_joints(*joint_values(self.model, initial, self.parameters, self.t))
         if self.model.equations.system.centres:
-            y = self._chosen(initial, y)
+            y = self._choose_values(initial, y)
         gaps = self._residuals(y)
         if np.max(np.abs(gaps), initial=0.0) > _CLOSED * max(1.0, float(np.max(np.abs(y)))):
-            y = self._projected(self._chosen(initial, y))
+            y = self._project(self._choose_values(initial, y))
         return y
 
-    def _chosen(self, initial: Initial, y: np.ndarray) -> np.ndarray:
+    def _choose_values(self, initial: Initial, y: np.ndarray) -> np.ndarray:
         """Values that keep the user's constraints, chosen as the minimal equations do, which leave alone what
         the user named.
         """
@@ -107,15 +107,15 @@ class RedundantStart:
         place = model.place_at_start(Instance(model, self.parameters), initial, self.t, self.memory)
         named = dict(zip(model.coordinate_names, place.q.tolist(), strict=True))
         q, _, _ = joint_values(self.model, named, self.parameters, self.t)
-        return self._placed(q, place.u, place.states)
+        return self._state_of_joints(q, place.u, place.states)
 
-    def _placed(self, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """The state for these joints' values."""
+    def _state_of_joints(self, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return the state at values of the joints."""
         layout = self.model.layout
         work = np.zeros(layout.work)
         work[layout.coordinates : layout.first_speed] = q
         work[layout.states : layout.first_given] = u
-        out = self._called("place", work, layout.coordinates + layout.speeds)
+        out = self._call_section("place", work, layout.coordinates + layout.speeds)
         y = np.zeros(layout.states)
         y[: layout.coordinates] = out[: layout.coordinates]
         y[layout.coordinates : layout.first_speed] = q
@@ -123,7 +123,7 @@ class RedundantStart:
         y[layout.first_own : layout.first_acceleration] = own
         return y
 
-    def _called(self, name: str, work: np.ndarray, length: int) -> np.ndarray:
+    def _call_section(self, name: str, work: np.ndarray, length: int) -> np.ndarray:
         return Instance(self.model, self.parameters).call(name, length, self.t, work, self.memory)
 
     def _residuals(self, y: np.ndarray) -> np.ndarray:
@@ -131,10 +131,10 @@ class RedundantStart:
         layout = self.model.layout
         work = np.zeros(layout.work)
         work[: len(y)] = y
-        return self._called("residuals", work, 2 * layout.rows)
+        return self._call_section("residuals", work, 2 * layout.rows)
 
-    def _projected(self, y: np.ndarray) -> np.ndarray:
-        """The state with its coordinates, then its speeds, projected onto the constraints."""
+    def _project(self, y: np.ndarray) -> np.ndarray:
+        """Project coordinates, then speeds, onto the constraints."""
         layout = self.model.layout
         soft = EXACT / self.model.total_mass(self.parameters)
         y = y.copy()
@@ -146,7 +146,7 @@ class RedundantStart:
             for x, v, count in layout.parts():
                 own = change[v - layout.first_speed : v - layout.first_speed + count + 3]
                 y[x : x + count] += own[:count]
-                y[x + count : x + count + 4] = _turned(y[x + count : x + count + 4], own[count:])
+                y[x + count : x + count + 4] = _turn(y[x + count : x + count + 4], own[count:])
             self._normalise(y)
         worst = int(np.argmax(np.abs(gaps)))
         if not abs(gaps[worst]) <= _CLOSED:
@@ -166,7 +166,7 @@ class RedundantStart:
         work[: len(y)] = y
         work[layout.first_target : layout.weight] = targets
         work[layout.weight :] = (0.0, soft, soft_speeds)
-        return self._called("solve", work, layout.answer)[: layout.speeds]
+        return self._call_section("solve", work, layout.answer)[: layout.speeds]
 
     def _normalise(self, y: np.ndarray) -> None:
         kind = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
@@ -176,8 +176,8 @@ class RedundantStart:
         kind(self.model.address("normalise"))(self.t, *addresses)
 
 
-def _turned(e: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """Euler parameters after a small turn in body axes."""
+def _turn(e: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Turn Euler parameters by a small angle in body axes."""
     g = e[1:]
     rate = 0.5 * np.concatenate([[-(g @ angle)], e[0] * angle + np.cross(g, angle)])
     return np.asarray((e + rate) / np.linalg.norm(e + rate))

@@ -55,7 +55,7 @@ def rate(w: Values, e: Values) -> list[Value]:
     ]
 
 
-def solved(p: Values, right: Values) -> list[Value]:
+def solve_midpoint(p: Values, right: Values) -> list[Value]:
     """(1 − A(p))⁻¹ times a right side, in closed form."""
     size = 1.0 / (1.0 + 0.25 * dot(p, p))
     return times(size, plus(right, rate(p, right)))
@@ -74,8 +74,8 @@ def solved_unit(f: LoopFunction, p: Values, right: Values) -> list[Value]:
 
 def solved_across(p: Values, right: Values, e: Values) -> list[Value]:
     """The ė of (1 − A(p)) ė + μ e = r that is orthogonal to a unit e, with the multiplier μ of that."""
-    free = solved(p, right)
-    beside = solved(p, e)
+    free = solve_midpoint(p, right)
+    beside = solve_midpoint(p, e)
     return minus(free, times(dot(e, free) / dot(e, beside), beside))
 
 

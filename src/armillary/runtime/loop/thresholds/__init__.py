@@ -1,1 +1,1 @@
-"""Thresholds that the compiled loop shares with the solver and with SciPy's methods."""
+"""Thresholds that the compiled loop shares with the solver."""

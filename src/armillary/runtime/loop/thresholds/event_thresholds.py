@@ -1,4 +1,4 @@
-"""Thresholds for events, shared by the solver and SciPy's; see runtime/solver/events.py."""
+"""Thresholds for events; see runtime/solver/events.py."""
 
 from __future__ import annotations
 

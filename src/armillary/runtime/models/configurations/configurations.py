@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, SimulationError
@@ -118,7 +117,7 @@ class Configurations:
         ).tolist()  # with derivatives of states: for each
         return result
 
-    def changed(
+    def apply_events(
         self,
         place: Place,
         configuration: Configuration,
@@ -141,15 +140,15 @@ class Configurations:
         if reclosing:
             adjusted = None
             if all(adjusts(event, equations) for event in reclosing):
-                adjusted = self._adjusted(place, configuration, changing)
+                adjusted = self._adjust_others(place, configuration, changing)
             # A joint that is released with a speed of its own moves already where others follow it.
             moving = {u.data.name for event in changing for u in event.unlock} & named & configuration.locked
             opened = Configuration(configuration.locked - moving) if moving else configuration
-            place = adjusted or self[opened].assembled(place, named, at_event=True)
+            place = adjusted or self[opened].close_loops(place, named, at_event=True)
         if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
             held = locked | (configuration.locked - named)
-            place = self._stopped(place, frozenset(held))
+            place = self._apply_lock_impulse(place, frozenset(held))
         now = Configuration(
             frozenset(locked), configuration.dependents if locked == configuration.locked else ()
         )
@@ -191,11 +190,11 @@ class Configurations:
                 u[equations.system.speeds.index(target)] = known
         return u
 
-    def _adjusted(
+    def _adjust_others(
         self, place: Place, configuration: Configuration, changing: list[EventRecord]
     ) -> Place | None:
-        """The place with speeds that satisfy the constraints, where those that events set stay; None where
-        these contradict each other: `adjust_others` of runtime/solver/changes.py.
+        """Change speeds that events have not set until the constraints hold; return None if the speeds that
+        events set contradict each other. As `adjust_others` of runtime/solver/changes.py.
         """
         changes, system = self[configuration].changes, self[configuration].equations.system
         settings = speed_settings(system)
@@ -212,7 +211,7 @@ class Configurations:
         return place if second <= AGREEING * size and size < np.inf else None
 
     def suitable(self, place: Place, configuration: Configuration) -> Configuration:
-        """The same configuration if its dependent speeds are a good choice at a place, else a better one."""
+        """Return the configuration if its dependent speeds suit a place, else a better one."""
         instance = self[configuration]
         if instance.equations.reduction.quality is None or instance.quality(place) > NEARLY * POOR_PIVOT:
             return configuration
@@ -247,14 +246,14 @@ class Configurations:
             configuration.locked, tuple((reduction.rows[i].constraint.name, names[j]) for i, j in chosen)
         )
 
-    def _stopped(self, place: Place, held: frozenset[str]) -> Place:
-        """The place after joints have been locked: momentum is exchanged with all others."""
+    def _apply_lock_impulse(self, place: Place, held: frozenset[str]) -> Place:
+        """Return the place after joints have been locked, which exchange momentum with all others."""
         instance = self[self.suitable(place, Configuration(held))]
         return place._replace(u=instance.changes.impulse(place.t, place.motion, place.memory))
 
 
 def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
-    """Rows and their dependent speeds, in the order of elimination."""
+    """Return rows and their dependent speeds, in the order of elimination."""
     reduction = equations.reduction
     rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
     kept = reduction.elimination.kept
@@ -262,25 +261,17 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 
 
 def set_speeds(instance: Instance, result: Integration) -> Settings:
-    """The values to which events of the last instant set speeds that may be no states, from what was known
-    before each of them, as far as its loop shows.
+    """Return the values to which events of the last instant set speeds that may be no states, if the loop
+    has kept them.
     """
-    equations = instance.equations
-    settings = speed_settings(equations.system)
-    if result.set_speeds is not None:
-        pairs = zip(settings, result.set_speeds.tolist(), strict=True)
-        return {(event.name, u.data.name): value for (event, u, _), value in pairs}
-    found: Settings = {}
-    for k, (state, memory) in result.before.items():
-        name = equations.targets.watched[k].name
-        speeds = {u: value for event, u, value in settings if event.name == name}
-        values = instance.values(instance.place(result.t_stop, state, memory)) if speeds else {}
-        found |= {(name, u.data.name): evaluate(value, values) for u, value in speeds.items()}
-    return found
+    if result.set_speeds is None:
+        return {}
+    pairs = zip(speed_settings(instance.equations.system), result.set_speeds.tolist(), strict=True)
+    return {(event.name, u.data.name): value for (event, u, _), value in pairs}
 
 
 def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:
-    """An error for events of one instant that contradict each other or what is locked."""
+    """Raise an error if events of one instant contradict each other or a lock."""
     locking = {u.data.name: event.name for event in changing for u in event.lock}
     freeing = {u.data.name: event.name for event in changing for u in event.unlock}
     for u in locking.keys() & freeing.keys():

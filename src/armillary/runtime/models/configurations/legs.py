@@ -41,7 +41,7 @@ from armillary.runtime.models.configurations.rank_loss import (
     refuse_place,
 )
 from armillary.runtime.models.configurations.run_changes import KnownChanges, known_changes, single_changes
-from armillary.runtime.models.configurations.run_legs import Report, RunLegs, consistent_rows, integrated
+from armillary.runtime.models.configurations.run_legs import Report, RunLegs, consistent_rows, integrate_leg
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
 
@@ -58,9 +58,9 @@ class Stretch:
 
 
 class LegRunner:
-    """A run under way: where it is, in what configuration, and how it goes on from there.
+    """A run under way: its place, its configuration, and what follows.
 
-    The ``state`` at its start is given where that is known to suit the first configuration.
+    The caller gives the ``state`` at the start if it is known to suit the first configuration.
     """
 
     shown = -inf  # the time of the last row
@@ -85,18 +85,18 @@ class LegRunner:
         check_rows(settings.samples, self.grid, outputs)  # before their times are written down
         self.times = settings.row_times
         self.stops: list[float] = []
-        suits, state = state is not None, self.legs.instance.packed(place) if state is None else state
+        suits, state = state is not None, self.legs.instance.pack_state(place) if state is None else state
         self.start: tuple[Place, np.ndarray] | None = place, state
         if not suits and not (place.holds and self.legs.instance.determines_speeds(place, state)):
             self._choose()
 
-    def go_on(self, result: Integration) -> RunLegs:
-        """The whole run, after a first leg that was to lead to its end from a place that suits."""
+    def continue_run(self, result: Integration) -> RunLegs:
+        """Finish a run whose first leg began at a place that suits and has come to an end."""
         self.known = known_changes(self.configurations)
-        return self.run(lambda: self._go_on(result, self.t_end))
+        return self.run(lambda: self._finish_leg(result, self.t_end))
 
     def _choose(self) -> None:
-        """A configuration for the start, which is checked: not all is well there in the first one."""
+        """Choose a configuration for the start, since the first one does not suit; check the start in it."""
         first, place = self.configurations.first, self.place
         self.configuration = self.configurations.suitable(place, first)
         self.legs.instance, self.start = self.configurations[self.configuration], None
@@ -104,7 +104,7 @@ class LegRunner:
         self.legs.instance.check(place)
 
     def run(self, first: Callable[[], bool] | None = None) -> RunLegs:
-        """The whole run; ``first``: its first leg, where it has been made."""
+        """Make the whole run; ``first`` finishes its first leg if that has been made."""
         try:
             going = first() if first else self._first_leg()
             while going:
@@ -116,20 +116,19 @@ class LegRunner:
         return self.legs
 
     def _first_leg(self) -> bool:
-        """The first leg, which is the whole run in most cases; whether another follows."""
+        """Make the first leg, in most cases the whole run. Return True if another follows."""
         settings, known = self.settings, known_changes(self.configurations)
-        ordinary = settings.integrator.compiled is not None and type(settings.atol) is float
-        if self.start is None or known is None or not ordinary:
+        if self.start is None or known is None or type(settings.atol) is not float:
             return self._leg()
         if known.configurations[known.tables.start] != self.configuration:
             return self._leg()
         self.known, (place, state), due = known, self.start, self.times
-        result = integrated(self.legs.instance, place, settings.at_times, self.report, known.tables, state)
+        result = integrate_leg(self.legs.instance, place, settings.at_times, self.report, known.tables, state)
         result.time = due[: len(result.time)]
-        return self._go_on(result, self.t_end)
+        return self._finish_leg(result, self.t_end)
 
     def _leg(self) -> bool:
-        """One leg; whether another follows."""
+        """Make one leg. Return True if another follows."""
         instance, inside = self.legs.instance, self._changes()
         end = self._leg_end(inside is not None)
         step, max_step = self.settings.step, self.settings.max_step
@@ -137,24 +136,24 @@ class LegRunner:
             plain = instance.model.plain(instance)
             result = self._careful_leg(plain)
             if plain is instance:
-                return self._go_on(result, result.t_stop)
+                return self._finish_leg(result, result.t_stop)
             end = min(end, self._derivatives_end(plain, result))
             if self.stretch is not None:
                 step = min(self.grid, self.stretch.step) if self.grid else None
                 max_step = min(max_step, self.stretch.step)
-        return self._go_on(self._run(instance, end, inside, step, max_step), end)
+        return self._finish_leg(self._run(instance, end, inside, step, max_step), end)
 
-    def _go_on(self, result: Integration, end: float) -> bool:
-        """The end of a leg: its rows taken over, and another configuration, or the same leg again; whether
-        there is another.
+    def _finish_leg(self, result: Integration, end: float) -> bool:
+        """Record a leg's rows and choose the next configuration, or the same leg again. Return True if a leg
+        follows.
         """
         origin, began, instance = self.place, self.configuration, self.legs.instance
         if result.refused_event is not None:
             self._refuse(instance, began, result)
         if result.changes:
-            self.configuration = self._numbered(result.changes[-1][1])
+            self.configuration = self._configuration_at(result.changes[-1][1])
             instance = self.legs.instance = self.configurations[self.configuration]
-        if result.status == "finished" and end == self.t_end and self._arrived(instance, began, result):
+        if result.status == "finished" and end == self.t_end and self._finish_run(instance, began, result):
             return False
         watched = instance.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop and k < len(watched)]
@@ -200,15 +199,15 @@ class LegRunner:
         self.legs.instance = self.configurations[self.configuration]
         return True
 
-    def _arrived(self, instance: Instance, began: Configuration, result: Integration) -> bool:
-        """Whether a leg is the last one, and its end as it should be; its rows are taken over then."""
-        if (result.events and result.events[-1][0] == result.t_stop) or not instance.reached(result):
+    def _finish_run(self, instance: Instance, began: Configuration, result: Integration) -> bool:
+        """Record the rows of the last leg if its constraints hold; return False if there is more to do."""
+        if (result.events and result.events[-1][0] == result.t_stop) or not instance.holds_at_end(result):
             return False
         self._add(instance, began, result)
         return True
 
     def _add(self, instance: Instance, began: Configuration, result: Integration) -> None:
-        """The rows, events and notes of a leg taken over."""
+        """Record the rows, events and notes of a leg."""
         self._note_changes(began, result)
         self.legs.parts.append(result)
         own = instance.equations.targets.shown_events if result.events else ()
@@ -216,15 +215,15 @@ class LegRunner:
         self.legs.events += [(t, event.name) for t, event in shown if not event.hidden]
 
     def _refuse(self, instance: Instance, began: Configuration, result: Integration) -> None:
-        """An error for what the loop could not do at a place where rank is lost; rows before it are kept."""
+        """Raise the error for a place of lost rank that the loop could not pass; keep the rows before it."""
         if result.changes:
-            instance = self.legs.instance = self.configurations[self._numbered(result.changes[-1][1])]
+            instance = self.legs.instance = self.configurations[self._configuration_at(result.changes[-1][1])]
         refused, begin = (result.t_stop, result.refused_event), self.place
         self._add(instance, began, replace(result, events=[e for e in result.events if e != refused]))
         refuse(instance, result, begin)
 
     def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
-        """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
+        """Raise an error if a constraint is broken at the end of a leg; keep the rows in which all hold."""
         try:
             instance.check(reached, reached=True)
         except ArmillaryError:
@@ -232,7 +231,7 @@ class LegRunner:
             raise
 
     def _leg_end(self, watched: bool) -> float:
-        """Where the next leg ends at the latest; ``watched``: its loop passes places of lost rank itself."""
+        """Return the latest end of the next leg; ``watched``: its loop passes places of lost rank itself."""
         t, ends = self.place.t, [self.t_end]
         if self.stretch is not None and not watched:
             ends.append(self.stretch.begin if t < self.stretch.begin else self.stretch.end)
@@ -242,7 +241,7 @@ class LegRunner:
         return min(ends)
 
     def _on_grid(self, t: float) -> float:
-        """The first end of a step of fixed size that is not before t; t itself where steps have any size."""
+        """Return the first end of a fixed step that is not before t, or t itself if steps have any size."""
         if not self.grid or not np.isfinite(t):
             return t
         return self.t0 + self.grid * float(np.ceil((t - self.t0) / self.grid * (1 - 1e-12)))
@@ -265,12 +264,12 @@ class LegRunner:
         if changes is not None and self.outlook != changes.outlook:
             changes = replace(changes, outlook=self.outlook)
         state = self.start[1] if self.start is not None and self.start[0] is self.place else None
-        result = integrated(instance, self.place, leg, self.report, changes, state)
+        result = integrate_leg(instance, self.place, leg, self.report, changes, state)
         result.time = due[: len(result.time)]
         return result
 
     def _part(self, end: float, due: np.ndarray) -> IntegrationSettings:
-        """The settings of a part of the run, from where it is, with rows at the times that are due."""
+        """Return the settings of the run from here to ``end``, with rows at the times ``due``."""
         tried = sum(p.steps + p.rejected for p in self.legs.parts)
         return replace(
             self.settings,
@@ -281,12 +280,12 @@ class LegRunner:
         )
 
     def _weak(self, instance: Instance) -> bool:
-        """Whether the constraints may be about to lose rank."""
+        """Return True if the constraints may be about to lose rank."""
         if instance.equations.reduction.strength is None:
             return False
         if self.stretch is not None and self.place.t >= self.stretch.begin:
             return True
-        state = instance.packed(self.place)
+        state = instance.pack_state(self.place)
         return instance.strength(self.place.t, state, self.place.memory) <= LOST_RANK * (1 + 1e-6)
 
     def _careful_leg(self, plain: Instance) -> Integration:
@@ -304,7 +303,7 @@ class LegRunner:
         atol = atol if isinstance(atol, float) else atol[: sizes.n_states]
         leg = replace(self._part(self.t_end, due), method=_CAREFUL, step=None, atol=atol)
         place = self.place._replace(memory=self.place.memory[: sizes.n_memory])
-        result = integrated(plain, place, leg, None, single_changes(plain), lasts=lasts)
+        result = integrate_leg(plain, place, leg, None, single_changes(plain), lasts=lasts)
         result.time = due[: len(result.time)]
         return result
 
@@ -322,9 +321,9 @@ class LegRunner:
         return begin
 
     def _changes(self) -> RunChanges | None:
-        """The configurations that this leg may enter by itself; None where its loop has no tables."""
+        """Return the configurations that this leg may enter by itself, None if its loop has no tables."""
         instance = self.legs.instance
-        if self.settings.integrator.compiled is None or not instance.model.changes_inside:
+        if not instance.model.changes_inside:
             return None
         known = self.known = None if np.ndim(self.settings.atol) else known_changes(self.configurations)
         if known is None or self.configuration not in known.configurations:
@@ -332,13 +331,13 @@ class LegRunner:
         number = known.configurations.index(self.configuration)
         return known.tables if number == known.tables.start else replace(known.tables, start=number)
 
-    def _numbered(self, number: int) -> Configuration:
-        """A configuration that the loop has entered."""
+    def _configuration_at(self, number: int) -> Configuration:
+        """Return the configuration of a number that the loop has logged."""
         assert self.known is not None
         return self.known.configurations[number]
 
     def _note_changes(self, began: Configuration, result: Integration) -> None:
-        """Notes of what the loop changed and passed by itself."""
+        """Note the changes and passages that the loop made by itself."""
         passages = iter([*result.passages, (inf, 0.0)])
         passed = next(passages)
         for t, number in [*result.changes, (inf, -1)]:
@@ -347,7 +346,7 @@ class LegRunner:
                 passed = next(passages)
             if t == inf:
                 break
-            now = self._numbered(number)
+            now = self._configuration_at(number)
             if began.locked == now.locked:
                 self._note_exchange(t, began, now)
             else:
@@ -376,7 +375,7 @@ class LegRunner:
         self.outlook = Outlook(short_begin=begin, short_end=end, short_step=near / 6, wary=1)
 
     def _change(self, changing: list[EventRecord], result: Integration) -> None:
-        """Another configuration, or a step across a singular place."""
+        """Change the configuration after events, unless they only announce a singular place."""
         others = [e for e in changing if e.name not in (CONSTRAINT_RANK, PIVOT_SIGN)]
         if not others:
             return
@@ -390,7 +389,7 @@ class LegRunner:
             place = place._replace(u=motion[n : n + len(place.u)])
         try:
             settings = set_speeds(configurations[before], result)
-            self.place, self.configuration = configurations.changed(
+            self.place, self.configuration = configurations.apply_events(
                 place, before, others, settings, result.choice
             )
         except ArmillaryError as error:
@@ -423,7 +422,7 @@ def _lock_text(event: EventRecord) -> str:
 
 
 def _check_progress(stops: list[float], changing: list[EventRecord]) -> None:
-    """An error for configurations that change without end at one time."""
+    """Raise an error if configurations change without end at one time."""
     if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
         raise ArmillaryError(
             f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} requires another "

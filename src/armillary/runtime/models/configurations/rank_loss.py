@@ -75,7 +75,7 @@ def refuse_choice(instance: Instance, place: Place) -> None:
     better: a run that went on with others would leave its branch of motion there.
     """
     weak = instance.equations.reduction.strength is not None
-    if weak and instance.strength(place.t, instance.packed(place), place.memory) <= NO_STRENGTH:
+    if weak and instance.strength(place.t, instance.pack_state(place), place.memory) <= NO_STRENGTH:
         refuse_place(instance, place.t, place)
 
 

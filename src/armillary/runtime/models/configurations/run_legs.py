@@ -32,7 +32,7 @@ class RunLegs:
     failure: str = ""  # why it could not go on
 
     def result(self) -> Integration:
-        """All legs as one, with a row at the end where an event ended the run between rows."""
+        """Join all legs; add a row at the end if an event ended the run between rows."""
         last = self.parts[-1]
         if len(self.parts) == 1 and last.status != "event":
             return last
@@ -56,12 +56,12 @@ class RunLegs:
 
 
 def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, report: Report) -> RunLegs:
-    """A run through one program alone."""
-    return judged_leg(instance, integrated(instance, start, settings, report))
+    """Make a run through one program alone."""
+    return judged_leg(instance, integrate_leg(instance, start, settings, report))
 
 
 def judged_leg(instance: Instance, result: Integration) -> RunLegs:
-    """A run through one program alone that has come to an end, which is checked."""
+    """Check the end of a run through one program alone."""
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
     legs = RunLegs(instance, [result], events)
@@ -75,7 +75,7 @@ def judged_leg(instance: Instance, result: Integration) -> RunLegs:
     return legs
 
 
-def integrated(
+def integrate_leg(
     instance: Instance,
     place: Place,
     settings: IntegrationSettings,
@@ -84,13 +84,13 @@ def integrated(
     state: np.ndarray | None = None,
     lasts: Lasts | None = None,
 ) -> Integration:
-    """The motion of one program from a place; its ``state``, where that is known."""
+    """Integrate the motion of one program from a place; ``state``: the state there, if it is known."""
     inputs, method = instance.inputs, settings.integrator
     stops = inputs.stops(settings.t0, settings.t_end, method.adaptive) if inputs is not None else None
     return integrate(
         instance.model.run_functions,
         settings,
-        state=instance.packed(place) if state is None else state,
+        state=instance.pack_state(place) if state is None else state,
         memory=place.memory,
         constants=instance.constants,
         progress=report,
@@ -101,13 +101,13 @@ def integrated(
 
 
 def consistent_rows(instance: Instance, result: Integration) -> Integration:
-    """The result with its rows as far as all constraints hold."""
-    count = bisect(range(len(result.time)), 0, key=lambda k: _violated(instance, result, k))
+    """Return the result with the rows before the first in which a constraint is broken."""
+    count = bisect(range(len(result.time)), 0, key=lambda k: _violation(instance, result, k))
     return replace(result, time=result.time[:count], samples=result.samples[:count])
 
 
-def _violated(instance: Instance, result: Integration, k: int) -> int:
-    """1 where a constraint is broken in a row, else 0."""
+def _violation(instance: Instance, result: Integration, k: int) -> int:
+    """Return 1 if a constraint is broken in a row, else 0."""
     try:
         instance.check(instance.row_place(float(result.time[k]), result.samples[k], result.final_memory))
     except ArmillaryError:

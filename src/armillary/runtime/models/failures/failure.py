@@ -1,6 +1,15 @@
-"""Runs that had to stop: what failed, where, and what would help."""
+"""Runs that had to stop, or cannot start: what failed, where, and what would help.
+
+At a place where some motion moves no mass a run divides by rounding errors: it may end with plausible
+numbers, or not at all, in steps of 1e-10 s. Of joints with three angles the place is known beforehand. The
+mass matrix itself takes long and is looked at only there, since constraints, or an angle that is given or
+locked, may hold the loose motion, and for any system where steps of an adaptive method get nowhere at the
+start. Such places on the way of a run are found in weak_masses.py.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -9,8 +18,10 @@ from armillary.errors import SimulationError
 from armillary.mechanics.contact.decision import IMPULSES, OVERLAPS
 from armillary.model.recording.records import AMBIGUOUS, FAILED, JAMMED, JAMS, WITHOUT_REBOUND
 from armillary.runtime.integrators import Integration
-from armillary.runtime.models.failures.weak_masses import weakness
+from armillary.runtime.loop.thresholds.mass_thresholds import NOWHERE
+from armillary.runtime.models.failures.weak_masses import weak_start, weakness
 from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.start.place import Place
 from armillary.untyped import Given
 
 _REMEDIES = {
@@ -42,7 +53,7 @@ def raise_for(result: Integration, run: Given, instance: Instance, adaptive: boo
             remedy += _OUT_OF_REACH
         remedy += "".join(f"; {said}" for said in _complaints(instance))
         if result.status in ("diverged", "step too small"):
-            remedy = _unbounded(instance, run) or weakness(instance, result)[1] or remedy
+            remedy = _unbounded_parameters(instance, run) or weakness(instance, result)[1] or remedy
         where = f" in '{culprit}'" if culprit else ""
         what = (
             f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
@@ -103,7 +114,7 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
     )
 
 
-def _unbounded(instance: Instance, run: Given) -> str:
+def _unbounded_parameters(instance: Instance, run: Given) -> str:
     """The parameters with which a number made of parameters alone is not finite, "" where all are."""
     results = instance.equations.program.precompute.results
     known = {name for name, value in run.parameters.items() if np.isfinite(value)}
@@ -142,3 +153,27 @@ def _complaints(instance: Instance) -> list[str]:
     handles = [m.start.data for m in memories if m.hidden and m.start is not None]
     # Handles of FMUs have it, whose package stands above this one.
     return [said for handle in handles if hasattr(handle, "complaint") and (said := handle.complaint())]
+
+
+def refuse_locked(instance: Instance, start: Place) -> None:
+    """Raise an error if a run would start with the axes of a joint in a plane."""
+    for joint in instance.model.three_angles:
+        if joint.locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
+            raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")
+
+
+def watch_start(
+    report: Callable[[float], None] | None, instance: Instance, start: Place, t_end: float
+) -> Callable[[float], None]:
+    """Return ``report`` with a check at its first call: has a motion without mass stopped the run?"""
+    first = True
+
+    def report_time(t: float) -> None:
+        nonlocal first
+        if first and t - start.t < NOWHERE * (t_end - start.t) and (why := weak_start(instance, start)):
+            raise SimulationError(f"simulation of '{instance.equations.system.name}' does not advance: {why}")
+        first = False
+        if report is not None:
+            report(t)
+
+    return report_time

@@ -49,7 +49,7 @@ REMEDY = (
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
     """(the number of sound rows, the message) of a run through a place without mass; "" for any other."""
     whole, failed = len(result.time), result.status in ("diverged", "step too small")
-    if (result.calm and not failed) or not whole or _excluded(instance, whole):
+    if (result.calm and not failed) or not whole or _is_excluded(instance, whole):
         return whole, ""
     sizes = _speeds(instance, result)
     # Where bodies have coordinates, the angles of a joint may jump at its lock while they move smoothly.
@@ -63,7 +63,7 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
         ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
         if failed and end == whole and by_joints:
             last = instance.place(result.t_stop, result.final_state, result.final_memory)
-            ways.append(_Path(instance, last.t, _with_given(instance, instance.values(last))))
+            ways.append(_Path(instance, last.t, _with_given_values(instance, instance.values(last))))
         ways = [way for way in ways if way.known]
         if not (failed or stepwise or _energy_bursts(instance, result, end)):
             continue
@@ -76,11 +76,11 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
 
 def weak_start(instance: Instance, start: Place) -> str:
     """Why a run cannot start at a place where some motion moves no mass; "" where it can."""
-    way = _Path(instance, start.t, _with_given(instance, instance.values(start)), within=0.0)
+    way = _Path(instance, start.t, _with_given_values(instance, instance.values(start)), within=0.0)
     return _MassCheck(instance, way).message([way])
 
 
-def _excluded(instance: Instance, rows: int) -> bool:
+def _is_excluded(instance: Instance, rows: int) -> bool:
     """Whether links' own inertias are known to exclude such a place: this is found out where a jump is seen,
     or once that takes no longer than the search for jumps in the rows of all runs has taken.
     """
@@ -123,7 +123,7 @@ def _row_values(instance: Instance, result: Integration, k: int) -> ValueTable:
     return values | {system.time.data.name: float(result.time[k])}
 
 
-def _with_given(instance: Instance, values: ValueTable) -> ValueTable:
+def _with_given_values(instance: Instance, values: ValueTable) -> ValueTable:
     """Values with those of prescribed and locked coordinates and speeds."""
     for given in instance.equations.reduction.given.values():
         pairs = ((given.speed, given.value), (given.coordinate, given.position))

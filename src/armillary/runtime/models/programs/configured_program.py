@@ -145,7 +145,7 @@ class ConfiguredProgram(CompiledProgram):
         """The place where a run starts."""
         q, u, states, named = whole_start(self.equations, initial)
         place = Place(t, q, u, memory, states)
-        place = instance.assembled(place, named) if self.equations.reduction.rows else place
+        place = instance.close_loops(place, named) if self.equations.reduction.rows else place
         if self.starts_plainly:
             return place
         return with_decided_contacts(
@@ -174,7 +174,7 @@ class ConfiguredProgram(CompiledProgram):
         """The assembly that closes the loops at the start of runs."""
         return LoopStart(self.equations)
 
-    def refused(self, inside: Mapping[str, float]) -> str:
+    def refusal(self, inside: Mapping[str, float]) -> str:
         """Why this kind of model does not run with parameters in its own units, "" where it does."""
         return ""
 

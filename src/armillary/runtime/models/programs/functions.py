@@ -141,7 +141,7 @@ class ModelFunctions:
         numbers = self.constants(parameters) if constants is None else constants
         y = np.concatenate([state, inputs]) if len(inputs) else np.ascontiguousarray(state, dtype=float)
         out = np.empty(self._lengths[name])
-        stored = _padded(initial_memory(self.equations, None, t) if memory is None else memory)
+        stored = _pad(initial_memory(self.equations, None, t) if memory is None else memory)
         self._places[name](t, y.ctypes.data, numbers.ctypes.data, stored.ctypes.data, out.ctypes.data)
         return unsigned_zeros(out)
 
@@ -174,7 +174,7 @@ class ModelFunctions:
         if given.size:
             parts = [np.broadcast_to(a, (n, a.shape[-1])) for a in (states, given)]
             states = np.concatenate(parts, axis=1)
-        arrays = [np.ascontiguousarray(a) for a in (times, states, numbers, _padded(stored))]
+        arrays = [np.ascontiguousarray(a) for a in (times, states, numbers, _pad(stored))]
         strides = [1 if times.ndim else 0, *(a.shape[1] if a.ndim == 2 else 0 for a in arrays[1:])]
         out = np.empty((n, self._lengths[name]))
         places = [a.ctypes.data for a in (*arrays, out)]
@@ -226,6 +226,6 @@ class ModelFunctions:
         return found
 
 
-def _padded(values: np.ndarray) -> np.ndarray:
+def _pad(values: np.ndarray) -> np.ndarray:
     """Never empty, so that it has an address."""
     return np.ascontiguousarray(values, dtype=float) if values.size else np.zeros(1)

@@ -86,7 +86,9 @@ class Instance:
     def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return self.call("events", len(self.equations.targets.watched), t, state, memory)
 
-    def fired(self, k: int, t: float, state: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def fire_event(
+        self, k: int, t: float, state: np.ndarray, memory: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """State and memory after an event."""
         new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
         arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
@@ -128,14 +130,14 @@ class Instance:
         sizes, _ = self._sizes
         u = place.u / sizes
         scale = 1.0 + float(np.abs(u).max(initial=0.0))
-        again = self.place(place.t, self.packed(place), place.memory).u / sizes
+        again = self.place(place.t, self.pack_state(place), place.memory).u / sizes
         if not np.abs(again - u)[self._free_speeds].max(initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
                 "motion can go on in more than one way; start a little away from there"
             )
 
-    def reached(self, result: Integration) -> bool:
+    def holds_at_end(self, result: Integration) -> bool:
         """Whether all constraints hold at the end of a run."""
         if not self.equations.reduction.rows:
             return True
@@ -168,7 +170,7 @@ class Instance:
         given = self.equations.reduction.given
         return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
 
-    def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    def close_state(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The state with its loops closed and unit Euler parameters."""
         y = np.array(state, dtype=float)
         if place := self.model.address("normalise"):
@@ -177,7 +179,7 @@ class Instance:
 
     # ------------------------------------------------------------ places
 
-    def packed(self, place: Place) -> np.ndarray:
+    def pack_state(self, place: Place) -> np.ndarray:
         """The state of this program at a place."""
         u = place.u.take(self.model.independent_speeds)
         if self.model.plain_state:
@@ -259,15 +261,15 @@ class Instance:
 
     def sized_rates(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
         """Rates of the coordinates at a place, and of all other states, in terms of their sizes."""
-        rates = self.derivatives(place.t, self.packed(place), place.memory)
+        rates = self.derivatives(place.t, self.pack_state(place), place.memory)
         rates[: len(self.state_sizes)] /= self.state_sizes
         return rates[: len(place.q)], rates[len(place.q) :]
 
-    def assembled(self, place: Place, named: set[str], at_event: bool = False) -> Place:
+    def close_loops(self, place: Place, named: set[str], at_event: bool = False) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,
         stays as it is.
         """
-        return self.model.loops.assembled(self, place, named, at_event)
+        return self.model.loops.close_loops(self, place, named, at_event)
 
     def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
         """Whether the dependent speeds of this program follow well from the others at a place, whose state is
@@ -282,11 +284,11 @@ class Instance:
 
     def quality(self, place: Place) -> float:
         """The conditioning of the dependent speeds at a place; 0: not determined."""
-        return self._watched(DEPENDENT_SPEEDS, place.t, self.packed(place), place.memory) + POOR_PIVOT
+        return self._event_value(DEPENDENT_SPEEDS, place.t, self.pack_state(place), place.memory) + POOR_PIVOT
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
         """The strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
-        return max(self._watched(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
+        return max(self._event_value(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
 
-    def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+    def _event_value(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
         return float(self.events(t, state, memory)[self.model.watched_index[name]])

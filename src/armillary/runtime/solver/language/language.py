@@ -33,6 +33,7 @@ real = float
 whole = int
 count = int  # of what may exceed two thousand million
 truth = bool
+address = int  # of a vector or a function, in this process
 States = np.ndarray
 Memory = np.ndarray
 Outputs = np.ndarray
@@ -65,6 +66,11 @@ Square = np.ndarray  # one real per pair of speeds
 # Of linearly implicit steps; see linearly_implicit.py.
 Partials = np.ndarray  # a column of reals over the states for each state, and one for the time
 StateNumbers = np.ndarray  # one whole number per state
+# Of redundant coordinates; see runtime/loop/redundant/redundant_layout.py.
+SchemeWork = np.ndarray
+SchemeAnswer = np.ndarray
+SchemeGaps = np.ndarray
+SchemeSettings = np.ndarray
 # Of contacts; see mechanics/contact/language.py.
 ContactRows = ContactReals = ContactTerms = ContactSquare = ContactSpeeds = np.ndarray
 
@@ -89,6 +95,8 @@ LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end 
 EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = True
 CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
 LOCKING_EVENTS = SETTINGS = ADJUSTING = CHOICES = True
+PROCESS = True  # this process, not an exported program
+STEPS_ONLY = True  # this process, where rows are at the ends of steps: nothing inside of a step is needed
 PARTITIONED = True  # this process alone, which derives what it chooses
 GUARDED = (
     True  # one choice of dependent speeds, with an event that shows whether it is good: the run ends if not

@@ -50,10 +50,10 @@ class SolverCode:
     """Functions of a solver in one loop, each made when it is first called.
 
     ``sizes`` are the lengths of vectors by kind, and other whole numbers by name, each a number or the name
-    of a size of the loop; ``known`` fields of the run that are constants; ``places`` vectors that have other
-    names in the workspace; ``tables`` give entries of constant vectors; ``model`` calls the sections of the
-    program; ``given`` are functions that the loop has made in another way, ``rare`` those that are not worth
-    much of LLVM's time. Without a ``program`` no function is made: statements are written in line.
+    of a size of the loop; ``known`` fields of the run that are constants; ``tables`` give entries of constant
+    vectors; ``model`` calls the sections of the program; ``given`` are functions that the loop has made in
+    another way, ``rare`` those that are not worth much of LLVM's time. Without a ``program`` no function is
+    made: statements are written in line.
     """
 
     def __init__(
@@ -63,14 +63,13 @@ class SolverCode:
         *,
         sizes: Mapping[str, int | str],
         known: Mapping[str, float],
-        places: Mapping[str, str],
         tables: Mapping[str, Table],
         model: Mapping[str, Model],
         given: Mapping[str, Frame],
         rare: Collection[str] = (),
     ) -> None:
         self.program, self.solver, self.sizes, self.known = program, solver, sizes, known
-        self.places, self.tables, self.model, self.rare = places, tables, model, rare
+        self.tables, self.model, self.rare = tables, model, rare
         self.kinds = {f.name: f.type for f in solver.fields}
         self.kinds["atol"] = "States"  # in the process each state has its own
         self.made: dict[str, Frame] = dict(given)
@@ -258,7 +257,7 @@ class Statements:
 
     def part(self, field: str) -> Span:
         """A vector of the run."""
-        return self.frame.vector(self.code.places.get(field, field))
+        return self.frame.vector(field)
 
     def vector(self, node: ast.expr) -> Span:
         found = self.argument(node)
@@ -344,14 +343,14 @@ class Statements:
         return self.frame.size(size) if isinstance(size, str) else self.frame.whole(size)
 
     def field(self, name: str) -> Value:
+        if name in self.code.known:
+            return self.frame.real(self.code.known[name])
         kind = self.code.kinds[name]
         if kind in VECTORS:
             assert self.element is not None, (
                 f"the vector '{name}' stands for its elements only where one is assigned"
             )
             return self.entry(self.part(name), kind, self.element)
-        if name in self.code.known:
-            return self.frame.real(self.code.known[name])
         found = self.frame[name]
         return found.differs(0) if kind == "truth" else found
 

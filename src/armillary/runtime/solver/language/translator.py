@@ -14,7 +14,6 @@ import tokenize
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from armillary.runtime.loop.thresholds import (
     step_thresholds,
 )
 from armillary.runtime.solver.language import language
+from armillary.runtime.solver.language.fields import Field, read_fields, read_source
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
@@ -46,7 +46,6 @@ _OF_SYSTEMS = (
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
-_FILES = "armillary.runtime.solver"
 # What is described: the file of its record, and those of its functions.
 _RUN = (
     "record.py",
@@ -81,15 +80,6 @@ for thresholds in (
     CONSTANTS |= {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
-
-
-@dataclass(frozen=True)
-class Field:
-    """A part of the run, its type, and what it is."""
-
-    name: str
-    type: str
-    about: str
 
 
 @dataclass(frozen=True)
@@ -175,13 +165,7 @@ def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
 def described_sources() -> str:
     """The text that decides the code of contacts."""
     thresholds = _CONTACTS[0].replace("problem", "contact_thresholds")
-    return "".join(_source(name) for name in (*_CONTACTS, thresholds))
-
-
-def _source(name: str) -> str:
-    """The text of a file of the solver, or of another package where the name has one before a colon."""
-    package, _, file = name.rpartition(":")
-    return files(package or _FILES).joinpath(file).read_text(encoding="utf-8")
+    return "".join(read_source(name) for name in (*_CONTACTS, thresholds))
 
 
 @cache
@@ -196,7 +180,7 @@ def _read(
 ) -> Solver:
     fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
-    texts = _described(described[1:]) | _stepping(methods)
+    texts = _function_texts(described[1:]) | _stepping(methods)
 
     def nodes_of(name: str) -> list[ast.AST] | None:
         """The nodes of a function as this program has it; only functions that are needed are parsed."""
@@ -208,20 +192,20 @@ def _read(
         return list(ast.walk(fold.visit(tree.body[0])))
 
     folded: dict[str, list[ast.AST]] = {}
-    order = list(_ordered(wanted, nodes_of, folded))
+    order = list(_order_functions(wanted, nodes_of, folded))
     changing = _changing({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
-    record = [f for f in _record(described[0], fold) if f.name not in dropped]
+    record = [f for f in read_fields(described[0]) if f.is_there(features) and f.name not in dropped]
     record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
     used = {n.id for name in order for n in folded[name] if isinstance(n, ast.Name)}
     return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
 
 
 @cache
-def _described(names: tuple[str, ...]) -> dict[str, str]:
+def _function_texts(names: tuple[str, ...]) -> dict[str, str]:
     """The text of each function of some files."""
-    texts = [_source(name) for name in names]
+    texts = [read_source(name) for name in names]
     return {name: text for each in texts for name, text in _functions(each).items()}
 
 
@@ -306,7 +290,7 @@ def called(node: ast.expr | None) -> str:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
-def _ordered(
+def _order_functions(
     wanted: Sequence[str],
     nodes_of: Callable[[str], list[ast.AST] | None],
     folded: dict[str, list[ast.AST]],
@@ -318,7 +302,7 @@ def _ordered(
             continue
         folded[name] = nodes
         calls = [called(node) for node in nodes if isinstance(node, ast.Call)]
-        yield from _ordered(calls, nodes_of, folded)
+        yield from _order_functions(calls, nodes_of, folded)
         yield name
 
 
@@ -377,16 +361,3 @@ def _statements(block: ast.AST) -> Iterator[ast.stmt]:
     for node in (*getattr(block, "body", ()), *getattr(block, "orelse", ())):
         yield node
         yield from _statements(node)
-
-
-def _record(name: str, fold: _Fold) -> list[Field]:
-    """The fields of the record in a file that a program with these features needs."""
-    text = _source(name)
-    lines = text.splitlines()
-    record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
-    found = []
-    for node in fold.visit(record).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            about = lines[node.lineno - 1].partition("#")[2].strip()
-            found.append(Field(node.target.id, ast.unparse(node.annotation), about))
-    return found
