@@ -13,12 +13,39 @@ from collections.abc import Callable, Iterable, Mapping
 
 from armillary.algebra import functions as fn
 from armillary.algebra.derivatives.calculus import call_partials, directional_derivatives, node_derivative
-from armillary.algebra.expression import ZERO, Expr, power, total
+from armillary.algebra.expression import UNIT, ZERO, Expr, power, total
+from armillary.algebra.user_functions.blocks import BlockFunction, BlockPart
+from armillary.errors import ExpressionError
+
+_STEEPEST = 1e300  # slopes above are infinite
 
 
 def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
     """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed."""
     return directional_derivatives(roots, rates, _rule)
+
+
+def partial_derivative(node: Expr, by: Expr) -> Expr:
+    """∂node/∂by for one of the node's own operands; zero where the slope is infinite, for the rate that would
+    be multiplied with it is not known.
+    """
+    rates = [UNIT if a is by else ZERO for a in node.args]
+    if node.kind == "let":
+        return UNIT
+    if node.kind == "call" and isinstance(node.data, BlockFunction | BlockPart):
+        raise ExpressionError(f"'{node.data.name}' has no partial derivatives of its own")
+    found = _rule(node, rates)
+    if found.kind == "number" or not _may_be_steep(node):
+        return found
+    finite: Expr = fn.select(abs(found) <= _STEEPEST, found, ZERO)
+    return finite
+
+
+def _may_be_steep(node: Expr) -> bool:
+    """Whether a slope of the node may be infinite where its value is finite."""
+    if node.kind == "product":
+        return any([n % 1 for n in node.data[1]])
+    return node.kind == "call" and node.data in ("asin", "acos", "pow")
 
 
 def _rule(node: Expr, rates: list[Expr]) -> Expr:

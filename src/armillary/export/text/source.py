@@ -229,7 +229,7 @@ def source(
         passing = passes and loses_rank(written)
         if passing or adjusting or len(configurations_of(written)) > 1:
             return _with_configurations(written, passing, stiff)
-    written = with_partial_rates(written) if stiff else written
+    written = with_partial_rates(written, sparse=False) if stiff else written
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
     described = description(
@@ -250,7 +250,7 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
     inputs = equations.program.tabled, equations.program.stops
 
     def configuration(k: int) -> DerivedEquations:
-        found = with_partial_rates(table.equations(k)) if stiff else table.equations(k)
+        found = with_partial_rates(table.equations(k), sparse=False) if stiff else table.equations(k)
         return with_tables(found, *inputs) if inputs[0] else found
 
     first = configuration(0)

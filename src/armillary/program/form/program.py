@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armillary.algebra.expression import Expr
+from armillary.program.derivatives.sparse_rates import SparseStructure
 from armillary.program.form.cost import Operations, sum_operations
 from armillary.program.form.schedule import schedule
 from armillary.program.lanes import Pack
@@ -82,7 +83,8 @@ class Program:
     stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
     motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
     changes: tuple[ProgramSection, ...] = ()  # of configuration
-    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, then ∂f/∂t
+    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, or sparse; then ∂f/∂t
+    structure: SparseStructure | None = None  # of the equations of implicit steps, where they are sparse
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
     tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time

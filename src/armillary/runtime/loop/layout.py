@@ -85,6 +85,7 @@ WHOLES = (
     "filled", "capacity", "firings", "log_capacity",
     "unknowns", "followers",  # see runtime/solver/linearly_implicit.py
     "changeover",  # see runtime/solver/stiffness.py
+    "n_unknowns", "n_entries", "n_factors",  # see runtime/solver/sparse_equations.py
 )  # fmt: skip
 EVENT_VECTORS = (
     "g", "g_start",  # the event functions now, and at the start of the step
@@ -96,7 +97,7 @@ FUNCTIONS = (
     *("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals"),
     "partial_rates",
 )
-ADDRESSES = ("constants", "times", "rows", "log", "stops", "sections", "figures", *FUNCTIONS)
+ADDRESSES = ("constants", "times", "rows", "log", "stops", "sections", "figures", "structure", *FUNCTIONS)
 
 FIELDS = {name: place for place, name in enumerate((*REALS, *WHOLES, *ADDRESSES))}
 
@@ -242,6 +243,7 @@ class LoopShape:
     changes: ChangeShape | None = None  # of configuration
     general: bool = False
     differentiated: bool = False  # of linearly implicit methods: the program has its partial derivatives
+    sparse: tuple[int, int, int] | None = None  # unknowns, entries, factors, where its equations are sparse
     driven: bool = False  # and reads inputs from data over time
     watched: bool = False  # stiffness is watched, for a change between two methods
     kinks: bool = False  # whether derivatives of the motion follow its states
@@ -252,7 +254,10 @@ class LoopShape:
             return self
         outputs, events = min(self.outputs, 1), min(self.events, 1)
         changes = self.changes and self.changes.any_size()
-        return replace(self, states=0, memory=0, outputs=outputs, events=events, changes=changes)
+        sparse = self.sparse and (0, 0, 0)
+        return replace(
+            self, states=0, memory=0, outputs=outputs, events=events, changes=changes, sparse=sparse
+        )
 
     @property
     def partitioned(self) -> bool:
@@ -307,7 +312,10 @@ class LoopShape:
         """The vectors of the workspace in their order, each with the name of its size; states come first."""
         found = dict.fromkeys(("state", "trial", "stage"), "states")
         found |= dict.fromkeys(self.stage_vectors, "states")
-        if self.implicit:
+        if self.sparse:
+            found |= {"entries": "entry_values", "factors": "factors"}
+            found |= dict.fromkeys(("pivots", "solution"), "unknowns")
+        elif self.implicit:
             found |= dict.fromkeys(("partials", "system", "coupling"), "partials")
             numbers = ("solved", "leader", "unknown", "follower", "column", "exchange")
             found |= dict.fromkeys(numbers, "states")
@@ -339,6 +347,9 @@ class LoopShape:
         found = {"states": 4 * self.fours if self.general else self.states, "used": self.states}
         found |= {"memory": self.memory, "events": self.events, "outputs": self.outputs}
         found["partials"] = found["states"] * (found["states"] + 1)
+        if self.sparse:
+            found["unknowns"], found["entries"], found["factors"] = self.sparse
+            found["entry_values"] = found["entries"] + found["states"]
         if self.scheme:
             s = self.scheme
             found |= {"work": s.work, "answer": s.answer, "gaps": 2 * s.rows, "settings": 2}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from armillary.llvm.building.builder import Span, Value
+from armillary.program.derivatives.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
@@ -48,7 +49,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "ADJUSTING": shape.changes is not None and shape.changes.adjusting > 0,
         "PARTITIONED": shape.partitioned, "PASSING": shape.passing,
         "IMPLICIT": shape.implicit, "DIFFERENTIATED": shape.differentiated, "DRIVEN": shape.driven,
-        "WATCHED": shape.watched,
+        "SPARSE": shape.sparse is not None, "WATCHED": shape.watched,
         "KINKS": shape.adaptive and shape.kinks,
     }  # fmt: skip
     facts = {
@@ -96,6 +97,7 @@ _SIZES: dict[str, int | str] = {
     "RowReals": "rows", "Slopes": "slopes", "Nests": "nests", "Outputs": "outputs", "N_OUTPUTS": "outputs",
     "OutputFlags": "outputs", "N_STAGES": STAGES, "N_NESTS": NESTS, "N_LOOKS": len(LOOKS),
     "Partials": "partials", "StateNumbers": "used",
+    "N_UNKNOWNS": "unknowns", "N_ENTRIES": "entries",
 }  # fmt: skip
 
 
@@ -104,6 +106,11 @@ TABLES: dict[str, Table] = {
     "STOPS": lambda f, k: f.vector("terminal")[k] > 0.0,
     "LANDS": lambda f, k: f.vector("terminal")[k] >= LANDING,
     "JUMP_TIME": lambda f, k: f.outside("stops")[k],
+    # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
+    **{
+        name.upper(): lambda f, i, name=name: f.structure(name, i)  # type: ignore[misc]
+        for name in SPARSE_TABLES
+    },
 }
 
 

@@ -79,20 +79,26 @@ class RunRecord:
         fast: States  # a direction in which rates change fast
         image: States  # its product with df/dy
     if IMPLICIT:
-        partials: Partials  # of the rates by each state, column after column, then by the time
-        system: Partials  # the equations of a step's stages, factorised
-        coupling: Partials  # of the unknowns' rates by the followers
         time_rate: States  # of the rates by the time
         right_side: States  # right side of the equations, then their solution
-        solved: States  # the same of the unknowns alone
-        leader: StateNumbers  # the state that the rate of a follower is a multiple of; NONE: an unknown
-        unknown: StateNumbers  # the states that are solved for, in order
-        follower: StateNumbers  # and the others
-        column: StateNumbers  # of an unknown its number among them
-        exchange: StateNumbers  # rows that were taken as pivots
-        unknowns: whole
-        followers: whole
         shift: real  # h times the method's gamma
+        if SPARSE:
+            entries: Entries  # partial derivatives of rates and of the values that they follow from
+            factors: Factors  # the equations of a step's stages, factorised
+            pivots: Unknowns  # reciprocals of their diagonal
+            solution: Unknowns  # a row that is worked on, then the solution
+        else:
+            partials: Partials  # of the rates by each state, column after column, then by the time
+            system: Partials  # the equations of a step's stages, factorised
+            coupling: Partials  # of the unknowns' rates by the followers
+            solved: States  # right side of the unknowns alone, then the solution
+            leader: StateNumbers  # the state that the rate of a follower is a multiple of; NONE: an unknown
+            unknown: StateNumbers  # the states that are solved for, in order
+            follower: StateNumbers  # and the others
+            column: StateNumbers  # of an unknown its number among them
+            exchange: StateNumbers  # rows that were taken as pivots
+            unknowns: whole
+            followers: whole
     if JUMPS:
         jump: whole  # number of the next time at which data bend
         stop: real  # the next at which a step ends; infinity: none
