@@ -10,6 +10,7 @@ from armillary.columns import aligned
 from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.printing.solver_printer import SolverPrinter
 from armillary.export.text.run_rules import SOLVER_STATUSES
+from armillary.program.derivatives.sparse_rates import TABLES
 from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction
 from armillary.runtime.solver.methods import exported_methods
 
@@ -30,6 +31,8 @@ _OF_CONFIGURATIONS = {
 _EXTENTS = {
     "Motion": "@_MOTION", "Ratings": "@_MEMBERS", "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE",
     "Geometry": "@_ELEMENTS", "Jacobian": "@_ROWS * @_SPEEDS", "RowReals": "@_ROWS",
+    "Entries": "@_SPARSE_ENTRIES + @_STATES", "Factors": "@_SPARSE_FACTORS",
+    "Unknowns": "@_SPARSE_UNKNOWNS",
     "Slopes": "@_STAGES * @_STATES_ROOM", "Nests": "@_NESTS * @_STATES_ROOM", "OutputFlags": "@_OUTPUTS",
 }  # fmt: skip
 
@@ -64,6 +67,8 @@ class CSolverPrinter(SolverPrinter):
             "SETS_PLACE": "sets_place", "N_COORDINATES": f"{upper}_COORDINATES",
             "FIRST": "0", "KIND": "kind_of", "PIVOT_OF": "pivot_of",
             "INFINITY": "(double)INFINITY", "NAN": "(double)NAN",
+            "N_UNKNOWNS": f"{upper}_SPARSE_UNKNOWNS", "N_ENTRIES": f"{upper}_SPARSE_ENTRIES",
+            **{name.upper(): name for name in TABLES},
             "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
         names |= {status: f"{upper}_{status}" for status in SOLVER_STATUSES}

@@ -20,6 +20,7 @@ _FUNCTIONS = {
     "precompute": "", "derivatives": "", "outputs": "", "events": "nothing", "update": "nothing",
     "fire": "nothing", "normalise": "unchanged", "leave": "nothing", "enter": "nothing",
     "impulse": "nothing", "adjust": "nothing", "ratings": "nothing", CONSTRAINT_GEOMETRY: "nothing",
+    "partial_rates": "nothing",
 }  # fmt: skip
 # Sizes whose names belong to the start of a run.
 OTHER_SIZES = {"N_SPEEDS": "N_ALL_SPEEDS"}

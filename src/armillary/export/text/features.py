@@ -40,6 +40,7 @@ def features(source: Source) -> frozenset[str]:
         "landing_events": source.changing,
         "implicit": source.stiff,
         "differentiated": all(one.program.partial_rates for one in every),
+        "sparse": program.structure is not None,
         "driven": source.stiff and bool(program.tabled),
         "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }

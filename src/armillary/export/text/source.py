@@ -211,11 +211,13 @@ def source(
     exchanges: bool = False,
     passes: bool = False,
     stiff: bool = False,
+    sparse: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
     ``exchanges``, also where loops alone have no more than are listed. ``passes``: whether its programs
-    pass places where constraints lose rank; ``stiff``: whether they have linearly implicit methods.
+    pass places where constraints lose rank; ``stiff``: whether they have linearly implicit methods;
+    ``sparse``: whether the equations of these may be sparse.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)
@@ -229,7 +231,7 @@ def source(
         passing = passes and loses_rank(written)
         if passing or adjusting or len(configurations_of(written)) > 1:
             return _with_configurations(written, passing, stiff)
-    written = with_partial_rates(written, sparse=False) if stiff else written
+    written = with_partial_rates(written, sparse=sparse) if stiff else written
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
     described = description(

@@ -52,13 +52,13 @@ def find_partials(run: RunRecord, t: real, h: real) -> None:
         later: real = t + max(1e-6 * h, 64.0 * EPSILON * abs(t))
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)
+    elif SPARSE:
+        for i in range(n):
+            run.time_rate[i] = run.entries[N_ENTRIES + i]
     else:
         last: whole = FIRST + n
         for i in range(n):
-            if SPARSE:
-                run.time_rate[i] = run.entries[N_ENTRIES + i]
-            else:
-                run.time_rate[i] = run.partials[at(last, n, i)]
+            run.time_rate[i] = run.partials[at(last, n, i)]
     if not SPARSE:
         find_followers(run)
 
