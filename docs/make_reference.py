@@ -22,8 +22,8 @@ from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionV
 from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
-from armillary.analysis.modes.mode import Mode
-from armillary.analysis.modes.shapes.body_shapes import BodyShapes
+from armillary.analysis.modes.modes import Mode
+from armillary.analysis.modes.shapes import BodyShapes
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
@@ -31,7 +31,7 @@ from armillary.program.form.cost import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.stages.other_stages import INTERNAL
-from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.studies.sensitivity import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "api.md"
@@ -43,12 +43,12 @@ GROUPS = {
     "armillary.model.bodies.body": "Description",
     "armillary.model.joints": "Joints",
     "armillary.model.bodies.motion": "Motion of points and bodies",
-    "armillary.model.quantities.jacobian": "Motion of points and bodies",
+    "armillary.model.quantities": "Motion of points and bodies",
     "armillary.model.loads.laws": "Contact and friction",
     "armillary.model.flexible": "Flexible parts",
     "armillary.model.bodies.shapes": "Shapes",
     "armillary.model.space": "Spacecraft",
-    "armillary.model.space.panels": "Spacecraft",
+    "armillary.model.space.spacecraft_parts": "Spacecraft",
     "armillary.algebra.vectors.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",
     "armillary.algebra.expression": "Expressions",

@@ -57,27 +57,29 @@ from armillary.errors import (
     UnitsError,
 )
 from armillary.model.bodies.body import Body, Point
-from armillary.model.bodies.motion import partial
-from armillary.model.bodies.shapes import (
-    Box,
+from armillary.model.bodies.lines_and_surfaces import (
     Cable,
+    Damper,
+    Earth,
+    Grid,
+    HeightProfile,
+    Plane,
+    Polyline,
+    Rod,
+    Spring,
+)
+from armillary.model.bodies.motion import partial
+from armillary.model.bodies.solids import (
+    Box,
     Capsule,
     Cone,
     Cylinder,
-    Damper,
-    Earth,
     Ellipsoid,
-    Grid,
-    HeightProfile,
     Mesh,
-    Plane,
     Polyhedron,
-    Polyline,
-    Rod,
     Sphere,
-    Spring,
     Wheel,
-)  # fmt: skip
+)
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -90,7 +92,7 @@ from armillary.model.joints import (
     Spherical,
 )
 from armillary.model.loads.laws import SmoothFriction, StickSlip, contact_force, friction_force
-from armillary.model.quantities.vector_functions import (
+from armillary.model.quantities import (
     acceleration,
     angle,
     angular_acceleration,
@@ -106,40 +108,38 @@ from armillary.model.quantities.vector_functions import (
 )
 from armillary.model.space.attitude import attitude
 from armillary.model.space.orbit import Orbit
-from armillary.model.space.wheels import Gyro
+from armillary.model.space.spacecraft_parts import Gyro
 from armillary.stages import System, load
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
-    from armillary.analysis.fitting.experiments import Experiment
     from armillary.analysis.fitting.fit import fit
+    from armillary.analysis.fitting.measurements import Experiment
     from armillary.analysis.fitting.outcome import Fit
-    from armillary.analysis.identification.base import BaseParameters
     from armillary.analysis.identification.excitation import ExcitingTrajectory, exciting_trajectory
-    from armillary.analysis.identification.identification import Identification
-    from armillary.analysis.identification.identify import identify
+    from armillary.analysis.identification.identify import Identification, identify
+    from armillary.analysis.identification.inertial_parameters import BaseParameters
     from armillary.analysis.identification.regressor import Regressor
-    from armillary.analysis.inverse.efforts import Efforts
+    from armillary.analysis.inverse.inverse import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
-    from armillary.analysis.kinematics.workspace import Workspace
+    from armillary.analysis.kinematics.sweep import Workspace
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
+    from armillary.analysis.modes.campbell import Campbell, campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.sweeps.campbell import Campbell, campbell
-    from armillary.analysis.modes.sweeps.root_locus import RootLocus, root_locus
-    from armillary.analysis.operating.branches.branch import Branch
+    from armillary.analysis.modes.root_locus import RootLocus, root_locus
+    from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint, load_point
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
     from armillary.ensembles.result import Batch, load_batch
     from armillary.files.fmu import fmu
     from armillary.files.fmu.description import Fmu
-    from armillary.files.model.schema import model_schema as schema
+    from armillary.files.model.sections import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
-    from armillary.model.flexible.parts.beam import Beam
-    from armillary.model.flexible.parts.plate import Plate
-    from armillary.model.flexible.parts.section import Section
-    from armillary.model.quantities.jacobian import jacobian
-    from armillary.model.space.panels import panels
+    from armillary.model.flexible.beam import Beam, Section
+    from armillary.model.flexible.plate import Plate
+    from armillary.model.quantities import jacobian
+    from armillary.model.space.spacecraft_parts import panels
     from armillary.results import Run, load_run, plot
     from armillary.results.spectra import PowerSpectrum, iso2631_weighting
     from armillary.run_files.execute import run
@@ -155,40 +155,38 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
-    from armillary.viewer.pages.sheet import sheet
-    from armillary.viewer.pages.views import view
+    from armillary.viewer.pose_page import sheet
+    from armillary.viewer.views import view
 
 # What most models do not need, by module: these are imported at the first use of one of their names.
 _LATER = {
-    "armillary.analysis.fitting.experiments": "Experiment",
+    "armillary.analysis.fitting.measurements": "Experiment",
     "armillary.analysis.fitting.fit": "fit",
     "armillary.analysis.fitting.outcome": "Fit",
-    "armillary.analysis.identification.base": "BaseParameters",
+    "armillary.analysis.identification.inertial_parameters": "BaseParameters",
     "armillary.analysis.identification.excitation": "ExcitingTrajectory exciting_trajectory",
-    "armillary.analysis.identification.identification": "Identification",
-    "armillary.analysis.identification.identify": "identify",
+    "armillary.analysis.identification.identify": "Identification identify",
     "armillary.analysis.identification.regressor": "Regressor",
-    "armillary.analysis.inverse.efforts": "Efforts",
+    "armillary.analysis.inverse.inverse": "Efforts",
     "armillary.analysis.kinematics.result": "Solutions Sweep load_sweep",
-    "armillary.analysis.kinematics.workspace": "Workspace",
+    "armillary.analysis.kinematics.sweep": "Workspace",
     "armillary.analysis.linear.linear_model": "LinearModel load_linear",
     "armillary.analysis.modes.modes": "Modes",
-    "armillary.analysis.modes.sweeps.campbell": "Campbell campbell",
-    "armillary.analysis.modes.sweeps.root_locus": "RootLocus root_locus",
-    "armillary.analysis.operating.branches.branch": "Branch",
+    "armillary.analysis.modes.campbell": "Campbell campbell",
+    "armillary.analysis.modes.root_locus": "RootLocus root_locus",
+    "armillary.analysis.operating.branch": "Branch",
     "armillary.analysis.operating.point": "OperatingPoint load_point",
     "armillary.analysis.sensitivities": "Sensitivities",
     "armillary.ensembles.metrics": "Crossing Final Histogram Maximum Mean Minimum Rms",
     "armillary.ensembles.result": "Batch load_batch",
     "armillary.files.fmu": "fmu",
     "armillary.files.fmu.description": "Fmu",
-    "armillary.files.model.schema": "schema",
+    "armillary.files.model.sections": "schema",
     "armillary.files.ssp.writing": "write_ssp",
-    "armillary.model.flexible.parts.beam": "Beam",
-    "armillary.model.flexible.parts.plate": "Plate",
-    "armillary.model.flexible.parts.section": "Section",
-    "armillary.model.quantities.jacobian": "jacobian",
-    "armillary.model.space.panels": "panels",
+    "armillary.model.flexible.beam": "Beam Section",
+    "armillary.model.flexible.plate": "Plate",
+    "armillary.model.quantities": "jacobian",
+    "armillary.model.space.spacecraft_parts": "panels",
     "armillary.results": "Run load_run plot",
     "armillary.results.spectra": "PowerSpectrum iso2631_weighting",
     "armillary.run_files.execute": "run",
@@ -196,8 +194,8 @@ _LATER = {
     "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
     "armillary.studies": "Study open_study",
     "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
-    "armillary.viewer.pages.sheet": "sheet",
-    "armillary.viewer.pages.views": "view",
+    "armillary.viewer.pose_page": "sheet",
+    "armillary.viewer.views": "view",
 }
 
 __version__ = VERSION

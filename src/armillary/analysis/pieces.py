@@ -16,8 +16,8 @@ from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionV
 from armillary.algebra.walk import transform
 from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
+from armillary.model import mass_properties, quantities
 from armillary.model.bodies.body import Body, Point
-from armillary.model.quantities import energy, mass_properties
 from armillary.program.functions import shared_part
 from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
@@ -26,12 +26,12 @@ from armillary.untyped import AnyFunction, DataMapping, Given
 
 # What a description gives as expressions: energies, and vectors along the ground's axes.
 QUANTITIES: dict[str, AnyFunction] = {
-    "kinetic_energy": energy.kinetic_energy,
-    "potential_energy": energy.potential_energy,
-    "strain_energy": energy.strain_energy,
-    "total_energy": energy.total_energy,
-    "momentum": energy.momentum,
-    "angular_momentum": energy.angular_momentum,
+    "kinetic_energy": quantities.kinetic_energy,
+    "potential_energy": quantities.potential_energy,
+    "strain_energy": quantities.strain_energy,
+    "total_energy": quantities.total_energy,
+    "momentum": quantities.momentum,
+    "angular_momentum": quantities.angular_momentum,
     "mass_centre": mass_properties.mass_centre,
 }
 
@@ -83,11 +83,11 @@ class PieceFunctions:
     def quantity(self, name: str, at: PiecePlace) -> Given:
         """An energy, or a vector along the ground's axes, of ``QUANTITIES``."""
 
-        def made() -> tuple[list[Expr], tuple[int, ...]]:
+        def make_parts() -> tuple[list[Expr], tuple[int, ...]]:
             parts = self.pieces.quantity(QUANTITIES[name](self.pieces.system))
             return parts, (3,) if len(parts) == 3 else ()
 
-        found = self._values(name, made, at)
+        found = self._values(name, make_parts, at)
         return found if found.ndim else float(found)
 
     def _values(

@@ -28,10 +28,9 @@ from armillary.analysis.identification.regressor import RegressorModel, conditio
 from armillary.analysis.places import Places
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, shown
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import seconds
+from armillary.model.units import seconds, state_factor
 from armillary.results import Run
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
@@ -174,7 +173,7 @@ def exciting_trajectory(
     centre, follow = _following(model, made, joints, parameters)
     search = _ConditionSearch(made, joints, centre, follow, time, harmonics, parameters)
     rng = np.random.default_rng(seed)
-    found = [search.minimised(rng) for _ in range(starts)]
+    found = [search.minimise(rng) for _ in range(starts)]
     best = min(found, key=search.value)
     amplitudes = search.amplitudes(best)
     rows = search.rows(amplitudes)
@@ -335,7 +334,7 @@ class _ConditionSearch:
         found = np.linalg.eigvalsh(gram)
         return 0.5 * float(np.log(found[-1] / max(found[0], 1e-15)))
 
-    def minimised(self, rng: np.random.Generator) -> np.ndarray:
+    def minimise(self, rng: np.random.Generator) -> np.ndarray:
         """A local minimum, from the best of some random series."""
         from scipy.optimize import minimize
 

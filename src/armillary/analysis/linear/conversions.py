@@ -12,7 +12,7 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import linked_matrices, minimal_matrices, single_zeros
 from armillary.errors import ArmillaryError, require
-from armillary.model.units.values import seconds
+from armillary.model.units import seconds
 from armillary.untyped import LibraryObject
 
 _ROTATED = 1e-13  # of its largest: the elements of a matrix in other axes
@@ -22,7 +22,7 @@ METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 _Linear = TypeVar("_Linear", bound=LinearMatrices)
 
 
-def discretized(lin: _Linear, T: float | str, method: str) -> _Linear:
+def discretize(lin: _Linear, T: float | str, method: str) -> _Linear:
     """x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
     Methods are those of ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps,
