@@ -15,7 +15,7 @@ from armillary.export.embedded import embedded_files
 from armillary.export.embedded.cost import TARGETS, counts_on, step_operations
 from armillary.export.embedded.model import EmbeddedModel
 from armillary.export.text.source import source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.runtime.integrators import METHODS
 from examples import car, four_bar, stanford_arm, stewart_platform
 

@@ -11,7 +11,8 @@ run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.derivatives.calculus import constant_part, derivative, evaluate, nominal, solve_for
+from armillary.algebra.block_functions import ForeignFunction
+from armillary.algebra.calculus import constant_part, derivative, evaluate, nominal, solve_for
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import absolute as abs
 from armillary.algebra.functions import (
@@ -40,10 +41,9 @@ from armillary.algebra.functions import (
 )
 from armillary.algebra.functions import maximum as max
 from armillary.algebra.functions import minimum as min
-from armillary.algebra.notation.latex import latex
-from armillary.algebra.user_functions.foreign import ForeignFunction
-from armillary.algebra.user_functions.tables import Table, Table2
-from armillary.algebra.vectors.vectors import Dyadic, Vector, outer
+from armillary.algebra.tables import Table, Table2
+from armillary.algebra.typesetting import latex
+from armillary.algebra.vectors import Dyadic, Vector, outer
 from armillary.algebra.walk import substitute
 from armillary.errors import (
     ArmillaryError,

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives import partial_rates
+from armillary.program.derivatives import rate_columns as partial_rates
 from tests.export import test_export_adaptive as adaptive
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import simulate_fmu

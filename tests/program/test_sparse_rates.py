@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
-from armillary.program.derivatives import partial_rates as chosen
+from armillary.algebra.calculus import evaluate_all
+from armillary.program.derivatives import rate_columns as chosen
 from armillary.program.derivatives.sparse_rates import SparseStructure, sparse_rates
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 
 
 def cable(n: int, branches: int = 1) -> arm.System:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.formalisms.jpl.solution import solve
+from armillary.program.formalisms.jpl_formulations import solve
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.cases.jpl import STATES, TIPS
 from armillary.verification.rows import columns

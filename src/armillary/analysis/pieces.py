@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.walk import transform
 from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
 from armillary.model import mass_properties, quantities
 from armillary.model.bodies.body import Body, Point
 from armillary.program.functions import shared_part
-from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
+from armillary.program.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import AnyFunction, DataMapping, Given

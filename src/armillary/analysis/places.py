@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, reals, table
-from armillary.algebra.derivatives.calculus import Values
+from armillary.algebra.calculus import Values
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations

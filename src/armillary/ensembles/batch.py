@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import one_of
-from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.node import positive_whole
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
 from armillary.ensembles.engines.table import PythonEngine, engine_for
 from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, NOT_RUN, STATUS, TOO_SMALL, Plan

@@ -20,7 +20,7 @@ from armillary.ensembles.metrics import Metric, Metrics, read_metrics
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import in_seconds
-from armillary.program.form.program import Program, section
+from armillary.program.program import Program, section
 from armillary.runtime.integrators import Method
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, completed

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sized
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
-from armillary.algebra.nodes.arithmetic import positive_whole
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.calculus import NumericValue
+from armillary.algebra.node import positive_whole
+from armillary.algebra.units import Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.model.units import state_factor, text_number
 from armillary.runtime.inputs.blocks import DrivenInputs

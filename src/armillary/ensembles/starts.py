@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, evaluator
+from armillary.algebra.calculus import ValueTable, evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import symbols
 from armillary.ensembles.start_values import GivenValues, VariedValues, of_run, run_count

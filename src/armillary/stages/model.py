@@ -48,7 +48,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     equations: Equations
 
     def _repr_html_(self) -> str:
-        from armillary.program.print.notebook import model_html
+        from armillary.program.print.documents import model_html
 
         return model_html(self.equations)
 

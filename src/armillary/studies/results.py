@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armillary.algebra.nodes.arithmetic import plain_float
+from armillary.algebra.node import plain_float
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
 from armillary.runtime.progress import clock, report_line

@@ -10,8 +10,8 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from armillary.algebra.nodes.arithmetic import positive_whole
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.node import positive_whole
+from armillary.algebra.units import is_quantity
 from armillary.atomic import reason
 from armillary.ensembles.batch import Prepared, check_precision
 from armillary.ensembles.metrics import Histogram, Metrics, read_metrics

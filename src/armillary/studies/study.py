@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.node import positive_whole
 from armillary.atomic import reason
 from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import check_keywords, one_of
-from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.node import positive_whole
 from armillary.analysis.fitting.measurements import (
     Measured,
     Unknown,
@@ -30,7 +30,7 @@ from armillary.analysis.fitting.measurements import (
 from armillary.analysis.fitting.outcome import LOSSES, Fit, Solution, outcome, rms, spread
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.sensitivities.equations import derivative_name
+from armillary.program.derivatives.sensitivities import derivative_name
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import evaluate_all
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import evaluate_all, tangents
 from armillary.algebra.expression import UNIT, ZERO
-from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.node import positive_whole
 from armillary.algebra.walk import symbols, transform
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.places import Places

@@ -22,11 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, real, several, table
-from armillary.algebra.derivatives.calculus import evaluate_all, gradient
+from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import FORCE, SPEED
-from armillary.algebra.vectors.matrices import matrix_sum
-from armillary.algebra.vectors.triples import scaled
+from armillary.algebra.triples import matrix_sum, scaled
+from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import symbols
 from armillary.analysis.fitting.outcome import inverse as covariance_of
 from armillary.analysis.fitting.outcome import rounded_to_error
@@ -38,7 +37,7 @@ from armillary.analysis.places import Places
 from armillary.analysis.result_files import json_text, write_result
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.link_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
 from armillary.results.record import label_units

@@ -22,12 +22,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armillary.algebra.arguments import place
-from armillary.algebra.derivatives.calculus import directional_derivatives, evaluate_all
+from armillary.algebra.calculus import directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, scale, symbol, total
-from armillary.algebra.units.dimension import INERTIA, LENGTH, MASS, SPEED, Dimension
-from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_sum, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.triples import ZEROS, add, joined, scaled
+from armillary.algebra.triples import (
+    ZERO_MATRIX,
+    ZEROS,
+    Matrix,
+    Scalar,
+    add,
+    is_zero,
+    joined,
+    matrix_sum,
+    matrix_vector,
+    scaled,
+)
+from armillary.algebra.units import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.walk import Undimensioned, substitute
 from armillary.analysis.inverse.equations import (
     InverseEquations,
@@ -37,16 +46,16 @@ from armillary.analysis.inverse.equations import (
 )
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError
-from armillary.mechanics.tree.inertia.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.inverse_dynamics import efforts
+from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
 from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads
 from armillary.model.units import default_value
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.results.record import label_units
 from armillary.untyped import DataTable
 

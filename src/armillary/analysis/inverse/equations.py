@@ -19,34 +19,36 @@ from functools import cached_property
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import Values, gradient
+from armillary.algebra.calculus import Values, gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, scale, symbol
 from armillary.algebra.intermediate import measured
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.truncation import Truncation
-from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.algebra.node import truncated
+from armillary.algebra.triples import Scalar, minus, plus, times
+from armillary.algebra.truncation import Truncation
+from armillary.algebra.units import FORCE, MOMENT, SPEED
 from armillary.algebra.walk import substitute, symbols, transform
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, nearest, shown
-from armillary.mechanics.constraints.reactions import constraint_forces, held_effort, joint_wrenches
-from armillary.mechanics.constraints.reduced_equations import dependent_rates
+from armillary.mechanics.constraints.constrained_equations import (
+    constraint_forces,
+    dependent_rates,
+    held_effort,
+    joint_wrenches,
+)
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
-from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
-from armillary.mechanics.tree.kinematics import corrections
+from armillary.mechanics.tree.kinematics import corrections, net_wrenches
 from armillary.mechanics.tree.loads import accumulated_wrenches, applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import simplified
+from armillary.mechanics.tree.regroup import simplified
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.description import Description
 from armillary.model.recording.records import Load
 from armillary.model.signals.signals import state_rates
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
-from armillary.program.targets.small_quantities import reader
-from armillary.program.targets.targets import Targets
+from armillary.program.formalisms.formalism import derivation
+from armillary.program.targets.targets import Targets, reader
 from armillary.runtime.models.parameters import parameter_table
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import place
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED
+from armillary.algebra.units import FORCE, MOMENT, SPEED
 from armillary.analysis.inverse.equations import (
     Actuated,
     InverseEquations,
@@ -26,8 +26,8 @@ from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
 from armillary.results import Run
 from armillary.results.record import conversion, label_units
 from armillary.runtime.models.compiled import CompiledModel

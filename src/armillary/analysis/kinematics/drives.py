@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, several, table
-from armillary.algebra.derivatives.calculus import Values, evaluator
+from armillary.algebra.calculus import Values, evaluator
 from armillary.algebra.expression import as_expr
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.analysis.kinematics.mechanism import KinematicQuantity, Kinematics, slopes
 from armillary.columns import counted

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.emitter import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.routines import (
     Routine,
     RoutineLayout,

@@ -24,29 +24,28 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import several
-from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import directional_derivatives, gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import maximum, minimum
-from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, Dimension
+from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE, Dimension
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.analysis.kinematics.follower import Followed, PathConditions, follow
 from armillary.errors import ArmillaryError, nearest
 from armillary.kept_results import kept_per_object
-from armillary.mechanics.constraints.reactions import placeholders
+from armillary.mechanics.constraints.constrained_equations import placeholders
+from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import with_given
-from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.regroup import regroup
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.judgement import judgements
 from armillary.model.recording.records import Constraint
 from armillary.model.units import state_factor
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import columns
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions

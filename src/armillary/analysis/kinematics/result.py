@@ -18,8 +18,7 @@ from armillary.analysis.kinematics.motion import Landmark, PathMotion, summary
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, require
-from armillary.program.derivatives.sensitivities.directions import quotient
-from armillary.program.derivatives.sensitivities.equations import derivative_name
+from armillary.program.derivatives.sensitivities import derivative_name, quotient
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.notebook import sparkline

@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count as whole_number
 from armillary.algebra.arguments import several, table
-from armillary.algebra.units.dimension import ONE
+from armillary.algebra.units import ONE
 from armillary.analysis.kinematics.drives import Drive, PathStart, freedom, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.mechanism import (
@@ -30,7 +30,7 @@ from armillary.analysis.kinematics.motion import PathMotion
 from armillary.analysis.kinematics.result import Solutions, SweepColumns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
+from armillary.mechanics.constraints.loop_closing import ScatterNumbers
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 

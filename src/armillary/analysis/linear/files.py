@@ -11,7 +11,7 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.columns import aligned, html_table, html_text
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.program.derivatives.linearization import Variable
 from armillary.results.record import label_units
 from armillary.untyped import DataTable
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from armillary.algebra.arguments import read_only, several
-from armillary.algebra.derivatives.calculus import NumericValue, directional_derivatives, evaluator
+from armillary.algebra.calculus import NumericValue, directional_derivatives, evaluator
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.linear_model import LinearModel
@@ -19,8 +19,8 @@ from armillary.columns import listed
 from armillary.errors import ArmillaryError
 from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization.form import LinearForm
-from armillary.program.derivatives.sensitivities.jumps import switches
+from armillary.program.derivatives.linearization import LinearForm
+from armillary.program.derivatives.sensitivities import switches
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.contact_targets import ContactGeometry
 from armillary.program.targets.targets import INTERNAL_EVENTS

@@ -10,26 +10,20 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.algebra.arguments import several
-from armillary.algebra.derivatives.calculus import NumericValue, evaluate_all
+from armillary.algebra.calculus import NumericValue, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.walk import operands_first, transform
 from armillary.analysis.linear.rates import implicit_rates
 from armillary.columns import html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.kept_results import kept_per_object
-from armillary.llvm.building.placement import MatrixPlacement
+from armillary.llvm.building.routines import MatrixPlacement
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
-from armillary.program.derivatives.linearization import form as linearization_form
-from armillary.program.derivatives.linearization.form import (
-    Element,
-    Entries,
-    LinearForm,
-    Variable,
-    linear_form,
-)
+from armillary.program.cost import Operations
+from armillary.program.derivatives import linearization as linearization_form
+from armillary.program.derivatives.linearization import Element, Entries, LinearForm, Variable, linear_form
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
 from armillary.runtime.models.compiled import CompiledModel

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from armillary.algebra.arguments import table
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units import seconds, state_factor
 from armillary.program.equations import DerivedEquations

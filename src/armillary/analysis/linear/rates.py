@@ -17,27 +17,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.intermediate import shown
-from armillary.algebra.vectors.scalars import Scalar, is_zero, minus, plus, times
-from armillary.algebra.vectors.triples import ZEROS, joined, unit
+from armillary.algebra.triples import ZEROS, Scalar, is_zero, joined, minus, plus, times, unit
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.equations import inverse_equations
-from armillary.mechanics.constraints.reduced_equations import reduced_equations
-from armillary.mechanics.formalisms.kane import force_array
-from armillary.mechanics.tree.effort_derivatives import (
+from armillary.mechanics.constraints.constrained_equations import reduced_equations
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.inverse_dynamics import (
     Columns,
     CompositeRows,
     composite_rows,
     effort_derivatives,
+    efforts,
     is_supported,
     speed_derivatives,
 )
-from armillary.mechanics.tree.inertia.inertia_force import net_wrenches
-from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix, unknown_freedoms
-from armillary.mechanics.tree.inverse_dynamics import efforts
-from armillary.mechanics.tree.kinematics import motions
+from armillary.mechanics.tree.kinematics import motions, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     Wrench,
@@ -45,14 +42,14 @@ from armillary.mechanics.tree.loads import (
     applied_loads,
     component_along,
 )
-from armillary.mechanics.tree.speed_rates import speed_rates
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.mass_matrix import mass_matrix, unknown_freedoms
+from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
-from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
-from armillary.program.derivatives.linearization.positions import Position, positions
-from armillary.program.derivatives.linearization.solution import Factors
+from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate, speed_rates
+from armillary.program.derivatives.position_changes import Position, positions
+from armillary.program.derivatives.rate_columns import Factors
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.kane import force_array
 from armillary.program.formalisms.registry import formalism_named
 
 # Rates of the speeds of a tree without constraints, linearised through its efforts.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from armillary.algebra.arguments import real, several
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.shapes import body_functions
 from armillary.analysis.modes.tracking import (

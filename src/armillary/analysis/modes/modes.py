@@ -28,7 +28,7 @@ from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.program.derivatives.linearization import Variable
 from armillary.results import Run
 from armillary.results.plots.motion import MotionPicture, PictureOptions
 from armillary.results.run import PickledValue

@@ -23,13 +23,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, gradient
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import NumericValue, gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import Triple, add, cross_triples
-from armillary.algebra.vectors.vectors import Vector, cross, direction_cosines, dot
+from armillary.algebra.triples import (
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    matrix_vector,
+    plus,
+    sum_of_products,
+    times,
+)
+from armillary.algebra.vectors import Vector, cross, direction_cosines, dot
 from armillary.algebra.walk import held_places, transform
 from armillary.analysis.linear.matrices import Linearization
 from armillary.analysis.modes.eigensystem import Eigensystem
@@ -43,9 +49,9 @@ from armillary.model.mass_properties import carried
 from armillary.model.quantities import body_motions
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
 from armillary.model.units import state_factor
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataMapping, DataTable
 

@@ -30,7 +30,7 @@ from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.trim import trim
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.program.derivatives.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import AnyFunction, DataMapping, Given
 
@@ -353,7 +353,7 @@ def sorted_values(values: object) -> np.ndarray:
 
 def radians_per_value(sweep: OperatingSweep) -> float:
     """rad/s in a unit of the values of a spin."""
-    from armillary.algebra.units.units import parse_unit
+    from armillary.algebra.units import parse_unit
 
     system = sweep.model.equations.system
     moving = {s.data.name: s for s in system.moving()}

@@ -22,17 +22,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import ONE
+from armillary.algebra.units import ONE
 from armillary.algebra.walk import held_places, symbols, transform
 from armillary.kept_results import kept_per_object
-from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
-from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
+from armillary.mechanics.constraints.loop_closing import ScatterNumbers, speed_kind, unit_sizes
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization import form
+from armillary.program.derivatives import linearization
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataTable
 
@@ -383,7 +382,7 @@ class Conditions:
             self._variables, self._rows = _with_variables(equations, rows, inputs)
             operations = len(self._variables) * equations.operations.total
             # Forces of contacts are solutions, whose derivatives are as many more for each column.
-            self.by_columns = operations > form.WRITTEN_OUT or bool(self.contacts)
+            self.by_columns = operations > linearization.WRITTEN_OUT or bool(self.contacts)
         held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
         self.memories = tuple(m.data.name for m in t.memory if m in held)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, evaluate
+from armillary.algebra.calculus import ValueTable, evaluate
 from armillary.algebra.expression import as_expr
 from armillary.analysis.operating.conditions import CLOSED, STICKS
 from armillary.analysis.operating.curve import NEAR, BranchCurve, CurvePlace

@@ -7,8 +7,8 @@ section 5.4.7). Steps that would be too long come from the triangle T that is le
 
 from __future__ import annotations
 
-from armillary.llvm.building.assembly import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.building.emitter import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.routines import Routine, RoutineLayout, routine
 
 # The fields of the compiled search for an operating point: numbers, and addresses of arrays.

@@ -37,8 +37,8 @@ from armillary.analysis.operating.factors import (
     emit_turn_back,
     search_routine,
 )
-from armillary.llvm.building.assembly import NOTHING, REAL, IRModule
 from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.emitter import NOTHING, REAL, IRModule
 from armillary.llvm.building.routines import Routine, RoutineMethod, compiled_method, real_array, whole_array
 from armillary.llvm.jit import chosen
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, count, flag, item_count, several, table
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import TIME
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import TIME, parse_unit
 from armillary.analysis.operating.conditions import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.kept_results import kept_per_object

@@ -20,7 +20,7 @@ from armillary.ensembles.starts import Starts
 from armillary.llvm.instructions import Places
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Writer
-from armillary.program.form.program import section
+from armillary.program.program import section
 from armillary.untyped import DataTable
 
 LEFT_OVER = 100  # status of a run that an engine leaves to single runs

@@ -35,9 +35,9 @@ from armillary.export.cuda.ensemble import Kernel, MetricsCode, kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
 from armillary.export.text.body import Namer, body
 from armillary.export.text.printer import LOGIC, Operand
-from armillary.program.configurations.sections import with_changes
-from armillary.program.configurations.table import configurations_of
-from armillary.program.form.program import Program, section
+from armillary.program.configuration_changes import with_changes
+from armillary.program.configurations import configurations_of
+from armillary.program.program import Program, section
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
 from armillary.runtime.loop.tableau import Tableau

@@ -19,8 +19,8 @@ from math import inf
 
 from armillary.ensembles.engines.lane_control import ADDRESSES, AdaptiveSteps, rooms_of
 from armillary.ensembles.plan import FINISHED, Plan
-from armillary.llvm.building.assembly import REAL, WHOLE, Raw
 from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.llvm.building.emitter import REAL, WHOLE, Raw
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.loop.formulas import not_finite, stages
 from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Phase, Reason

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from armillary.ensembles.engines.engine import metrics_function
 from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building.builder import Local, Operand, Span, Value, power_text
+from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
     WHOLE,
@@ -20,7 +21,6 @@ from armillary.llvm.building.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.building.builder import Local, Operand, Span, Value, power_text
 from armillary.llvm.jit import encodes
 from armillary.llvm.sections import lanes_module
 from armillary.program.near_sines import LARGEST, NearSines, near_sines

@@ -10,8 +10,9 @@ import numpy as np
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome, metrics_function
 from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan, restricted
 from armillary.ensembles.starts import Starts
-from armillary.llvm.building import assembly
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building import emitter
+from armillary.llvm.building.builder import Code, Local, Span, Value
+from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
     REAL,
@@ -22,7 +23,6 @@ from armillary.llvm.building.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.building.builder import Code, Local, Span, Value
 from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.module import Module
 from armillary.llvm.sections import process_text
@@ -210,7 +210,7 @@ class _Runs(Code):
     """The function under construction."""
 
     def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
-        self.module = assembly.IRModule()
+        self.module = emitter.IRModule()
         kind = FunctionType(NOTHING, (*[WHOLE] * len(WHOLES), *[ADDRESS] * len(ARGUMENTS)))
         super().__init__(Function(self.module, kind, "runs"))
         self.plan, self.shape, self.again, self.first = plan, shape, again, first

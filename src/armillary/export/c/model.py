@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import is_block
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError
 from armillary.export.c.arranged import RESERVED, arranged_function, arrangement_types, arranges
@@ -21,8 +21,8 @@ from armillary.export.text.files import fill, note, setting_values, template
 from armillary.export.text.printer import wrapped
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import Sections, Source, features
-from armillary.program.form.program import Program, ProgramSection
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import exported_methods, method_names
 

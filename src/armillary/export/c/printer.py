@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.columns import aligned
 from armillary.export.c.text import comment
 from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS

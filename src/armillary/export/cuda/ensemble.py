@@ -20,12 +20,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from armillary.algebra.user_functions.blocks import is_block
+from armillary.algebra.block_functions import is_block
 from armillary.export.c.text import comment, counts
 from armillary.export.cuda.sections import SectionWriter, in_double, placed
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.files import fill, template
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 

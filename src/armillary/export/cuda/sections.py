@@ -22,7 +22,7 @@ from armillary.export.text.contacts import SINGLE as CONTACTS_IN_SINGLE
 from armillary.export.text.contacts import ContactSource, contact_sources
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import ARGUMENTS, renewal_text, reserved_names
-from armillary.program.form.program import Program, ProgramSection, section
+from armillary.program.program import Program, ProgramSection, section
 from armillary.runtime.solver.precision import SINGLE
 
 # C text made into text for a GPU: functions of the device, numbers of the type real.

@@ -24,7 +24,7 @@ from armillary.export.cuda.sections import SectionWriter, on_device
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
 from armillary.export.text.printer import wrapped
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.configurations.run_changes import configuration_numbers
 from armillary.runtime.solver.language.translator import Field, Solver, read_solver

@@ -34,10 +34,10 @@ from armillary.llvm.instructions import Operand, Places
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Terms
 from armillary.llvm.pack_writer import PackWriter, Vector
-from armillary.llvm.sections import Cut, cut, plain_angles
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import Column, Pack, meant
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.llvm.pieces import Cut, cut, plain_angles
+from armillary.program.branch_packs import Column, Pack, meant
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
 # The derivatives of a thread that shares a run with others (teams.py), as assignments in C.

@@ -22,7 +22,7 @@ from armillary.export.embedded.model import (
 )
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 
 _PLAIN = {
     "CMakeLists.txt": "CMakeLists.txt.txt",

@@ -25,7 +25,7 @@ from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrapped
 from armillary.export.text.source import Sections, Source, features
 from armillary.export.text.start import AssemblySource
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.solver.language.translator import Field, Solver, solver_for
 from armillary.runtime.solver.methods import exported_methods

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
+from armillary.algebra.block_functions import is_block
+from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, symbol, total
-from armillary.algebra.user_functions.blocks import is_block
 from armillary.algebra.walk import operands_first
 from armillary.export.c.model import INPUTS, RESULT, USUAL, CModel
 from armillary.export.c.printer import CSolverPrinter, helpers, lookup_function, trigonometry
@@ -18,7 +18,7 @@ from armillary.export.fmi.variables import every, motion_rates
 from armillary.export.text.body import Place, body
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
-from armillary.program.form.program import ProgramSection, section
+from armillary.program.program import ProgramSection, section
 from armillary.runtime.solver.language.translator import Solver
 
 # The solver of co-simulation: that of exported C programs, with inputs that may change within a step.

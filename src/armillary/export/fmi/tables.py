@@ -9,7 +9,7 @@ from armillary.export.fmi.variables import Interface, every
 from armillary.export.text.configurations import has_function
 from armillary.export.text.printer import wrapped
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import adjustable, speed_settings
+from armillary.program.configuration_changes import adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.settings import IntegrationSettings
 

@@ -14,18 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import directional_derivatives
+from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
-from armillary.algebra.units.dimension import BASE_UNITS
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import BASE_UNITS, parse_unit
 from armillary.algebra.walk import held_places
 from armillary.errors import ParameterError
 from armillary.export.text.description import EventDescription, StateDescription, state_description
 from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import LEAVE
+from armillary.program.configuration_changes import LEAVE
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes
 from armillary.untyped import Given

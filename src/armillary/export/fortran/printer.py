@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.export.text.printer import (
     ATOM,
     CHOICE,

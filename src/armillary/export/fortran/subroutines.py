@@ -14,7 +14,7 @@ from armillary.export.text.files import example_timing, fill, note, operations_t
 from armillary.export.text.printer import bytes_of, listed, partial_sums, wrapped
 from armillary.export.text.source import SectionFunction, Sections, Source, features
 from armillary.export.text.start import Physical, StartSource
-from armillary.program.form.program import ProgramSection
+from armillary.program.program import ProgramSection
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 # The main program in Fortran: a namelist group for each kind of value that a run may change.

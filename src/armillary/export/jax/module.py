@@ -10,7 +10,7 @@ from armillary.export.python.module import WIDTH, PythonModule, PythonPrinter, f
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.printer import ATOM, CHOICE, Operand, Printer
 from armillary.export.text.source import Source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 
 # Expressions in JAX: array operations that can be traced, without branches.
 #

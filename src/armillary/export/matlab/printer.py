@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.algebra.user_functions.blocks import BlockFunction
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.block_functions import BlockFunction
+from armillary.algebra.tables import Piecewise
 from armillary.export.text.printer import Operand, Printer, listed, one_line
 
 KEYWORDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping, Sequence
 
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.export.python.solver import (
     assembly_values,
     configuration_values,
@@ -20,8 +20,8 @@ from armillary.export.text.files import fill, head, helpers, needed, note, opera
 from armillary.export.text.printer import CHOICE, LOGIC, SUM, Operand, Printer, one_line, wrapped
 from armillary.export.text.source import SectionFunction, Sections, Source, features
 from armillary.export.text.start import AssemblySource, StartSource
-from armillary.mechanics.constraints.closing.closing_thresholds import CORRECTIONS
-from armillary.program.form.program import ProgramSection
+from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
+from armillary.program.program import ProgramSection
 from armillary.settings import RUN_TABLE
 
 # Expressions in Python.

@@ -21,7 +21,7 @@ from armillary.export.text.printer import wrapped
 from armillary.export.text.selftest import self_test
 from armillary.export.text.solver_printer import STATUSES
 from armillary.export.text.source import source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
 

@@ -24,8 +24,8 @@ from armillary.export.text.printer import one_line, wrapped
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
-from armillary.program.form.program import ProgramSection
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
+from armillary.program.program import ProgramSection
 from armillary.runtime.solver.language.translator import Solver
 
 _STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.export.text.printer import CHOICE, SUM, Operand, Printer, nested_polynomial, one_line, wrapped
 
 _WORDS = """

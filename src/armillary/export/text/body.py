@@ -6,7 +6,7 @@
     results   text of each result, in order
 
 What is used once stands where it is used; what is shared, is named in the derivation, or would make a line
-too long has an assignment of its own. A block function (algebra/user_functions/blocks.py) is a step that
+too long has an assignment of its own. A block function (algebra/block_functions.py) is a step that
 makes an array of its results; those that are read have a step each, right behind it.
 """
 
@@ -17,13 +17,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from armillary.algebra.block_functions import is_block, is_block_part
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import is_block, is_block_part
 from armillary.export.text.printer import CHOICE, Operand, Printer
-from armillary.mechanics.constraints.closing import closing_thresholds
-from armillary.mechanics.constraints.closing.closing_thresholds import CORRECTIONS
-from armillary.program.form.program import ProgramSection
+from armillary.mechanics.constraints import closing_thresholds
+from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
 from armillary.program.print.listing import assigned_names
+from armillary.program.program import ProgramSection
 
 # Identifiers that a language accepts: letters, digits and underscores, each one once, no keyword.
 

@@ -27,7 +27,7 @@ from armillary.errors import ArmillaryError
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.source import Source
 from armillary.model.recording.records import ENDS_STATUS
-from armillary.program.form.cost import Operations
+from armillary.program.cost import Operations
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
 from armillary.runtime.solver.methods import exported_methods

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.algebra.block_functions import BlockFunction
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import BlockFunction
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.errors import ArmillaryError
 
 # Binding strength: a looser expression inside a tighter place gets parentheses.

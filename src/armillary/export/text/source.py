@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from armillary.algebra.block_functions import BlockFunction, is_block
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import BlockFunction, is_block
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.export.inputs import with_tables
@@ -29,12 +29,12 @@ from armillary.export.text.start import (
 )
 from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
-from armillary.program.configurations.sections import ADJUST, sets_dependent_speeds, speed_settings
-from armillary.program.configurations.table import configurations_of
-from armillary.program.derivatives.partial_rates import with_partial_rates
+from armillary.program.configuration_changes import ADJUST, sets_dependent_speeds, speed_settings
+from armillary.program.configurations import configurations_of
+from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program, ProgramSection, section
+from armillary.program.program import Program, ProgramSection, section
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations.configurations import adjusts

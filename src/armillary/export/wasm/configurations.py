@@ -17,11 +17,11 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource
-from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, FunctionType
 from armillary.llvm.building.builder import Span, Value
-from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, FunctionType
+from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.sections import for_lanes, llvm_text, section_text
-from armillary.program.configurations.sections import IMPULSE
+from armillary.program.configuration_changes import IMPULSE
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.configurations.run_changes import ChangeFigures, change_figures, groups_of
 from armillary.runtime.solver.language.machine_code import SolverCode

@@ -28,20 +28,19 @@ from functools import cached_property
 from math import inf
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.user_functions.blocks import is_block
+from armillary.algebra.block_functions import is_block
 from armillary.errors import ArmillaryError
 from armillary.export.text.files import example_timing
 from armillary.export.text.source import Source
 from armillary.export.wasm.configurations import ModuleAssembly, ModuleConfigurations, function_names
-from armillary.llvm.blocks import workspace_length
 from armillary.llvm.building.builder import power_text
 from armillary.llvm.jit import holds_addresses
+from armillary.llvm.module import workspace_length
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
 from armillary.mechanics.contact.blocks import ENTRIES
-from armillary.program.form.program import Program, ProgramSection
-from armillary.program.functions import with_functions
-from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
+from armillary.program.functions import LENGTH, moving_bodies, pose_expressions, with_functions
+from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Functions, usual_method
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop

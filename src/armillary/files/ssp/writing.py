@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.units.dimension import BASE_UNITS
+from armillary.algebra.units import BASE_UNITS
 from armillary.errors import ModelError, UnitsError
 from armillary.export.fmi.platforms import write_archive
 from armillary.export.fmi.variables import base_unit

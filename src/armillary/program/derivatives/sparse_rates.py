@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from armillary.algebra.derivatives.tangents import partial_derivative
+from armillary.algebra.calculus import partial_derivative
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
     REAL,
@@ -24,8 +25,7 @@ from armillary.llvm.building.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.building.builder import Span, Value
-from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.program.derivatives.sparse_rates import TABLES
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape

@@ -10,8 +10,8 @@ import numpy as np
 
 from armillary.algebra import arguments
 from armillary.algebra.arguments import checked_names, table
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, outside, shown
 from armillary.studies.sampling.distributions import (
     Choice,

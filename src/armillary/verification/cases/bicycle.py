@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.stages.model import Model
 from armillary.verification.rows import Case, difference, example, largest, largest_difference, value
 

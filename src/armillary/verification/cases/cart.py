@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.rows import (
     ACCELERATIONS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.model.bodies.motion import position
 from armillary.model.joints import Revolute
 from armillary.stages import System

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.algebra.functions import acos, sqrt
-from armillary.algebra.vectors.vectors import dot, magnitude
+from armillary.algebra.vectors import dot, magnitude
 from armillary.model.bodies.motion import position
 from armillary.model.joints import Free, Joint, Prismatic, Revolute
 from armillary.stages import System

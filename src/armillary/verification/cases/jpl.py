@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.calculus import NumericValue
+from armillary.algebra.vectors import dot
 from armillary.model.bodies.motion import angular_acceleration
 from armillary.untyped import DataTable
 from armillary.verification.rows import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.model.bodies.body import Point
 from armillary.model.bodies.motion import angular_acceleration
 from armillary.model.joints import Prismatic, Revolute

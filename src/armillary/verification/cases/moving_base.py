@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import position
 from armillary.model.flexible.beam import Beam

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.model.joints import Free, Spherical
 from armillary.model.space.orbit import Orbit
 from armillary.stages import System

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.results.run import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System

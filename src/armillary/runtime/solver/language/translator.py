@@ -18,8 +18,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from armillary.mechanics.constraints.choice import partition
-from armillary.mechanics.constraints.closing import closing_thresholds
+from armillary.mechanics.constraints import closing_thresholds, partition
 from armillary.mechanics.contact import contact_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
