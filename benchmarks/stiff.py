@@ -1,17 +1,23 @@
-"""Stiff runs: seconds of our methods and of SciPy's on our compiled derivatives, at equal achieved error.
+"""Stiff runs: seconds of our methods and of others on our compiled derivatives, at equal achieved error.
 
     python benchmarks/stiff.py [case ...]
 
 Each method runs with several tolerances, the methods in turns, the best time of each counts. The error is
-the largest of some columns against a run by rodas5p with rtol = 1e-11; the time at the target error is read
-from the line through both neighbours in a plot of logarithms. A method that does not come as near is given
-with its best error.
+the largest of some columns at 20 times, against a run by rodas5p with rtol = 1e-11; that run is compared
+with one by dop853 with rtol = 1e-12, where this is not too long, and with published values, where there are
+some. The time at the target error is read from the line through both neighbours in a plot of logarithms. A
+method that does not come as near is given with its best error.
+
+SciPy's Radau and BDF call the compiled derivatives, and the compiled exact Jacobian where the equations of
+our own steps are dense; else SciPy takes differences. MuJoCo's implicitfast, if it is installed, has the
+cable in its own elements, in steps of several lengths.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,10 +28,12 @@ if __name__ == "__main__":  # a script has its own folder, not that of the packa
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import armillary as arm
-from examples import bump_stop
+from armillary.verification.cases import flexible_slider_crank, ivp
 
 METHODS = ("rodas5p", "auto", "dop853", "Radau", "BDF")
+LONG = 5.0  # seconds of runs that are not repeated
 TOLERANCES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+Runner = Callable[[float], tuple[np.ndarray, float]]  # of a tolerance: rows of the columns, and seconds
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class Case:
     rounds: int = 3
     without: tuple[str, ...] = ()  # methods that take minutes
     tolerances: tuple[float, ...] = TOLERANCES
+    published: dict[str, float] = field(default_factory=dict)  # values at the end
 
 
 def damper() -> Case:
@@ -66,10 +75,64 @@ def robertson() -> Case:
 
 
 def stops() -> Case:
-    """A quarter car on bump stops of 4e6 N/m^1.5, over a kerb."""
+    """A quarter car over a kerb, on bump stops of 1e7 N/m."""
+    s = arm.System("quarter car")
+    wheel = s.body("wheel", joint=arm.Prismatic("z"), mass=40.0, inertia=0)
+    car = s.body("car", wheel, arm.Prismatic("z"), mass=350.0, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    kerb = "select(t > 0.5, select(t < 0.56, 0.1*sin(pi*(t - 0.5)/0.06), 0), 0)"
+    s.force("tyre", f"180e3*max(0, {kerb} - wheel.q1)", s.ground.z, at=wheel)
+    s.force("spring", "-20e3*car.q1 - 1200*car.u1", s.ground.z, at=car, reaction=wheel)
+    s.stop("bump", car.q1, lower=-0.22, upper=-0.12, stiffness=1e7, damping=0.6, exponent=1.0)
     rest = {"wheel.q1": -390 * 9.81 / 180e3, "car.q1": -350 * 9.81 / 20e3}
-    settings = {"initial": rest, "max_step": 0.02}
-    return Case(bump_stop.system(), 3.0, ("car.q1", "wheel.q1"), 1e-6, 1e-2, settings, without=("BDF",))
+    settings = {"initial": rest, "max_step": 0.01}
+    return Case(s, 2.0, ("car.q1", "wheel.q1"), 1e-6, 1e-2, settings)
+
+
+def robot() -> Case:
+    """An arm of three links that reaches down and presses its tip on a floor of 1e6 N/m with damping."""
+    s = arm.System("robot")
+    previous, lengths = None, (0.4, 0.35, 0.1)
+    wanted = (0.4, -1.6, -0.4)
+    for i, length in enumerate(lengths):
+        at = (lengths[i - 1], 0, 0) if i else (0, 0.3, 0)
+        inertia = (1e-3, 4.0 * length**2 / 12, 4.0 * length**2 / 12)
+        link = s.body(
+            f"l{i}", previous, arm.Revolute("z"), at=at, com=(length / 2, 0, 0), mass=4.0 - i, inertia=inertia
+        )
+        drive = f"400*({wanted[i]} - l{i}.q1) - 30*l{i}.u1"
+        s.moment(f"drive{i}", drive, s.ground.z, on=link, reaction=previous or s.ground)
+        previous = link
+    s.gravity(9.81, -s.ground.y)
+    tip = link.point("tip", (lengths[-1], 0, 0))
+    height = arm.dot(arm.position(tip), s.ground.y)
+    falling, along = (arm.dot(arm.velocity(tip), axis) for axis in (s.ground.y, s.ground.x))
+    push = arm.select(height < 0, -1e6 * height * (1 - 1.5 * falling), 0)
+    s.force("floor", arm.max(push, 0), s.ground.y, at=tip)
+    s.force("rub", -0.5 * arm.max(push, 0) * along / arm.sqrt(along * along + 1e-4), s.ground.x, at=tip)
+    return Case(s, 1.0, ("l0.q1", "l2.q1"), 1e-6, 1e-2, {"max_step": 0.01}, 1, (), (1e-3, 1e-4, 1e-5))
+
+
+def squeezer() -> Case:
+    """Andrews' squeezing mechanism, problem II-2 of the test set for IVP solvers."""
+    start = {"initial": dict(zip(ivp._ANGLES, ivp._START, strict=True))}
+    end = dict(zip(ivp._ANGLES, ivp._END, strict=True))
+    return Case(ivp.squeezer(), 0.03, ivp._ANGLES, 1e-6, 1e-2, start, published=end)
+
+
+def axis() -> Case:
+    """The car axis, problem II-6 of the test set."""
+    start = {"initial": {"left.u1": -0.5, "right.u1": -0.5}}
+    columns = ("left.q1", "left.q2", "right.q1", "right.q2")
+    end = {name: ivp._AXIS_END[name] for name in columns}
+    return Case(ivp.car_axis(), 3.0, columns, 1e-6, 1e-2, start, published=end)
+
+
+def crank() -> Case:
+    """The slider-crank with a flexible rod, problem crank of the test set; nothing damps the rod."""
+    made = flexible_slider_crank.system()
+    start = {"initial": flexible_slider_crank.START}
+    return Case(made, 0.1, ("rod.q1", "block.q1"), 1e-6, 1e-2, start)
 
 
 def springs(n: int = 40) -> Case:
@@ -101,48 +164,144 @@ def cable(n: int = 40) -> Case:
     s.gravity(9.81, -s.ground.y)
     start = {"initial": {"g0.q1": -1.0}}
     few = (1e-3, 1e-4, 1e-5)
-    return Case(s, 1.0, ("g0.q1",), 1e-6, 1e-2, start, 1, ("BDF",), few)
+    without = ("BDF",) if n < 100 else ("BDF", "Radau", "dop853")
+    return Case(s, 1.0, ("g0.q1",), 1e-6, 1e-2, start, 1, without, few)
 
 
-CASES = {"damper": damper, "robertson": robertson, "bump stops": stops, "springs": springs, "cable": cable}
+CASES: dict[str, Callable[[], Case]] = {
+    "damper": damper,
+    "robertson": robertson,
+    "bump stops": stops,
+    "robot": robot,
+    "springs": springs,
+    "cable 40": cable,
+    "cable 200": lambda: cable(200),
+    "squeezer": squeezer,
+    "car axis": axis,
+    "slider-crank": crank,
+}
 
 
-def run_scipy(model: arm.CompiledModel, case: Case, method: str, **how: Any) -> dict[str, np.ndarray]:
-    """Columns of states by one of SciPy's solvers on our compiled derivatives."""
-    from scipy.integrate import solve_ivp
-
-    sample = how.pop("sample")
-    names = [*model.coordinate_names, *model.speed_names, *model.state_names]
-    start = model.simulate(0.0, initial=how.pop("initial", {}))
-    y0 = [start[name][0] for name in names]
-    times = np.linspace(0.0, case.duration, 1 + round(case.duration / sample))
-    found = solve_ivp(model.derivatives, (0.0, case.duration), y0, method, t_eval=times, **how)
-    return dict(zip(names, found.y, strict=True))
-
-
-def measure(case: Case) -> dict[str, tuple[float, float]]:
-    """Seconds and error of each method: at the error that is wanted, or at the smallest that it reaches."""
+def runners(case: Case) -> dict[str, Runner]:
+    """Runs of the case by each method, at its sample times."""
     model = case.system.derive().compile()
     common = {"sample": case.duration / 20, **case.settings}
-    least = {"rtol": 1e-11, "atol": 1e-11 * case.atol}
-    exact = model.simulate(case.duration, method="rodas5p", **least, **common)
-    methods = [name for name in METHODS if name not in case.without]
-    seconds = {(m, rtol): np.inf for m in methods for rtol in case.tolerances}
+
+    def own(method: str) -> Runner:
+        def run(rtol: float) -> tuple[np.ndarray, float]:
+            began = time.perf_counter()
+            made = model.simulate(case.duration, method=method, rtol=rtol, atol=rtol * case.atol, **common)
+            seconds = time.perf_counter() - began
+            return np.array([made[c] for c in case.columns]), seconds
+
+        return run
+
+    found = {m: own(m) for m in METHODS[:3] if m not in case.without}
+    return found | {m: scipy_runner(case, model, m) for m in METHODS[3:] if m not in case.without}
+
+
+def scipy_runner(case: Case, model: Any, method: str) -> Runner:
+    """SciPy's solver on the compiled derivatives and, where it is dense, the compiled Jacobian."""
+    from scipy.integrate import solve_ivp
+
+    model.simulate(1e-6, method="rodas5p", **case.settings)
+    made = model.differentiated
+    program = made.equations.program
+    constants, memory, n = made.constants(), np.zeros(len(program.memory) + 1), len(program.state)
+    rates, partials = np.empty(n), np.empty(n * (n + 1))
+    dense = bool(program.partial_rates) and program.structure is None
+    derivatives = made.function("derivatives")
+    columns = made.function("partial_rates") if dense else None
+    names = [s.data.name for s in program.state]
+    start = model.simulate(1e-6, sample=1e-6, rtol=1e-10, atol=1e-12, **case.settings)
+    state = np.array([start[name][0] for name in names])
+    times = np.linspace(0.0, case.duration, 21)
+    a = constants.ctypes.data, memory.ctypes.data
+
+    def f(t: float, y: np.ndarray) -> np.ndarray:
+        derivatives(t, np.ascontiguousarray(y).ctypes.data, *a, rates.ctypes.data)
+        return rates.copy()
+
+    def jacobian(t: float, y: np.ndarray) -> np.ndarray:
+        assert columns is not None
+        columns(t, np.ascontiguousarray(y).ctypes.data, *a, partials.ctypes.data)
+        return partials[: n * n].reshape(n, n).T.copy()
+
+    def run(rtol: float) -> tuple[np.ndarray, float]:
+        began = time.perf_counter()
+        more = {"jac": jacobian} if dense else {}
+        longest = case.settings.get("max_step", np.inf)
+        span, kept = (0.0, case.duration), {"t_eval": times, "max_step": longest}
+        done = solve_ivp(f, span, state, method, rtol=rtol, atol=rtol * case.atol, **kept, **more)
+        seconds = time.perf_counter() - began
+        rows = [done.y[names.index(c)] for c in case.columns]
+        return np.array(rows), seconds
+
+    return run
+
+
+def mujoco_cable(case: Case, n: int) -> Runner:
+    """The cable by MuJoCo's implicitfast, with steps of a tolerance in seconds."""
+    import mujoco
+
+    length, mass = 10.0 / n, 5.0 / n
+    inertia = f"1e-12 {mass * length**2 / 24} {mass * length**2 / 24}"
+    damping = 2 * np.sqrt(1e7 * mass)
+    text, ends = "", ""
+    for i in range(n):
+        own = f"<inertial pos='0 0 0' mass='{mass / 2}' diaginertia='{inertia}'/>"
+        text += f"<body pos='0 0 0'><joint name='g{i}' type='hinge' axis='0 0 1'/>{own}"
+        spring = f"type='slide' axis='1 0 0' stiffness='1e7' damping='{damping}'"
+        text += f"<body pos='{length} 0 0'><joint {spring}/>{own}"
+        ends += "</body></body>"
+    option = "<option integrator='implicitfast' gravity='0 -9.81 0'><flag contact='disable'/></option>"
+    model = mujoco.MjModel.from_xml_string(f"<mujoco>{option}<compiler balanceinertia='true'/>"
+                                           f"<worldbody>{text}{ends}</worldbody></mujoco>")  # fmt: skip
+
+    def run(step: float) -> tuple[np.ndarray, float]:
+        every = round(case.duration / 20 / step)
+        model.opt.timestep = case.duration / 20 / every
+        data = mujoco.MjData(model)
+        data.qpos[0] = case.settings["initial"]["g0.q1"]
+        rows = [data.qpos[0]]
+        began = time.perf_counter()
+        for _ in range(20):
+            mujoco.mj_step(model, data, every)
+            rows.append(data.qpos[0])
+        return np.array([rows]), time.perf_counter() - began
+
+    return run
+
+
+def measure(name: str, case: Case) -> dict[str, tuple[float, float]]:
+    """Seconds and error of each method: at the error that is wanted, or at the smallest that it reaches."""
+    every = runners(case)
+    exact, _ = every["rodas5p"](1e-11)
+    if "dop853" in every:
+        other, _ = every["dop853"](1e-12)
+        print(f"{name}: reference against dop853 {np.abs(other - exact).max():.0e}")
+    for k, column in enumerate(case.columns):
+        if column in case.published:
+            print(f"{name}: {column} against the published value {exact[k, -1] - case.published[column]:.0e}")
+    settings = {m: case.tolerances for m in every}
+    if name.startswith("cable"):
+        try:
+            every["MuJoCo"] = mujoco_cable(case, int(name.split()[1]))
+            settings["MuJoCo"] = (1e-2, 1e-3, 1e-4)
+        except ImportError:
+            print(f"{name}: MuJoCo is not installed")
+    seconds = {(m, x): np.inf for m in every for x in settings[m]}
     errors = dict.fromkeys(seconds, 0.0)
     for _ in range(case.rounds + 1):  # the first one compiles
-        for method, rtol in seconds:
-            began = time.perf_counter()
-            how = {"rtol": rtol, "atol": rtol * case.atol, **common}
-            run = (
-                run_scipy(model, case, method, **how)
-                if method in ("Radau", "BDF")
-                else model.simulate(case.duration, method=method, **how)
-            )
-            seconds[method, rtol] = min(seconds[method, rtol], time.perf_counter() - began)
-            errors[method, rtol] = max(np.abs(run[c] - exact[c]).max() for c in case.columns)
+        for method, x in seconds:
+            if LONG < seconds[method, x] < np.inf:
+                continue
+            rows, taken = every[method](x)
+            seconds[method, x] = min(seconds[method, x], taken)
+            errors[method, x] = float(np.abs(rows - exact).max())
     found = {}
-    for method in methods:
-        e, t = (np.array([table[method, r] for r in case.tolerances]) for table in (errors, seconds))
+    for method in every:
+        e, t = (np.array([table[method, x] for x in settings[method]]) for table in (errors, seconds))
         order = np.argsort(e)
         if e.min() > case.error:
             found[method] = float(t[order[0]]), float(e.min())
@@ -155,12 +314,11 @@ def measure(case: Case) -> dict[str, tuple[float, float]]:
 def main(names: list[str]) -> None:
     """Print a table of the cases that are named, or of all."""
     for name in names or CASES:
-        found = measure(CASES[name]())
+        found = measure(name, CASES[name]())
         ours = found["rodas5p"][0]
-        print(f"{name}:")
         for method, (seconds, error) in found.items():
             ratio = f"{seconds / ours:8.1f} x" if method != "rodas5p" else ""
-            print(f"  {method:12} {1e3 * seconds:10.2f} ms   error {error:.0e} {ratio}", flush=True)
+            print(f"  {method:8} {1e3 * seconds:10.2f} ms   error {error:.0e} {ratio}", flush=True)
 
 
 if __name__ == "__main__":

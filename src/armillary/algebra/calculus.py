@@ -289,6 +289,32 @@ def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
     return directional_derivatives(roots, rates, _rule)
 
 
+_STEEPEST = 1e300  # slopes above are infinite
+
+
+def partial_derivative(node: Expr, by: Expr) -> Expr:
+    """∂node/∂by for one of the node's own operands; zero where the slope is infinite, for the rate that would
+    be multiplied with it is not known.
+    """
+    rates = [UNIT if a is by else ZERO for a in node.args]
+    if node.kind == "let":
+        return UNIT
+    if node.kind == "call" and isinstance(node.data, BlockFunction | BlockPart):
+        raise ExpressionError(f"'{node.data.name}' has no partial derivatives of its own")
+    found = _rule(node, rates)
+    if found.kind == "number" or not _may_be_steep(node):
+        return found
+    finite: Expr = fn.select(abs(found) <= _STEEPEST, found, ZERO)
+    return finite
+
+
+def _may_be_steep(node: Expr) -> bool:
+    """Whether a slope of the node may be infinite where its value is finite."""
+    if node.kind == "product":
+        return any([n % 1 for n in node.data[1]])
+    return node.kind == "call" and node.data in ("asin", "acos", "pow")
+
+
 def _rule(node: Expr, rates: list[Expr]) -> Expr:
     if node.kind == "product" and any([n % 1 for n in node.data[1]]):
         return total([(1, term) for term in _product_terms(node, rates)])

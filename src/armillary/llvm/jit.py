@@ -310,6 +310,33 @@ def _machine(level: int) -> LlvmObject:
     )
 
 
+def vectorise_functions(text: str, names: Sequence[str]) -> list[str]:
+    """Split a module in two, the second with some internal functions that call no others, optimised by LLVM's
+    pipeline of level 2.
+    """
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    if quick():
+        return [text]
+    heads = re.compile(rf"^define internal (.*@armillary_(?:{'|'.join(names)})\(.*)\n", re.MULTILINE)
+    declared = re.findall(r"^declare .*\n", text, re.MULTILINE)
+    own, rest, done = declared, "", 0
+    for head in heads.finditer(text):
+        end = text.index("\n}\n", head.end()) + len("\n}\n")
+        own.append(f"define {head[1]}\n{text[head.end() : end]}")
+        rest += f"{text[done : head.start()]}declare {head[1]}\n"
+        done = end
+    llvm = prepared()
+    machine, builder = _builder(3, Passes(2), _flags())
+    module = llvm.parse_assembly("".join(own), llvm.create_context())
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    NewPassManager._dispose(manager)  # as in `translated`
+    manager.detach()
+    return [rest + text[done:], str(module)]
+
+
 def _object_code(
     texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[LlvmObject], None] | None = None
 ) -> bytes:

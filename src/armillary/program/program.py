@@ -26,6 +26,7 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.program.branch_packs import Pack
 from armillary.program.cost import Operations, sum_operations
+from armillary.program.derivatives.sparse_rates import SparseStructure
 from armillary.program.passes import Graph, narrow
 
 # The order in which a program's nodes are computed.
@@ -285,7 +286,8 @@ class Program:
     stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
     motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
     changes: tuple[ProgramSection, ...] = ()  # of configuration
-    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, then ∂f/∂t
+    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, or sparse; then ∂f/∂t
+    structure: SparseStructure | None = None  # of the equations of implicit steps, where they are sparse
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
     tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time

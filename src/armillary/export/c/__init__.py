@@ -70,7 +70,7 @@ def export(
             f"{', '.join(given)}: only profile='embedded' takes this; a host's program is "
             "in double precision and reads its method from the run file"
         )
-    made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="))
+    made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="), sparse=True)
     return write_folder(
         path, program_files(made, USUAL if lanes is None else checked_lanes(lanes)), force=force
     )

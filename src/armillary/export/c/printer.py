@@ -15,6 +15,7 @@ from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import Printer, nested_polynomial, wrap_statement
 from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
+from armillary.program.derivatives.sparse_rates import TABLES
 from armillary.runtime.solver.language.fields import Field
 from armillary.runtime.solver.language.translator import Solver, SolverFunction
 from armillary.runtime.solver.methods import exported_methods
@@ -166,6 +167,8 @@ _OF_CONFIGURATIONS = {
 _EXTENTS = {
     "Motion": "@_MOTION", "Ratings": "@_MEMBERS", "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE",
     "Geometry": "@_ELEMENTS", "Jacobian": "@_ROWS * @_SPEEDS", "RowReals": "@_ROWS",
+    "Entries": "@_SPARSE_ENTRIES + @_STATES", "Factors": "@_SPARSE_FACTORS",
+    "Unknowns": "@_SPARSE_UNKNOWNS",
     "Slopes": "@_STAGES * @_STATES_ROOM", "Nests": "@_NESTS * @_STATES_ROOM", "OutputFlags": "@_OUTPUTS",
 }  # fmt: skip
 
@@ -200,6 +203,8 @@ class CSolverPrinter(SolverPrinter):
             "SETS_PLACE": "sets_place", "N_COORDINATES": f"{upper}_COORDINATES",
             "FIRST": "0", "KIND": "kind_of", "PIVOT_OF": "pivot_of",
             "INFINITY": "(double)INFINITY", "NAN": "(double)NAN",
+            "N_UNKNOWNS": f"{upper}_SPARSE_UNKNOWNS", "N_ENTRIES": f"{upper}_SPARSE_ENTRIES",
+            **{name.upper(): name for name in TABLES},
             "N_PIVOTS": f"{upper}_PIVOTS", "N_KINDS": f"{upper}_KINDS",
         }  # fmt: skip
         names |= {status: f"{upper}_{status}" for status in SOLVER_STATUSES}

@@ -265,6 +265,7 @@ def printed_solver(
         ),
         **_jump_times(model),
         **_masses(model),
+        **_structure(model, text),
         **configuration_values(model, [f.name for f in printer.fields() if f.type == "States"], text),
     }
     code = fill(template(__package__, "solver.c.txt"), values, model.has)
@@ -303,6 +304,24 @@ def _masses(model: CModel) -> dict[str, str]:
         "kind_of": "\n".join(wrap_statement(kinds, 100, "    ", "    ")),
         "pivot_of": "\n".join(wrap_statement(", ".join(map(str, masses.owners)), 100, "    ", "    ")),
         "weak_texts": "".join(f"    {string_literal(text)},\n" for text in masses.texts),
+    }
+
+
+def _structure(model: CModel, code: str) -> dict[str, str]:
+    """Sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
+    found = model.program.structure
+    if found is None:
+        return {}
+    lines = []
+    for name, table in found.tables().items():
+        if f"{name}[" in code:
+            numbers = wrap_statement(", ".join(map(str, table)), 100, "    ", "    ")
+            lines += [f"static const int {name}[] = {{", *numbers, "};"]
+    return {
+        "sparse_unknowns": str(found.unknowns),
+        "sparse_entries": str(len(found.entry_column)),
+        "sparse_factors": str(len(found.column)),
+        "structure": "\n".join(lines),
     }
 
 

@@ -66,8 +66,9 @@ def export(
 ) -> Path:
     """An FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
 
-    ``method`` integrates in co-simulation: "rk4" and "midpoint" in equal steps of at most ``step``, "dopri5"
-    and "dop853" in steps of their own, by ``rtol`` and ``atol`` or the tolerance that an importer gives.
+    ``method`` integrates in co-simulation: "rk4", "midpoint" and, for stiff systems, "rodas3" in equal steps
+    of at most ``step``, "dopri5", "dop853" and "rodas5p" in steps of their own, by ``rtol`` and ``atol`` or
+    the tolerance that an importer gives.
     ``step`` and ``duration`` are the default experiment.
     ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
     leaves out the library, so that no compiler is needed. ``platforms`` are those to build libraries for:
@@ -79,7 +80,11 @@ def export(
     version = str(version)
     one_of(version, VERSIONS, "unknown version of FMI ")
     one_of(kind, KINDS, "unknown kind of FMU ")
-    one_of(method, [m.name for m in exported_methods(adaptive=True)], "unknown method of co-simulation ")
+    one_of(
+        method,
+        [m.name for m in exported_methods(adaptive=True, stiff=True)],
+        "unknown method of co-simulation ",
+    )
     h, t_end = in_seconds("step", step), in_seconds("duration", duration)
     for name, value in (("step", h), ("duration", t_end), ("rtol", rtol), ("atol", atol)):
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
@@ -94,7 +99,8 @@ def export(
             raise ArmillaryError(
                 "export to an FMU: binary=False leaves out libraries, and platforms names some"
             )
-    found = make_source(equations, configurations, passes=True)
+    stiff = settings.integrator.rosenbrock is not None
+    found = make_source(equations, configurations, passes=True, stiff=stiff, sparse=True)
     check_states(found)
     variables = interface(found, parameters, initial)
     adjoint = version == "3.0"

@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from armillary.algebra.arguments import flag
 from armillary.export.python.module import PythonModule
 from armillary.export.text.files import (
     example_run,
@@ -34,9 +35,13 @@ def export(
     *,
     force: bool = False,
     configurations: bool | None = None,
+    stiff: bool = False,
 ) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    made = make_source(equations, configurations, passes=True)
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
+
+    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
+    """
+    made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="), sparse=True)
     return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
 
 
@@ -55,7 +60,7 @@ def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: b
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
-        "method_list": method_names(module.adaptive),
+        "method_list": method_names(module.adaptive, stiff=module.made.stiff),
     }
     test = fill(template(PythonModule.package, "test.txt"), values, module.has)
     readme = module.filled("readme.txt", values)

@@ -125,12 +125,22 @@ class PythonModule:
         }
         changes = configuration_values(self.made, function_name, WIDTH)
         values = solver_values(self.made, self.has) | jumps | self.weak_masses() | changes
-        return self.filled("solver.txt", values | self.run_texts())
+        return self.filled("solver.txt", values | self.structure() | self.run_texts())
+
+    def structure(self) -> dict[str, str]:
+        """Tables of sparse equations of implicit steps."""
+        found = self.program.structure
+        if found is None:
+            return {}
+        sizes = [f"N_UNKNOWNS, N_ENTRIES = {found.unknowns}, {len(found.entry_column)}"]
+        tables = [f"{name.upper()} = [{', '.join(map(str, t))}]" for name, t in found.tables().items()]
+        lines = [line for text in tables for line in wrap_statement(text, WIDTH, "", "    ")]
+        return {"structure": "\n".join(sizes + lines)}
 
     def run_texts(self) -> dict[str, str]:
         """Parts that programs of whole runs share: the result, settings and their checks, how runs end."""
         texts = ("trajectory", "simulate", "status_text")
-        values = run_values() | {"left": left_text(self.has)}
+        values = run_values(self.made.stiff) | {"left": left_text(self.has)}
         found = {t: fill(template(PythonModule.package, f"{t}.txt"), values, self.has) for t in texts}
         return values | {name: text.rstrip("\n") for name, text in found.items()}
 

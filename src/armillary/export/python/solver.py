@@ -36,6 +36,7 @@ _FUNCTIONS = {
     "precompute": "", "derivatives": "", "outputs": "", "events": "nothing", "update": "nothing",
     "fire": "nothing", "normalise": "unchanged", "leave": "nothing", "enter": "nothing",
     "impulse": "nothing", "adjust": "nothing", "ratings": "nothing", CONSTRAINT_GEOMETRY: "nothing",
+    "partial_rates": "nothing",
 }  # fmt: skip
 # Sizes whose names belong to the start of a run.
 OTHER_SIZES = {"N_SPEEDS": "N_ALL_SPEEDS"}
@@ -83,8 +84,14 @@ def section_lines(source: Source, named: Named, width: int) -> str:
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-_ELEMENTS = {"Wholes": "int", **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "bool")}
+_ELEMENTS = {
+    "Wholes": "int",
+    "StateNumbers": "int",
+    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "bool"),
+}
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
+_SIZES |= {"Partials": "len(STATES) * (len(STATES) + 1)", "StateNumbers": "len(STATES)"}
+_SIZES |= {"Entries": "(N_ENTRIES + len(STATES))", "Factors": "len(COLUMN)", "Unknowns": "N_UNKNOWNS"}
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP_COORDINATES"}
 
 
@@ -105,9 +112,9 @@ def constant_lines(solver: Solver, loops: Solver) -> str:
     return "\n".join(f"{k} = {v!r}" for k, v in solver.constants.items() if k not in loops.constants)
 
 
-def run_values() -> dict[str, str]:
+def run_values(stiff: bool = False) -> dict[str, str]:
     """Values for templates of whole runs: methods, statuses, settings and their checks."""
-    methods = exported_methods(adaptive=True)
+    methods = exported_methods(adaptive=True, stiff=stiff)
     names = [m.name.upper() for m in methods]
     refusal = '    if {}:\n        raise ValueError(f"{}")'
     return {
@@ -148,8 +155,9 @@ class PythonSolverPrinter(SolverPrinter):
             names = {name: text for name, text in names.items() if name not in tables}
             names |= {word: str(number) for word, number in WORDS.items()}
             names |= OTHER_SIZES
-            self.sizes = _SIZES | EXTENTS
-        for method in exported_methods(adaptive=True):
+            own = {"Partials": "N_STATES * (N_STATES + 1)", "StateNumbers": "N_STATES"}
+            self.sizes = _SIZES | own | EXTENTS
+        for method in exported_methods(adaptive=True, stiff=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
         nodes = [n for f in solver.functions.values() for s in f.body for n in ast.walk(s)]

@@ -108,6 +108,7 @@ def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
         "update": bool(program.update.results),
         "fire": bool(program.fire),
         "normalise": program.normalises,
+        "partial_rates": bool(program.partial_rates),
     }
     changes = {s.name for s in program.changes}
     return found | {name: name in changes for name in _ABOUT} | {CONSTRAINT_GEOMETRY: passing}

@@ -283,6 +283,8 @@ class SolverPrinter:
                 return f"{sign}{self.expression(inner, _ATOM)}", level
             case ast.BinOp(left=left, op=op, right=right):
                 sign, level = self.operator(op)
+                if isinstance(right, ast.Name) and sign in "+-" and self.names.get(right.id) == "0":  # FIRST
+                    return self.leveled_expression(left)
                 return f"{self.expression(left, level)} {sign} {self.expression(right, level + 1)}", level
             case ast.BoolOp(op=op, values=values):
                 sign, level = self.operator(op)

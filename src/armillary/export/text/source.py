@@ -216,11 +216,13 @@ def make_source(
     exchanges: bool = False,
     passes: bool = False,
     stiff: bool = False,
+    sparse: bool = False,
 ) -> Source:
     """The equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
     ``exchanges``, also where loops alone have no more than are listed. ``passes``: whether its programs
-    pass places where constraints lose rank; ``stiff``: whether they have linearly implicit methods.
+    pass places where constraints lose rank; ``stiff``: whether they have linearly implicit methods;
+    ``sparse``: whether the equations of these may be sparse.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)
@@ -234,7 +236,7 @@ def make_source(
         passing = passes and loses_rank(written)
         if passing or adjusting or len(configurations_of(written)) > 1:
             return _with_configurations(written, passing, stiff)
-    written = with_partial_rates(written) if stiff else written
+    written = with_partial_rates(written, sparse=sparse) if stiff else written
     model = compile_equations(written, tier="quick")
     given = example_parameters(written)
     described = description(
@@ -255,7 +257,7 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
     inputs = equations.program.tabled, equations.program.stops
 
     def configuration(k: int) -> DerivedEquations:
-        found = with_partial_rates(table.equations(k)) if stiff else table.equations(k)
+        found = with_partial_rates(table.equations(k), sparse=False) if stiff else table.equations(k)
         return with_tables(found, *inputs) if inputs[0] else found
 
     first = configuration(0)
@@ -480,6 +482,7 @@ def features(source: Source) -> frozenset[str]:
         "landing_events": source.changing,
         "implicit": source.stiff,
         "differentiated": all(one.program.partial_rates for one in every),
+        "sparse": program.structure is not None,
         "driven": source.stiff and bool(program.tabled),
         "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }

@@ -124,6 +124,7 @@ def _plan(
         changes=changes.shape if changes else None,
         general=stepping is None,
         differentiated=bool(functions.partial_rates),
+        sparse=_sparse_sizes(functions) if settings.integrator.rosenbrock else None,
         driven=functions.driven and settings.integrator.rosenbrock is not None,
         watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
@@ -149,11 +150,27 @@ def _plan(
         refused=-1, look=-inf, short_begin=-inf, short_end=-inf, resolved=inf,
         fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
         used=functions.n_states, own=functions.n_own,
+        **_sparse_fields(functions),
         **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
     functions.plans[key] = _Plan(shape, loop, offsets, workspace, control)
     result: _Plan = functions.plans[key]
     return result
+
+
+def _sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
+    """Unknowns, entries and factors of sparse equations."""
+    s = functions.structure
+    return None if s is None else (s.unknowns, len(s.entry_column), len(s.column))
+
+
+def _sparse_fields(functions: Functions) -> dict[str, int]:
+    """Sizes of sparse equations and the address of their tables."""
+    sizes = _sparse_sizes(functions)
+    if sizes is None:
+        return {}
+    found = dict(zip(("n_unknowns", "n_entries", "n_factors"), sizes, strict=True))
+    return {**found, "structure": address(functions.structure_tables)}
 
 
 _NO_STOPS = np.array([inf])

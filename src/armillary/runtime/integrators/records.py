@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from armillary.runtime.addresses import address
+from armillary.program.derivatives.sparse_rates import SparseStructure
+from armillary.runtime.addresses import address, kept_with_owner
 from armillary.runtime.loop.layout import ChangeShape
 from armillary.runtime.loop.redundant.redundant_layout import Scheme
 from armillary.runtime.loop.tableau import Rosenbrock, Tableau
@@ -43,6 +44,7 @@ class Functions:
     normalise: int = 0
     solve: int = 0  # of redundant coordinates
     residuals: int = 0
+    structure: SparseStructure | None = None  # of the equations of their steps, where these are sparse
     partial_rates: int = 0  # of linearly implicit methods; 0: they take differences
     driven: bool = False  # inputs are read from data over time, whose slopes only differences show
     n_states: int = 0
@@ -60,6 +62,14 @@ class Functions:
     def kinds_at(self) -> int:
         """The address of the kinds of speeds; 0 where they are not known."""
         return 0 if self.speed_kinds is None else address(self.speed_kinds)
+
+    @kept_with_owner
+    def structure_tables(self) -> np.ndarray:
+        """The tables of sparse equations, one after the other, with their places before them."""
+        assert self.structure is not None
+        tables = list(self.structure.tables().values())
+        starts = np.cumsum([len(tables), *(len(table) for table in tables[:-1])])
+        return np.concatenate([starts, *tables]).astype(np.int32)
 
     # What runs have in common, by the kind of run: see compiled_run.py.
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)

@@ -14,12 +14,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from armillary.llvm.building.builder import Span, Value
-from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, Function, FunctionType, Raw
+from armillary.llvm.building.emitter import (
+    ADDRESS,
+    NOTHING,
+    REAL,
+    WHOLE,
+    Callee,
+    Function,
+    FunctionType,
+    Raw,
+    constant,
+)
 from armillary.llvm.building.routines import RecordFunction, RecordModule
+from armillary.program.derivatives.sparse_rates import TABLES
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
 from armillary.runtime.loop.tableau import Tableau
 
+SHORT = "i32"  # of tables, which are read in every step: half of the memory of whole numbers
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
 SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
     "fire": FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
@@ -60,6 +72,7 @@ class LoopFunction(RecordFunction, Stepper):
         self.shape = program.shape
         self._sizes: dict[str, Value] = {}
         self._vectors: dict[str, Span] = {}
+        self._tables: dict[str, Raw] = {}
 
     @property
     def tableau(self) -> Tableau:
@@ -79,6 +92,8 @@ class LoopFunction(RecordFunction, Stepper):
                 elif name == "partials":
                     states = self.size("states")
                     self._sizes[name] = states * (states + 1)
+                elif name == "entry_values":
+                    self._sizes[name] = self.size("entries") + self.size("states")
                 elif name in HEAD:
                     figures = Span(self, self["figures"].raw, single=True)
                     self._sizes[name] = figures[HEAD.index(name)].to_whole()
@@ -110,6 +125,20 @@ class LoopFunction(RecordFunction, Stepper):
                 offset = sum(before, self.whole(0))
                 self._vectors[name] = Span(self, self.builder.place(self.workspace, offset.raw, REAL))
         return self._vectors[name]
+
+    def structure(self, table: str, index: Value) -> Value:
+        """An entry of a table of sparse equations; the places of the tables stand before them."""
+        if table not in self._tables:
+            with self.builder.on_entry():
+                head = self["structure"].raw
+                place = constant(WHOLE, TABLES.index(table))
+                first = self._structure_entry(head, place)
+                self._tables[table] = self.builder.place(head, first, SHORT)
+        return Value(self, self._structure_entry(self._tables[table], index.raw))
+
+    def _structure_entry(self, table: Raw, index: Raw) -> Raw:
+        found = self.builder.load(self.builder.place(table, index, SHORT), SHORT)
+        return self.builder.convert("sext", found, WHOLE)
 
     def rates(self, name: str, m: Value) -> Value:
         found = self.vector(name)

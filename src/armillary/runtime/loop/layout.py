@@ -51,7 +51,7 @@ class Phase(IntEnum):
 _LOOP_FEATURES = frozenset((
     *("PROCESS", "EVENTS", "CONTACTS", "UPDATE", "NORMALISE", "JUMPS", "ADAPTIVE", "LANDING_EVENTS"),
     *("SCHEME", "CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS", "CHOICES", "RATED", "ADJUSTING"),
-    *("PARTITIONED", "PASSING", "IMPLICIT", "DIFFERENTIATED", "DRIVEN", "WATCHED", "KINKS"),
+    *("PARTITIONED", "PASSING", "IMPLICIT", "SPARSE", "DIFFERENTIATED", "DRIVEN", "WATCHED", "KINKS"),
 ))  # fmt: skip
 _Number = type[ctypes.c_double] | type[ctypes.c_int64] | type[ctypes.c_void_p]
 _NUMBERS: dict[str, _Number] = {
@@ -66,7 +66,9 @@ VECTOR_SIZES = {
     "Motion": "motion", "Ratings": "members", "Geometry": "geometry",
     **dict.fromkeys(("Speeds", "SpeedNumbers"), "speeds"), "Jacobian": "jacobian",
     **dict.fromkeys(("RowNumbers", "RowReals"), "rows"), "Locks": "lockable",
-    "Slopes": "slopes", "Nests": "nests", **dict.fromkeys(("Outputs", "OutputFlags"), "outputs"),
+    "Slopes": "slopes", "Nests": "nests",
+    "Entries": "entry_values", "Factors": "factors", "Unknowns": "unknowns",
+    **dict.fromkeys(("Outputs", "OutputFlags"), "outputs"),
 }  # fmt: skip
 _SIZES = [*dict.fromkeys(VECTOR_SIZES.values())]
 _TYPES = {"atol": "States"}  # other than in exported programs
@@ -222,6 +224,7 @@ class LoopShape:
     changes: ChangeShape | None = None  # of configuration
     general: bool = False
     differentiated: bool = False  # of linearly implicit methods: the program has its partial derivatives
+    sparse: tuple[int, int, int] | None = None  # unknowns, entries, factors, where its equations are sparse
     driven: bool = False  # and reads inputs from data over time
     watched: bool = False  # stiffness is watched, for a change between two methods
     kinks: bool = False  # whether derivatives of the motion follow its states
@@ -232,7 +235,10 @@ class LoopShape:
             return self
         outputs, events = min(self.outputs, 1), min(self.events, 1)
         changes = self.changes and self.changes.any_size()
-        return replace(self, states=0, memory=0, outputs=outputs, events=events, changes=changes)
+        sparse = self.sparse and (0, 0, 0)
+        return replace(
+            self, states=0, memory=0, outputs=outputs, events=events, changes=changes, sparse=sparse
+        )
 
     @property
     def partitioned(self) -> bool:
@@ -275,7 +281,7 @@ class LoopShape:
             "ADJUSTING": changes is not None and changes.adjusting > 0,
             "PARTITIONED": self.partitioned, "PASSING": self.passing,
             "IMPLICIT": self.implicit, "DIFFERENTIATED": self.differentiated, "DRIVEN": self.driven,
-            "WATCHED": self.watched, "KINKS": self.adaptive and self.kinks,
+            "SPARSE": self.sparse is not None, "WATCHED": self.watched, "KINKS": self.adaptive and self.kinks,
         }  # fmt: skip
         return frozenset(name for name, there in having.items() if there)
 
@@ -302,6 +308,9 @@ class LoopShape:
         found = {"states": 4 * self.fours if self.general else self.states, "used": self.states}
         found |= {"memory": self.memory, "events": self.events, "outputs": self.outputs}
         found["partials"] = found["states"] * (found["states"] + 1)
+        if self.sparse:
+            found["unknowns"], found["entries"], found["factors"] = self.sparse
+            found["entry_values"] = found["entries"] + found["states"]
         if self.scheme:
             s = self.scheme
             found |= {"work": s.work, "answer": s.answer, "gaps": 2 * s.rows, "settings": 2}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from armillary.llvm.building.builder import Span, Value
+from armillary.program.derivatives.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table
@@ -77,6 +78,7 @@ _SIZES: dict[str, int | str] = {
     "N_OWN_EVENTS": "own_events", "N_MEMBERS": "members",
     "N_SETTINGS": "settings", "N_OWN_MOTION": "own_motion", "N_OUTPUTS": "outputs",
     "N_STAGES": STAGES, "N_NESTS": NESTS, "N_LOOKS": len(LOOKS),
+    "N_UNKNOWNS": "unknowns", "N_ENTRIES": "entries",
 }  # fmt: skip
 
 
@@ -85,6 +87,11 @@ TABLES: dict[str, Table] = {
     "STOPS": lambda f, k: f.vector("terminal")[k] > 0.0,
     "LANDS": lambda f, k: f.vector("terminal")[k] >= LANDING,
     "JUMP_TIME": lambda f, k: f.outside("stops")[k],
+    # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
+    **{
+        name.upper(): lambda f, i, name=name: f.structure(name, i)  # type: ignore[misc]
+        for name in SPARSE_TABLES
+    },
 }
 
 

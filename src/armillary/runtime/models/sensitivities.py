@@ -81,7 +81,7 @@ class CompiledSensitiveModel(CompiledModel):
     @cached_property
     def differentiated(self) -> CompiledModel:
         """The same model with the partial derivatives of its rates."""
-        found = with_partial_rates(self.equations)
+        found = with_partial_rates(self.equations, sparse=not self.changes_configuration)
         return self if found.program is self.equations.program else self.compiler(found, base=self.base)
 
     @cached_property

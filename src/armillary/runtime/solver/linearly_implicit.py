@@ -9,6 +9,8 @@ q' = v u, follows it: w_q = g (r_q + v w_u). Followers are left out of the matri
 then, and an eighth of the operations. What follows is seen from ∂f/∂y itself at each step, so that no table
 says it.
 
+Large systems have sparse equations in place of these: see sparse_equations.py.
+
 States are those of the present configuration. Matrices are stored column by column, for then all inner loops
 go through memory in order.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.sparse_equations import factorise_entries, solve_entries
 
 
 def difference_states(run: RunRecord, t: real) -> None:
@@ -38,7 +41,9 @@ def find_partials(run: RunRecord, t: real, h: real) -> None:
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
-    if DIFFERENTIATED:
+    if SPARSE:
+        run.entries = partial_rates(t, run.state)
+    elif DIFFERENTIATED:
         run.partials = partial_rates(t, run.state)
     else:
         difference_states(run, t)
@@ -47,11 +52,15 @@ def find_partials(run: RunRecord, t: real, h: real) -> None:
         later: real = t + max(1e-6 * h, 64.0 * EPSILON * abs(t))
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)
+    elif SPARSE:
+        for i in range(n):
+            run.time_rate[i] = run.entries[N_ENTRIES + i]
     else:
         last: whole = FIRST + n
         for i in range(n):
             run.time_rate[i] = run.partials[at(last, n, i)]
-    find_followers(run)
+    if not SPARSE:
+        find_followers(run)
 
 
 def find_followers(run: RunRecord) -> None:
@@ -144,6 +153,14 @@ def factorise_system(run: RunRecord) -> None:
 
 def solve_system(run: RunRecord) -> None:
     """Solve for a right side `right_side`, which the solution replaces."""
+    if SPARSE:
+        solve_entries(run)
+    else:
+        solve_unknowns(run)
+
+
+def solve_unknowns(run: RunRecord) -> None:
+    """Solve the dense equations for a right side `right_side`, which the solution replaces."""
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
@@ -186,8 +203,11 @@ def begin_stages(run: RunRecord, t: real, h: real, shift: real) -> None:
     if not again:
         find_partials(run, t, h)
     run.shift = shift
-    set_system(run)
-    factorise_system(run)
+    if SPARSE:
+        factorise_entries(run)
+    else:
+        set_system(run)
+        factorise_system(run)
 
 
 def blame_rates(run: RunRecord, h: real) -> None:

@@ -21,7 +21,9 @@ def exported_methods(adaptive: bool, stiff: bool = False) -> list[Method]:
     linearly implicit ones, or without them.
     """
     known = [m for m in METHODS.values() if adaptive or not m.adaptive]
-    return [m for m in known if m.exported] + [m for m in known if stiff and m.rosenbrock]
+    return [m for m in known if m.exported] + [
+        m for m in known if stiff and m.rosenbrock and not m.begins_with
+    ]
 
 
 def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool = False) -> str:

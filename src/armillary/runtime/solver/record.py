@@ -88,20 +88,26 @@ class RunRecord:
         fast: States  # a direction in which rates change fast
         image: States  # its product with df/dy
     if IMPLICIT:
-        partials: Partials  # of the rates by each state, column after column, then by the time
-        system: Partials  # the equations of a step's stages, factorised
-        coupling: Partials  # of the unknowns' rates by the followers
         time_rate: States  # of the rates by the time
         right_side: States  # right side of the equations, then their solution
-        solved: States  # the same of the unknowns alone
-        leader: StateNumbers  # the state that the rate of a follower is a multiple of; NONE: an unknown
-        unknown: StateNumbers  # the states that are solved for, in order
-        follower: StateNumbers  # and the others
-        column: StateNumbers  # of an unknown its number among them
-        exchange: StateNumbers  # rows that were taken as pivots
-        unknowns: whole
-        followers: whole
         shift: real  # h times the method's gamma
+        unknowns: whole  # states that dense equations solve for, and the others
+        followers: whole
+        if SPARSE:
+            entries: Entries  # partial derivatives of rates and of the values that they follow from
+            factors: Factors  # the equations of a step's stages, factorised
+            pivots: Unknowns  # reciprocals of their diagonal
+            solution: Unknowns  # a row that is worked on, then the solution
+        if not SPARSE:
+            partials: Partials  # of the rates by each state, column after column, then by the time
+            system: Partials  # the equations of a step's stages, factorised
+            coupling: Partials  # of the unknowns' rates by the followers
+            solved: States  # right side of the unknowns alone, then the solution
+            leader: StateNumbers  # the state that the rate of a follower is a multiple of; NONE: an unknown
+            unknown: StateNumbers  # the states that are solved for, in order
+            follower: StateNumbers  # and the others
+            column: StateNumbers  # of an unknown its number among them
+            exchange: StateNumbers  # rows that were taken as pivots
     if JUMPS:
         jump: whole  # number of the next time at which data bend
         stop: real  # the next at which a step ends; infinity: none
@@ -208,6 +214,11 @@ class RunRecord:
         answer: SchemeAnswer
         gaps: SchemeGaps
         settings: SchemeSettings  # its epsilon, and the softness of exact constraints
+    if PROCESS and SPARSE:
+        n_unknowns: whole  # see sparse_equations.py
+        n_entries: whole
+        n_factors: whole
+        structure: address  # of their tables
     if PROCESS and CONFIGURATIONS:
         configurations: whole  # of the tables
         sections: address  # of the tables of sections, and of numbers

@@ -25,6 +25,7 @@ from armillary.runtime.loop.thresholds.step_thresholds import (
 )
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.sparse_equations import multiply_entries
 from armillary.runtime.solver.step_control import squares
 
 
@@ -33,12 +34,15 @@ def multiply_fast(run: RunRecord) -> real:
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
-    for i in range(n):
-        run.image[i] = 0.0
-    for j in range(n):
-        part: real = run.fast[j]
+    if SPARSE:
+        multiply_entries(run)
+    else:
         for i in range(n):
-            run.image[i] = run.image[i] + part * run.partials[at(j, n, i)]
+            run.image[i] = 0.0
+        for j in range(n):
+            part: real = run.fast[j]
+            for i in range(n):
+                run.image[i] = run.image[i] + part * run.partials[at(j, n, i)]
     run.fast = run.image
     total: real = 0.0
     for i in range(n):

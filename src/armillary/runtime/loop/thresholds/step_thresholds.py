@@ -11,3 +11,5 @@ MOST_FORCED = 8.0  # shortest steps, one after the other, that lead across a kin
 # method takes over, and calm ones after which they no longer count (runtime/solver/stiffness.py).
 STABLE_EDGE, CALM_EDGE = 6.1, 3.0
 STIFF_STEPS, CALM_STEPS = 15, 6
+
+CANCELLED = 1e-10  # of a diagonal element: what is left of it in an elimination without exchange is no pivot

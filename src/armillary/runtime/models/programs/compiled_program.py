@@ -169,6 +169,7 @@ class CompiledProgram:
             solve=self.address("solve"),
             residuals=self.address("residuals"),
             partial_rates=self.address("partial_rates"),
+            structure=program.structure,
             driven=bool(program.driven),
             n_states=len(program.state),
             n_own=self.own_states,

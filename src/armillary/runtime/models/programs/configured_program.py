@@ -199,7 +199,7 @@ class ConfiguredProgram(CompiledProgram):
 
 def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
     """Equations of another configuration, whose program reads inputs and has partial derivatives as this."""
-    found = with_partial_rates(others) if equations.program.partial_rates else others
+    found = with_partial_rates(others, sparse=False) if equations.program.partial_rates else others
     return driven_equations(found) if equations.program.driven else found
 
 

@@ -71,6 +71,9 @@ SchemeWork = np.ndarray
 SchemeAnswer = np.ndarray
 SchemeGaps = np.ndarray
 SchemeSettings = np.ndarray
+Entries = np.ndarray  # one real per element of sparse equations, and one per state
+Factors = np.ndarray  # one real per element of their factors outside the diagonal
+Unknowns = np.ndarray  # one real per unknown of them
 # Of contacts; see mechanics/contact/language.py.
 ContactRows = ContactReals = ContactTerms = ContactSquare = ContactSpeeds = np.ndarray
 
@@ -80,6 +83,7 @@ N_CONFIGURATIONS = N_COORDINATES = N_SPEEDS = N_LOCKABLE = N_OWN_EVENTS = N_MEMB
 N_SETTINGS = N_OWN_MOTION = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 N_STAGES = N_NESTS = N_LOOKS = N_OUTPUTS = 0
+N_UNKNOWNS = N_ENTRIES = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 # Of each state, in each configuration: the number of its kind of speeds, or NONE; of each pivot its
 # configuration.
@@ -103,6 +107,7 @@ GUARDED = (
 )
 IMPLICIT = True  # linearly implicit methods
 DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
+SPARSE = True  # and it gives the elements of sparse equations
 WATCHED = True  # stiffness is watched, for a change between two methods; this process alone
 DRIVEN = True  # inputs are read from data, whose slopes over time only differences show
 PASSING = True  # places where constraints lose rank are passed
@@ -184,6 +189,15 @@ HOLDING_SPEED: Truths = np.zeros(0, dtype=bool)
 IS_KEPT: Truths = np.zeros(0, dtype=bool)
 KNOWN_OF: Wholes = np.zeros(0, dtype=int)
 AT_JACOBIAN = AT_RATES = AT_SIZES = 0
+
+# Of sparse equations; see SparseStructure in program/derivatives/sparse_rates.py.
+ROW_START: Wholes = np.zeros(0, dtype=int)
+UPPER_START: Wholes = np.zeros(0, dtype=int)
+COLUMN: Wholes = np.zeros(0, dtype=int)
+ENTRY_START: Wholes = np.zeros(0, dtype=int)
+ENTRY_COLUMN: Wholes = np.zeros(0, dtype=int)
+STATE_OF: Wholes = np.zeros(0, dtype=int)
+FORWARD: Wholes = np.zeros(0, dtype=int)
 
 # Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
 # the number of the first.

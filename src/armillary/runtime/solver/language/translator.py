@@ -42,7 +42,7 @@ FEATURES = tuple(name for name, value in vars(language).items() if value is True
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
     *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing", "clocked"),
-    *("late_search", "implicit", "differentiated", "driven"),
+    *("late_search", "implicit", "differentiated", "driven", "sparse"),
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
@@ -51,7 +51,15 @@ _RUN = (
     "record.py",
     *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
     *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
-    *("linearly_implicit.py", "stiffness.py", "step_control.py", "steps.py", "clock.py", "rows.py"),
+    *(
+        "sparse_equations.py",
+        "linearly_implicit.py",
+        "stiffness.py",
+        "step_control.py",
+        "steps.py",
+        "clock.py",
+        "rows.py",
+    ),
 )
 _LOOPS = (
     "assembly/assembly_record.py",
