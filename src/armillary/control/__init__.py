@@ -1,0 +1,13 @@
+"""Control of compiled models: regulators, estimators and optimal motions.
+
+A model and its inputs (``s.input``) enter; gains, filters and motions leave, as numbers by the names of
+states and inputs and as runs. All derivatives are those of the symbolic program, compiled.
+
+    plant.py          the rates of a model with chosen inputs, their derivatives, and one step
+    knot_functions.py any functions at many knots, with exact first and second derivatives
+    weights.py        cost matrices as users give them
+    regulators.py     LQR, Kalman gains and LQG at an operating point
+    tracking.py       LQR along a run
+    ilqr.py           the best inputs from a start, by iterated LQR
+    estimation.py     EKF, UKF and the smoother over measured data
+"""
