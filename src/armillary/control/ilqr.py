@@ -183,10 +183,11 @@ class _Search:
     def _backward_regularised(
         self, x: np.ndarray, v: np.ndarray, regular: float
     ) -> tuple[tuple[np.ndarray, np.ndarray, tuple[float, float]], float]:
-        N, t = len(v), self.h * np.arange(len(v))
+        t = self.h * np.arange(len(v))
         made = self.motion.step_derivatives(t, x[:-1], v, self.h, self.parameters)
+        bent = self.motion.rate_curvatures(t, x[:-1], v, self.parameters) if self.second else None
         while True:
-            found = self._backward(x, v, made.by_state, made.by_input, regular, t[:N])
+            found = self._backward(x, v, made.by_state, made.by_input, regular, bent)
             if found is not None:
                 return found, regular
             regular = max(10 * regular, 1e-6)
@@ -200,7 +201,7 @@ class _Search:
         F: np.ndarray,
         G: np.ndarray,
         regular: float,
-        t: np.ndarray,
+        bent: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]] | None:
         """Offsets d, gains K and the expected decrease (slope, curvature); None where v has no minimum."""
         c, h = self.cost, self.h
@@ -215,8 +216,8 @@ class _Search:
             Qxx = h * c.Q + F[k].T @ P @ F[k]
             Qvx = G[k].T @ P @ F[k]
             Qvv = h * c.R + G[k].T @ P @ G[k]
-            if self.second:
-                H = self.motion.rate_curvature(t[k], x[k], v[k], h * p, self.parameters)
+            if bent is not None:
+                H = np.tensordot(h * p, bent[k], 1)
                 Qxx, Qvx, Qvv = Qxx + H[:n, :n], Qvx + H[n:, :n], Qvv + H[n:, n:]
             pushed = Qvv + regular * (G[k].T @ G[k] + np.eye(m))
             step = box_step(pushed, Qv, self.low - v[k], self.high - v[k])
@@ -244,18 +245,8 @@ class _Search:
         self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Motions from the start with v + α d + K (x − x̄), one for each α, side by side."""
-        N, rows = len(v), len(sizes)
-        motions = np.empty((rows, N + 1, x.shape[1]))
-        inputs = np.empty((rows, N, v.shape[1]))
-        motions[:, 0] = self.start
-        with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(N):
-                off = motions[:, k] - x[k] if k else np.zeros_like(motions[:, 0])
-                inputs[:, k] = np.clip(v[k] + sizes[:, None] * d[k] + off @ K[k].T, self.low, self.high)
-                motions[:, k + 1] = self.motion.step(
-                    self.h * k, motions[:, k], inputs[:, k], self.h, self.parameters
-                )
-        return motions, inputs
+        limits = (self.low, self.high)
+        return self.motion.rolled(self.start, self.h, (x, v), (d, K), limits, sizes, self.parameters)
 
 
 def box_step(

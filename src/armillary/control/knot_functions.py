@@ -76,12 +76,13 @@ class KnotFunctions:
     # ------------------------------------------------------------ values
 
     @cached_property
-    def _values(self) -> ModelFunctions:
+    def value_functions(self) -> ModelFunctions:
+        """The compiled function "knot" of the results."""
         return self._compile(self.results)
 
     def values(self, at: Knots, parameters: object = None) -> np.ndarray:
         """The results, a row for each knot."""
-        return self._rows(self._values, at, parameters)
+        return self._rows(self.value_functions, at, parameters)
 
     # ------------------------------------------------------------ first derivatives
 

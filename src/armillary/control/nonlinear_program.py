@@ -132,6 +132,20 @@ class NonlinearProgram:
         found[:, -1] = self.mesh.points
         return found
 
+    @cached_property
+    def sequence(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys that put variables and rows in the order of time, what all points share last. Factors of
+        matrices in this order fill in only near their diagonal and at their border.
+        """
+        point = np.arange(self.K, dtype=float)
+        end = np.full(self.size - self.first_p, 2.0 * self.K)
+        variables = np.concatenate([np.repeat(point, self.n), np.repeat(point, self.m), end])
+        own = np.repeat(self.mesh.starts + 0.5, len(self.mesh.own) * self.n)
+        o = np.diff(self.offsets)
+        rows = [own, np.full(o[1], 0.5), np.repeat(point, self.f.path), np.zeros(o[3])]
+        rows += [np.full(o[4], self.K - 1.0), np.full(o[5], 2.0 * self.K + 1)]
+        return variables, np.concatenate(rows)
+
     # ------------------------------------------------------------ values
 
     def objective(self, z: np.ndarray) -> float:

@@ -18,6 +18,7 @@ from armillary.algebra.expression import Expr
 from armillary.analysis.linear.derivatives.jacobians import Linearization, linearization
 from armillary.columns import listed
 from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.control.rollout import roll
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
 from armillary.model.units.unit_system import state_factor
@@ -55,6 +56,7 @@ class Plant:
         self.system = equations.system.name
         self.states = state_ports(equations)
         self.inputs = input_ports(equations, inputs) if inputs else ()
+        self._base_memory = initial_memory(equations)
         self._places = [list(equations.system.memories).index(p.name) for p in self.inputs]
         self._linearization: Linearization = linearization(model, tuple(inputs), ())
         names = tuple(v.name for v in self._linearization.form.states)
@@ -81,7 +83,8 @@ class Plant:
 
     def memory(self, v: np.ndarray) -> np.ndarray:
         """Rows of the model's memory with these inputs; the others as at the start of a run."""
-        rows = np.tile(initial_memory(self.equations), (len(v), 1))
+        rows = np.empty((len(v), len(self._base_memory)))
+        rows[:] = self._base_memory
         rows[:, self._places] = v
         return rows
 
@@ -105,12 +108,14 @@ class Plant:
         whole = self._rates.dense_jacobian(self._knots(t, x, v), parameters)
         return whole[:, :, : len(self.states)], whole[:, :, len(self.states) :]
 
-    def rate_curvature(
-        self, t: float, x: np.ndarray, v: np.ndarray, weights: np.ndarray, parameters: DataMapping | None
+    def rate_curvatures(
+        self, t: np.ndarray, x: np.ndarray, v: np.ndarray, parameters: DataMapping | None
     ) -> np.ndarray:
-        """∂²(weights · f)/∂(x, v)² at one place."""
-        at = self._knots(t, x[None], v[None])
-        return self._rates.dense_hessian(at, weights[None], parameters)[0]
+        """∂²f_i/∂(x, v)² at rows of states and inputs: rows × rates × variables × variables."""
+        rows, n = x.shape
+        at = self._knots(np.repeat(t, n), np.repeat(x, n, axis=0), np.repeat(v, n, axis=0))
+        found = self._rates.dense_hessian(at, np.tile(np.eye(n), (rows, 1)), parameters)
+        return found.reshape(rows, n, *found.shape[1:])
 
     def step(
         self,
@@ -131,6 +136,24 @@ class Plant:
             k4 = self.rates(at + part, x + part * k3, v, parameters)
             x = x + part / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         return x
+
+    def rolled(
+        self,
+        start: np.ndarray,
+        step: float,
+        around: tuple[np.ndarray, np.ndarray],
+        law: tuple[np.ndarray, np.ndarray],
+        limits: tuple[np.ndarray, np.ndarray],
+        sizes: np.ndarray,
+        parameters: DataMapping | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Motions and inputs under a law with feedback, in one compiled loop; see ``rollout.py``."""
+        functions = self._rates.value_functions
+        constants = functions.constants(parameters)
+        memory = self._base_memory
+        return roll(
+            functions.address("knot"), constants, memory, self._places, step, start, around, law, limits, sizes
+        )
 
     def step_derivatives(
         self,

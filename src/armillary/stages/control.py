@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from armillary.control.estimation import Estimate
     from armillary.control.ilqr import IteratedRegulator
+    from armillary.control.optimum import Optimum
     from armillary.control.regulators import Regulator
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
@@ -119,4 +122,74 @@ class ModelControl:
         return estimate(
             model, data, outputs, process, measurement, initial, covariance, inputs, method, smooth, step,
             parameters,
+        )  # fmt: skip
+
+    def second_derivatives(
+        self,
+        at: object = None,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        *,
+        weights: object = None,
+        along: object = None,
+        parameters: DataMapping | None = None,
+    ) -> np.ndarray:
+        """Exact second derivatives of the states' rates and of outputs, by states and inputs, at one place.
+
+        All of them: an array of rates and outputs × variables × variables, in stated units. With ``weights``
+        of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
+        inputs, the product of each Hessian with it, without making the matrices. ``at`` is that of
+        ``linearize``; states are those of ``model.derivatives``.
+        """
+        from armillary.control.second_derivatives import second_derivatives
+
+        model: Given = self
+        return second_derivatives(model, at, inputs, outputs, weights, along, parameters)
+
+    def optimize(
+        self,
+        cost: object = None,
+        *,
+        duration: object,
+        inputs: Sequence[str] | Mapping[str, object],
+        initial: Mapping[str, object] | None = None,
+        final: Mapping[str, object] | None = None,
+        bounds: Mapping[str, object] | None = None,
+        path: Mapping[str, object] | None = None,
+        final_cost: object = None,
+        free: Mapping[str, object] | None = None,
+        periodic: Sequence[str] = (),
+        guess: object = None,
+        intervals: int = 20,
+        method: str = "hermite-simpson",
+        tolerance: float = 1e-8,
+        accuracy: float | None = 1e-6,
+        refinements: int = 5,
+        iterations: int = 500,
+        solver: str = "embedded",
+        parameters: DataMapping | None = None,
+        t0: float = 0.0,
+    ) -> Optimum:
+        """The motion that minimises ∫ ``cost`` dt + ``final_cost``, by direct collocation.
+
+        Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
+        ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
+        ``final`` have values or limits of states, inputs and expressions at both ends; what ``initial`` does
+        not name starts as for ``simulate``, None leaves it free. ``bounds`` hold for states along the
+        motion, ``path`` for expressions, ``free`` for parameters that are unknowns too. States of
+        ``periodic`` end as they begin. Limits are pairs, None for no limit.
+
+        ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
+        ``method`` is "hermite-simpson" or "radau". The mesh is refined until the error of the states is
+        estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt" needs CasADi.
+        Interrupted by Ctrl-C it returns the best point so far.
+        """
+        from armillary.control.optimize import optimize
+
+        model: Given = self
+        return optimize(
+            model, cost, duration=duration, inputs=inputs, initial=initial, final=final, bounds=bounds,
+            path=path, final_cost=final_cost, free=free, periodic=periodic, guess=guess,
+            intervals=intervals, method=method, tolerance=tolerance, accuracy=accuracy,
+            refinements=refinements, iterations=iterations, solver=solver, parameters=parameters, t0=t0,
         )  # fmt: skip
