@@ -33,8 +33,9 @@ def slider():
 def bead():
     """A bead that slides at an angle that an input sets: the brachistochrone."""
     s = arm.System("bead")
+    bead = s.body("bead", joint=arm.Prismatic("x"), mass=1.0, inertia=0)  # its way along the track
     s.input("slope")
-    s.state("v", rate="9.81*sin(slope)")
-    s.state("x", rate="v*cos(slope)")
-    s.state("y", rate="v*sin(slope)")
+    s.force("weight", "9.81*sin(slope)", s.ground.x, at=bead.com)
+    s.state("x", rate="bead.u1*cos(slope)")
+    s.state("y", rate="bead.u1*sin(slope)")
     return s.derive().compile()

@@ -17,9 +17,15 @@ def _measured(model, output, deviation, **how):
 def test_on_a_linear_model_both_are_the_kalman_filter_and_smoother(method):
     """The recursions written out for x⁺ = F x, y = x₁; the last smoothed estimate is the filtered one."""
     model = slider()
-    run, data = _measured(model, "b.q1", 0.1, initial={"b.u1": 1.0})
+    _, data = _measured(model, "b.q1", 0.1, initial={"b.u1": 1.0})
     found = model.estimate(
-        data, ["b.q1"], process=[0.0, 0.3], measurement=0.01, covariance=[1.0, 4.0], method=method, smooth=True
+        data,
+        ["b.q1"],
+        process=[0.0, 0.3],
+        measurement=0.01,
+        covariance=[1.0, 4.0],
+        method=method,
+        smooth=True,
     )
     F, C, W = np.array([[1, 0.02], [0, 1]]), np.array([[1.0, 0.0]]), np.diag([0.0, 0.3 * 0.02])
     x, P = np.zeros(2), np.diag([1.0, 4.0])
@@ -83,4 +89,6 @@ def test_euler_parameters_are_refused():
     s.body("a", joint=arm.Spherical(), mass=1.0, inertia=(1, 2, 3))
     s.output("w", "a.u1")
     with pytest.raises(arm.ArmillaryError, match="needs independent states"):
-        s.derive("kane").compile().estimate({"time": [0, 1], "w": [0, 0]}, ["w"], process=1.0, measurement=1.0)
+        s.derive("kane").compile().estimate(
+            {"time": [0, 1], "w": [0, 0]}, ["w"], process=1.0, measurement=1.0
+        )

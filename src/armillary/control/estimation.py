@@ -56,7 +56,7 @@ class Estimate:
     @property
     def standard_deviation(self) -> np.ndarray:
         """Of the error of each state, a row for each time."""
-        return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=1, axis2=2), 0.0))
+        return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=1, axis2=2), 0.0)))
 
     @property
     def consistency(self) -> float:
@@ -321,7 +321,9 @@ def _smoothed(track: _Track) -> _Track:
         x[k] = track.x[k] + G @ (x[k + 1] - track.predicted[k + 1])
         P[k] = track.P[k] + G @ (P[k + 1] - track.predicted_P[k + 1]) @ G.T
         P[k] = (P[k] + P[k].T) / 2
-    return _Track(x, P, track.predicted, track.predicted_P, track.across, track.innovations, track.innovation_P)
+    return _Track(
+        x, P, track.predicted, track.predicted_P, track.across, track.innovations, track.innovation_P
+    )
 
 
 @kept_per_object

@@ -28,7 +28,7 @@ from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping, Given
 
-_STEPS = 1.1 ** (-np.arange(10.0) ** 2)  # sizes that are tried at once: 1 to 4e-4
+_STEPS = 1.1 ** (-(np.arange(10.0) ** 2))  # sizes that are tried at once: 1 to 4e-4
 _LEAST, _MOST = 1e-8, 1e10  # of the regularisation
 _ACCEPTED = 1e-4  # of the expected decrease
 
@@ -51,7 +51,9 @@ class IteratedRegulator:
     message: str
 
     def __repr__(self) -> str:
-        return f"IteratedRegulator: cost {self.cost:.8g} after {len(self.costs) - 1} iterations; {self.message}"
+        return (
+            f"IteratedRegulator: cost {self.cost:.8g} after {len(self.costs) - 1} iterations; {self.message}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,9 @@ def ilqr(
     found = search.run(np.clip(v, low, high), count(iterations, "iterations"), tolerance)
     x, v, K, costs, converged, message = found
     time = h * np.arange(N + 1)
-    run = motion_run(model, motion, time, x, np.vstack([v, v[-1:]]), parameters, {"method": "ilqr", "step": h})
+    run = motion_run(
+        model, motion, time, x, np.vstack([v, v[-1:]]), parameters, {"method": "ilqr", "step": h}
+    )
     return IteratedRegulator(
         run, costs[-1], read_only(time), read_only(x / fx), read_only(v / fv),
         read_only(K * fx / fv[:, None]), tuple(costs), converged, message,
@@ -192,7 +196,9 @@ class _Search:
                 return found, regular
             regular = max(10 * regular, 1e-6)
             if regular > _MOST:
-                raise ArmillaryError("ilqr: the cost is not convex in the inputs, whatever the regularisation")
+                raise ArmillaryError(
+                    "ilqr: the cost is not convex in the inputs, whatever the regularisation"
+                )
 
     def _backward(
         self,

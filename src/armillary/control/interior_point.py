@@ -17,11 +17,14 @@ and Zavala (2016), An inertia-free filter line-search algorithm, for the test of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from armillary.control.scaled_program import ScaledProgram
+
+Solve = Callable[[np.ndarray], np.ndarray]
 
 _FRACTION = 0.99  # of the way to a bound that a step may take at most
 _CURVATURE = 1e-8  # least curvature along a step, per its square
@@ -178,7 +181,7 @@ class InteriorPoint:
 
     def _direction(
         self, s: _State, hessian: np.ndarray, sigma: np.ndarray, right: np.ndarray, c: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, object] | None:
+    ) -> tuple[np.ndarray, np.ndarray, Solve] | None:
         """The step, with as much regularisation as its curvature needs."""
         p, n = self.p, len(s.x)
         delta, tries = 0.0, 0
@@ -210,7 +213,7 @@ class InteriorPoint:
         c: np.ndarray,
         slope: np.ndarray,
         longest: float,
-        solve: object,
+        solve: Solve,
         right: np.ndarray,
         fraction: float,
     ) -> tuple[np.ndarray, float] | None:
@@ -243,7 +246,7 @@ class InteriorPoint:
         phi: float,
         rate: float,
         size: float,
-        solve: object,
+        solve: Solve,
         right: np.ndarray,
         fraction: float,
     ) -> np.ndarray | None:
@@ -252,7 +255,7 @@ class InteriorPoint:
         soc = size * c + p.constraints(s.x + size * d)
         before = theta
         for _ in range(_CORRECTIONS):
-            step = -solve(np.concatenate([right[:n], soc]))[:n]  # type: ignore[operator]
+            step = -solve(np.concatenate([right[:n], soc]))[:n]
             below = np.where(self.has_low, s.x - p.low, np.inf)
             above = np.where(self.has_high, p.high - s.x, np.inf)
             longest = min(_to_bound(below, step, fraction), _to_bound(above, -step, fraction))
@@ -282,9 +285,9 @@ class InteriorPoint:
         slack = 10 * np.finfo(float).eps * max(abs(phi), 1.0)
         switching = rate < 0 and size * (-rate) ** 2.3 > theta**1.1
         if theta <= self.theta_min and switching:
-            return value <= phi + 1e-8 * size * rate + slack, False
+            return bool(value <= phi + 1e-8 * size * rate + slack), False
         better = now <= (1 - 1e-5) * theta or value <= phi - 1e-5 * theta + slack
-        return better, True
+        return bool(better), True
 
     # ------------------------------------------------------------ restoration
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class KnotFunctions:
     def _first(self) -> tuple[Pattern, ModelFunctions]:
         entries: list[tuple[int, int, Expr]] = []
         for j, s in enumerate(self.by):
-            column = self._differentiate(lambda s=s: tangents(self.results, {s: UNIT}))
+            column = self._differentiate(partial(tangents, self.results, {s: UNIT}))
             entries += [(i, j, x) for i, x in enumerate(column) if x is not ZERO]
         return _compiled_pattern(entries, self._compile)
 
@@ -120,9 +120,7 @@ class KnotFunctions:
         entries: list[tuple[int, int, Expr]] = []
         for j, s in enumerate(self.by):
             rows = [i for i in range(j, len(self.by)) if j in held[i]]
-            column = self._differentiate(
-                lambda s=s, rows=rows: tangents([slopes[i] for i in rows], {s: UNIT})
-            )
+            column = self._differentiate(partial(tangents, [slopes[i] for i in rows], {s: UNIT}))
             entries += [(i, j, x) for i, x in zip(rows, column, strict=True) if x is not ZERO]
         return _compiled_pattern(entries, lambda x: self._compile(x, self._weights))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.scheme import Mesh
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, LibraryObject
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,13 @@ class NonlinearProgram:
         duration: float | None,
         periodic: tuple[int, ...],
     ) -> None:
-        self.f, self.mesh, self.t0, self.fixed, self.periodic = functions, mesh, start_time, duration, periodic
+        self.f, self.mesh, self.t0, self.fixed, self.periodic = (
+            functions,
+            mesh,
+            start_time,
+            duration,
+            periodic,
+        )
         f, K = functions, len(mesh.points)
         self.n, self.m, self.p, self.K = f.states, f.inputs, f.unknowns, K
         self.first_v, self.first_p = K * f.states, K * (f.states + f.inputs)
@@ -186,14 +192,14 @@ class NonlinearProgram:
         return self._values(z)[0][:, : self.n]
 
     @cached_property
-    def _sparse(self) -> tuple[object, object]:
+    def _sparse(self) -> tuple[LibraryObject, LibraryObject]:
+        """E and W."""
         from scipy.sparse import csr_matrix
 
-        shape = (self.defects // self.n, self.K)
-        return tuple(
-            csr_matrix((values, (rows, columns)), shape=shape)
-            for rows, columns, values in (self.mesh.differences, self.mesh.rates)
-        )  # type: ignore[return-value]  # two of them
+        def made(rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> LibraryObject:
+            return csr_matrix((values, (rows, columns)), shape=(self.defects // self.n, self.K))
+
+        return made(*self.mesh.differences), made(*self.mesh.rates)
 
     # ------------------------------------------------------------ first derivatives
 
@@ -215,7 +221,8 @@ class NonlinearProgram:
 
     @cached_property
     def _running(self) -> np.ndarray:
-        return self.f.inside.jacobian_pattern.rows == self.n
+        found: np.ndarray = self.f.inside.jacobian_pattern.rows == self.n
+        return found
 
     def _add(self, found: np.ndarray, at: slice, by: np.ndarray, values: np.ndarray) -> None:
         columns = self._columns[at][:, by]
@@ -228,7 +235,7 @@ class NonlinearProgram:
         f, n, mesh, offsets = self.f, self.n, self.mesh, self.offsets
         pattern = f.inside.jacobian_pattern
         rate, path = pattern.rows < n, pattern.rows > n
-        rows, columns, keep = [], [], []
+        rows, columns = [], []
         # Defects through the rates.
         wr, wk, _ = mesh.rates
         rows.append((wr[:, None] * n + pattern.rows[rate]).ravel())
@@ -287,7 +294,7 @@ class NonlinearProgram:
         _, wk, w = mesh.rates
         values = [(-T * w[:, None] * J[wk][:, chosen["rate"]]).ravel()]
         if self.fixed is None:
-            values.append(-(self._sparse[1] @ self.rates(z)).ravel())  # type: ignore[operator]
+            values.append(-(self._sparse[1] @ self.rates(z)).ravel())
         values.append(J[:, chosen["path"]].ravel())
         for functions, at in ((f.first, slice(0, 1)), (f.last, slice(-1, None))):
             own = functions.jacobian_pattern
@@ -325,7 +332,7 @@ class NonlinearProgram:
         places, keep = self._hessian_parts
         f, n, T, mesh = self.f, self.n, self.duration(z), self.mesh
         parts = [multipliers[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
-        pull = -(self._sparse[1].T @ parts[0].reshape(-1, n))  # type: ignore[attr-defined]
+        pull = -(self._sparse[1].T @ parts[0].reshape(-1, n))
         weights = np.hstack([pull, cost * mesh.weights[:, None], np.zeros((self.K, f.path))])
         whole = T * weights
         whole[:, n + 1 :] = parts[2].reshape(self.K, f.path)

@@ -20,7 +20,9 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping, Given
 
 SOLVERS = ("embedded", "ipopt")
-_PLACES = (1 + np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])) / 2
+_PLACES = (
+    1 + np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
+) / 2
 _SHARES = np.array([0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538]) / 2
 _PARTS = 6  # into which an interval is divided at most, at one refinement
 
@@ -129,8 +131,8 @@ def solve(
     values = program.constraints(start)
     if not np.isfinite(values).all() or not np.isfinite(program.objective(start)):
         raise ArmillaryError(
-            "optimize: the rates, the cost or a constraint are not finite numbers at the guess; give a guess= "
-            "away from where something is divided by zero"
+            "optimize: the rates, the cost or a constraint are not finite numbers at the guess; give "
+            "a guess= away from where something is divided by zero"
         )
     if solver == "ipopt":
         from armillary.control.ipopt import solve_by_ipopt
@@ -151,7 +153,7 @@ def variable_scale(program: NonlinearProgram, limits: Limits, start: np.ndarray)
     T = float(sizes[program.last]) if program.fixed is None else 1.0
     found = program.join(x, v, p, min(T, 10 * max(float(start[-1]), 1e-3)) if program.fixed is None else T)
     found = np.where((found > 1e-6) & (found < 1e8), found, 1.0)
-    return np.clip(found, 1e-3, 1e6)
+    return np.asarray(np.clip(found, 1e-3, 1e6))
 
 
 def program_limits(problem: Problem, program: NonlinearProgram) -> Limits:
@@ -274,12 +276,16 @@ def interval_errors(problem: Problem, motion: Motion) -> np.ndarray:
     return np.where(np.isfinite(found), found, np.inf)
 
 
-def point_rates(problem: Problem, motion: Motion, tau: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def point_rates(
+    problem: Problem, motion: Motion, tau: np.ndarray, x: np.ndarray, v: np.ndarray
+) -> np.ndarray:
     """f at any times."""
     from armillary.control.knot_functions import Knots
 
     f = problem.functions
     memory = np.tile(f.memory, (len(x), 1))
     memory[:, f.input_places] = v
-    at = Knots(problem.start_time + motion.T * tau, x, memory, np.broadcast_to(motion.p, (len(x), f.unknowns)))
+    at = Knots(
+        problem.start_time + motion.T * tau, x, memory, np.broadcast_to(motion.p, (len(x), f.unknowns))
+    )
     return f.inside.values(at, f.parameters)[:, : f.states]

@@ -115,7 +115,10 @@ def violations(
         for j, condition in enumerate(problem.path):
             k = int(np.argmax(rows[:, j]))
             found[f"path constraint '{condition.name}' at t = {t[k]:.4g} s"] = float(rows[k, j])
-    for values, conditions, where in ((cut[3], problem.first_conditions, "initial"), (cut[4], problem.last_conditions, "final")):
+    for values, conditions, where in (
+        (cut[3], problem.first_conditions, "initial"),
+        (cut[4], problem.last_conditions, "final"),
+    ):
         for value, condition in zip(values, conditions, strict=True):
             found[f"{where} condition '{condition.name}'"] = float(value)
     for value, i in zip(cut[5], problem.periodic, strict=True):
@@ -129,7 +132,9 @@ def _message(
     named = "; ".join(f"{name}: {value:.3g}" for name, value in list(worst.items())[:_SHOWN])
     if solution.status == "solved":
         if accuracy is not None and error > accuracy:
-            return f"solved, but the error of the states is {error:.2g}: allow more refinements= or intervals="
+            return (
+                f"solved, but the error of the states is {error:.2g}: allow more refinements= or intervals="
+            )
         return "solved"
     if solution.status == "infeasible":
         return (

@@ -7,7 +7,7 @@ Numbers are in the model's own units (SI unless stated); ``factors`` lead from s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory
-from armillary.untyped import DataMapping
+from armillary.untyped import DataMapping, Given
 
 
 class Port(NamedTuple):
@@ -77,9 +77,9 @@ class Plant:
                 "Gimbal joints, and use model.optimize where loops are closed"
             )
 
-    def start(self, model: CompiledModel, initial: object, parameters: DataMapping | None) -> np.ndarray:
+    def start(self, model: CompiledModel, initial: Given, parameters: DataMapping | None) -> np.ndarray:
         """A state from initial values as for ``simulate``."""
-        return model.state(initial, parameters)  # type: ignore[arg-type]  # checked there
+        return model.state(initial, parameters)
 
     def memory(self, v: np.ndarray) -> np.ndarray:
         """Rows of the model's memory with these inputs; the others as at the start of a run."""
@@ -152,7 +152,16 @@ class Plant:
         constants = functions.constants(parameters)
         memory = self._base_memory
         return roll(
-            functions.address("knot"), constants, memory, self._places, step, start, around, law, limits, sizes
+            functions.address("knot"),
+            constants,
+            memory,
+            self._places,
+            step,
+            start,
+            around,
+            law,
+            limits,
+            sizes,
         )
 
     def step_derivatives(
@@ -272,11 +281,12 @@ def check_smooth(equations: DerivedEquations) -> None:
 
 def stated_rows(ports: Sequence[Port], rows: np.ndarray) -> np.ndarray:
     """Rows in stated units."""
-    return rows / np.array([p.factor for p in ports])
+    found: np.ndarray = rows / np.array([p.factor for p in ports])
+    return found
 
 
-def own_values(ports: Sequence[Port], given: Mapping[str, object], what: str) -> dict[str, float]:
+def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str, float]:
     """Plain numbers by the name of a port, in the model's own units."""
     factors = {p.name: p.factor for p in ports}
     checked_names(given, list(factors), f"{what}: there is no", ParameterError)
-    return {name: float(value) * factors[name] for name, value in given.items()}  # type: ignore[arg-type]
+    return {name: float(value) * factors[name] for name, value in given.items()}

@@ -13,8 +13,8 @@ from armillary.algebra.walk import symbols, transform
 from armillary.control.knot_functions import KnotFunctions
 from armillary.control.nonlinear_program import Functions
 from armillary.control.plant import Port, check_smooth, input_ports, state_ports
-from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest, shown
-from armillary.model.reading.expressions import read_expression
+from armillary.errors import ArmillaryError, ParameterError, shown
+from armillary.model.reading.expressions import parse_text, read_expression
 from armillary.program.derivatives.sensitivities.directions import directions
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
@@ -92,7 +92,9 @@ def read_problem(
     conditions = reader.conditions(table(path, "path="), "path=")
     running = reader.read(0 if cost is None else cost, "cost=")
     ended = reader.read(0 if final_cost is None else final_cost, "final_cost=")
-    functions = reader.functions(states, steered, running, ended, conditions, first_conditions, last_conditions)
+    functions = reader.functions(
+        states, steered, running, ended, conditions, first_conditions, last_conditions
+    )
     return Problem(
         equations.system.name, states, steered, reader.ports, along, first, last, conditions,
         first_conditions, last_conditions, tuple(i for i, p in enumerate(states) if p.name in around),
@@ -108,48 +110,49 @@ def several_names(inputs: Given) -> list[str]:
 class _Reader:
     """Texts and numbers of a problem as expressions of states, inputs, unknown parameters and time."""
 
-    def __init__(
-        self, equations: DerivedEquations, free: DataTable, parameters: DataMapping | None
-    ) -> None:
+    def __init__(self, equations: DerivedEquations, free: DataTable, parameters: DataMapping | None) -> None:
         self.equations, self.parameters = equations, dict(parameters or {})
         system = equations.system
-        checked_names(free, list(system.parameters), f"free=: '{system.name}' has no parameter", ParameterError)
+        checked_names(
+            free, list(system.parameters), f"free=: '{system.name}' has no parameter", ParameterError
+        )
         found = directions(equations, list(free)) if free else ()
-        self.ports, self._replaced = [], {}
+        ports: list[Port] = []
+        self._replaced: dict[Expr, Expr] = {}
         self.ranges: dict[str, Range] = {}
         for d in found:
             own = symbol(f"unknown {d.name}", "variable", owner=system.identity)
             self._replaced[d.symbol] = own
-            self.ports.append(Port(d.name, d.units, d.factor, own))
+            ports.append(Port(d.name, d.units, d.factor, own))
             self.ranges[d.name] = _range(free[d.name], d.factor, f"free= of '{d.name}'")
-        self.ports = tuple(self.ports)
+        self.ports = tuple(ports)
 
     def read(self, value: Given, where: str) -> Expr:
         """An expression without dimensions, accelerations or unknown parameters of the description."""
         equations, system = self.equations, self.equations.system
-        for column in equations.targets.columns:
-            if value == column.name and isinstance(value, str):
-                return self.replaced([column.expression])[0]
-        known = list(system.parameters)
-        try:
-            node = read_expression(system, value, where)
-        except (ExpressionError, ArmillaryError) as error:
+        columns = {c.name: c.expression for c in equations.targets.columns}
+        if isinstance(value, str) and value in columns:
+            return self.replaced([columns[value]])[0]
+        outputs = {
+            name: symbol(f"output {name}", "variable", owner=system.identity) for name in system.outputs
+        }
+        try:  # costs add squares of unlike quantities, so dimensions are not compared
+            if isinstance(value, str):
+                node = parse_text(system, value, where, outputs, checked=False)
+            else:
+                node = read_expression(system, value, where)
+        except ArmillaryError as error:
             raise ArmillaryError(f"{where} {value!r} cannot be read: {error}") from error
-        new = [name for name in system.parameters if name not in known]
-        for name in new:
-            del system.parameters[name]
-        if new:
-            names = [*known, *system.memories, *(s.data.name for s in system.moving())]
-            raise ParameterError(
-                f"{where} '{value}': '{system.name}' has no '{new[0]}'{nearest(new[0], names)}"
-            )
+        if not isinstance(node, Expr):
+            raise ArmillaryError(f"{where} '{value}' is no scalar; take a component with dot(…, ground.x)")
         plain, t = equations.reduction.plain, equations.targets
         rates = t.rates[len(t.coordinates) :]
         named = {s.data.name: r for s, r in zip(t.speeds, rates, strict=False)}
         accelerations = {
             plain(a): named[u.data.name] for u, a in system.accelerations.items() if u.data.name in named
         }
-        found = transform([plain(node)], accelerations.get)
+        known = accelerations | {plain(s): columns[name] for name, s in outputs.items() if name in columns}
+        found = transform([plain(node)], known.get)
         held = {*t.integrated, *t.memory, t.time, *map(plain, system.parameters.values())}
         others = [s for s in symbols(*found) if s not in held]
         if others:
@@ -249,7 +252,7 @@ def _ranges(given: Mapping[str, Given] | None, ports: Sequence[Port], what: str)
 
 def _duration(given: Given) -> Range:
     low, high = _range(given, 1.0, "duration=")
-    if not 0 <= low or not high > 0 or not np.isfinite(low):
+    if low < 0 or not high > 0 or not np.isfinite(low):
         raise ParameterError(f"duration= must be more than zero, or (low, high) of that, not {shown(given)}")
     return low, high
 
@@ -261,6 +264,3 @@ def _around(
     names = {str(name) for name in several(periodic, "periodic=")}
     checked_names(names, [p.name for p in states], "periodic= there is no state", ParameterError)
     return names
-
-
-

@@ -85,7 +85,7 @@ class KalmanGain:
 class OutputRegulator:
     """LQG: a Kalman filter and a regulator on its estimate, as one linear system from y to v.
 
-        x̂' = (A − B K − L C + L D K) x̂ + L y          v = −K x̂
+    x̂' = (A − B K − L C + L D K) x̂ + L y          v = −K x̂
     """
 
     regulator: Regulator
@@ -211,9 +211,7 @@ def kalman(linear: LinearModel, process: Given, measurement: Given, noise_inputs
     except (np.linalg.LinAlgError, ValueError) as error:
         raise ArmillaryError(_unobservable(linear)) from error
     P = (P + P.T) / 2
-    L = (
-        np.linalg.solve(V + C @ P @ C.T, C @ P).T if discrete else np.linalg.solve(V, C @ P).T
-    )
+    L = np.linalg.solve(V + C @ P @ C.T, C @ P).T if discrete else np.linalg.solve(V, C @ P).T
     poles = np.linalg.eigvals(A - (A @ L if discrete else L) @ C).astype(complex)
     if not _stable(poles, discrete):
         raise ArmillaryError(_unobservable(linear))
@@ -266,8 +264,8 @@ def _unsolvable(linear: LinearModel, Q: np.ndarray, verb: str) -> str:
     moved = reach(linear.A, linear.B, linear.states, "controllable")
     if found := _unstable_mode(moved, discrete):
         return (
-            f"{verb}: no gain makes '{linear.system}' stable: {found}, is not moved by {_list(linear.inputs)}; "
-            "add an input, or leave those states out, lin.keep([…])"
+            f"{verb}: no gain makes '{linear.system}' stable: {found}, is not moved by "
+            f"{_list(linear.inputs)}; add an input, or leave those states out, lin.keep([…])"
         )
     values, vectors = np.linalg.eigh(Q)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T

@@ -50,7 +50,7 @@ class ScaledProgram:
         self._target = np.where(limits.row_low == limits.row_high, limits.row_low, 0.0)
         self._relax()
         self._prepare()
-        self._kept: dict[str, tuple[np.ndarray, object]] = {}
+        self._kept: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def _relax(self) -> None:
         """Bounds a little wider, so that there is an inside."""
@@ -73,7 +73,7 @@ class ScaledProgram:
 
     def leave(self, x: np.ndarray) -> np.ndarray:
         """Variables of the program, within their bounds."""
-        return np.clip(self.whole(x), self.limits.low, self.limits.high)
+        return np.asarray(np.clip(self.whole(x), self.limits.low, self.limits.high))
 
     def enter_multipliers(self, y: np.ndarray) -> np.ndarray:
         """Those of scaled rows."""
@@ -85,7 +85,7 @@ class ScaledProgram:
 
     # ------------------------------------------------------------ values
 
-    def _once(self, name: str, x: np.ndarray, make: Callable[[], object]) -> object:
+    def _once(self, name: str, x: np.ndarray, make: Callable[[], np.ndarray]) -> np.ndarray:
         known = self._kept.get(name)
         if known is None or not np.array_equal(known[0], x):
             known = self._kept[name] = (x.copy(), make())
@@ -99,10 +99,10 @@ class ScaledProgram:
         """Its slope."""
 
         def make() -> np.ndarray:
-            own = self.program.gradient(self.whole(x))[self.free] * self.scale * self.cost_scale
+            own: np.ndarray = self.program.gradient(self.whole(x))[self.free] * self.scale * self.cost_scale
             return np.concatenate([own, np.zeros(len(self.slacked))])
 
-        return self._once("gradient", x, make)  # type: ignore[return-value]
+        return self._once("gradient", x, make)
 
     def constraints(self, x: np.ndarray) -> np.ndarray:
         """Rows, zero where they hold."""
@@ -115,7 +115,7 @@ class ScaledProgram:
             values = self.program.jacobian(self.whole(x))[self._j_keep]
             return values * self.scale[self._jc] * self.row_scale[self._jr]
 
-        return self._once("jacobian", x, make)  # type: ignore[return-value]
+        return self._once("jacobian", x, make)
 
     def transposed(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Jᵀ y."""

@@ -133,7 +133,9 @@ class Mesh:
     def states_between(self, x: np.ndarray, f: np.ndarray, T: float, places: np.ndarray) -> np.ndarray:
         """States at places of each interval (from 0 to 1 in it): intervals × places × states."""
         h = T * np.diff(self.ends)[:, None, None]
-        found: np.ndarray = x[self.starts][:, None, :] + h * (integrals(self.nodes, places) @ f[self.collocated])
+        found: np.ndarray = x[self.starts][:, None, :] + h * (
+            integrals(self.nodes, places) @ f[self.collocated]
+        )
         return found
 
     def inputs_between(self, v: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -52,8 +52,8 @@ def second_derivatives(
     parameters: DataMapping | None = None,
 ) -> np.ndarray:
     """Second derivatives at one place; see ``stages/control.py``, whose verb it is."""
-    names = [tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))]
-    made = _functions(model, *names)
+    chosen = (inputs, "inputs="), (outputs, "outputs=")
+    made = _functions(model, *(tuple(map(str, several(group, what))) for group, what in chosen))
     points = operating_points(model, at, parameters)
     if not points.single:
         raise ArmillaryError("second_derivatives takes one operating point; call it for each")
@@ -72,12 +72,12 @@ def second_derivatives(
         np.repeat(points.t, count), np.repeat(points.states, count, axis=0),
         np.repeat(points.memory, count, axis=0), np.empty((count, 0)),
     )  # fmt: skip
-    given = dict(points.parameters)
+    parameters = dict(points.parameters)
     if along is None:
-        found = made.functions.dense_hessian(place, rows, given) * np.outer(made.below, made.below)
+        found = made.functions.dense_hessian(place, rows, parameters) * np.outer(made.below, made.below)
     else:
         direction = np.tile(_vector(along, made.by, "along=") * made.below, (count, 1))
-        found = made.functions.hessian_product(place, rows, direction, given) * made.below
+        found = made.functions.hessian_product(place, rows, direction, parameters) * made.below
     if not np.isfinite(found).all():
         where = np.argwhere(~np.isfinite(found))[0]
         of = made.of[where[0]] if weights is None else "the weighted sum"

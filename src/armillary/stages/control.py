@@ -109,7 +109,7 @@ class ModelControl:
         step: float | None = None,
         parameters: DataMapping | None = None,
     ) -> Estimate:
-        """States from noisy measurements of ``outputs``: by "ekf" or "ukf", and with ``smooth`` from all data.
+        """States from noisy measurements of ``outputs``, by "ekf" or "ukf"; with ``smooth`` from all data too.
 
         ``data`` are columns by name with one called "time", a run or a data frame; NaN was not measured.
         ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the states'
