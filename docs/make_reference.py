@@ -14,9 +14,11 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import armillary
+import armillary.control
 import armillary.vehicles
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
@@ -24,6 +26,11 @@ from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.mode import Mode
 from armillary.analysis.modes.shapes.body_shapes import BodyShapes
+from armillary.control.estimation import Estimate
+from armillary.control.ilqr import IteratedRegulator
+from armillary.control.optimum import Optimum
+from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
+from armillary.control.tracking import TrackingRegulator
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
@@ -126,6 +133,13 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Identification, "Made by `identify`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
     (armillary.Branch, "Made by `Model.trace`.", ()),
+    (Regulator, "Made by `Model.lqr` and `control.lqr`.", ()),
+    (TrackingRegulator, "Made by `Model.lqr_along`.", ()),
+    (IteratedRegulator, "Made by `Model.ilqr`.", ()),
+    (KalmanGain, "Made by `control.kalman`.", ()),
+    (OutputRegulator, "Made by `control.lqg`.", ()),
+    (Estimate, "Made by `Model.estimate`.", ()),
+    (Optimum, "Made by `Model.optimize`.", ()),
     (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
     (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
     (armillary.vehicles.TyreFile, "Made by `vehicles.read_tir`.", ()),
@@ -147,12 +161,18 @@ VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import 
 """
 
 
+CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
+`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize` and `second_derivatives`.
+"""
+
+
 def reference() -> str:
     """The whole page."""
     parts = [HEAD]
     for title, names in _grouped().items():
         parts += [f"## {title}\n", _table([(_call(name, getattr(armillary, name)), name) for name in names])]
-    parts += ["## Vehicles\n", VEHICLES_HEAD, _vehicles()]
+    parts += ["## Control\n", CONTROL_HEAD, _names_of(armillary.control)]
+    parts += ["## Vehicles\n", VEHICLES_HEAD, _names_of(armillary.vehicles)]
     documented = [cls for cls, _, _ in IN_DETAIL]
     for cls, origin, attributes in IN_DETAIL:
         parts += [f"## {cls.__name__}\n", f"{_first_paragraph(cls)} {origin}".rstrip() + "\n"]
@@ -193,8 +213,8 @@ def _grouped() -> dict[str, list[str]]:
     return groups
 
 
-def _vehicles() -> str:
-    things = [(name, getattr(armillary.vehicles, name)) for name in armillary.vehicles.__all__]
+def _names_of(package: ModuleType) -> str:
+    things = [(name, getattr(package, name)) for name in package.__all__]
     lines = [f"| {_call(name, thing)} | {_first_paragraph(thing)} |" for name, thing in things]
     return "\n".join(["| | |", "| --- | --- |", *lines]) + "\n"
 

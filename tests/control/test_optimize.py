@@ -203,3 +203,12 @@ def test_events_and_contacts_are_refused():
     s.event("stop", "b.q1 - 1", lock="b.q1")
     with pytest.raises(arm.ArmillaryError, match="event 'stop' of 'stopped' may change the motion"):
         s.derive().compile().optimize("F^2", duration=1.0, inputs=["F"])
+
+
+def test_ipopt_finds_the_same_motion():
+    pytest.importorskip("casadi", reason="CasADi, which has IPOPT, is not installed")
+    how = dict(duration=2.0, inputs={"F": (-20, 20)}, final=STAND, intervals=20, accuracy=None)
+    ours, theirs = (cart_pole().optimize("F^2", solver=name, **how) for name in ("embedded", "ipopt"))
+    assert theirs.solved and theirs.cost == pytest.approx(ours.cost, rel=1e-7)
+    short = cart_pole().optimize("F^2", solver="ipopt", **{**how, "duration": 0.2, "intervals": 5})
+    assert not short.solved and short.violations

@@ -10,7 +10,8 @@ models are in ``stages/control.py``; what takes a linear model instead is public
     tracking.py             LQR along a run
     ilqr.py                 the best inputs from a start, by iterated LQR
     estimation.py           EKF, UKF and the smoother over measured data
-    optimize.py             optimal motions, with problem.py, scheme.py, nonlinear_program.py, interior_point.py
+    optimize.py             optimal motions: problem.py states one, scheme.py discretises it,
+                            nonlinear_program.py has its derivatives, interior_point.py solves it
 """
 
 from armillary.control.regulators import finite_horizon, kalman, lqg, lqr

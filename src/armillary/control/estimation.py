@@ -12,7 +12,7 @@ Sources: Särkkä, Bayesian Filtering and Smoothing (2013), algorithms 5.4 (EKF)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,8 @@ from armillary.kept_results import kept_per_object
 from armillary.program.derivatives.sensitivities.directions import outputs_of
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, Given
+from armillary.settings import Initial
+from armillary.untyped import DataMapping, DataTable
 
 METHODS = ("ekf", "ukf")
 _SPREAD, _PRIOR = 1e-3, 2.0  # α and β of the unscented points; κ = 0
@@ -76,12 +77,12 @@ class Estimate:
 
 def estimate(
     model: CompiledModel,
-    data: Given,
+    data: object,
     outputs: Sequence[str],
-    process: Given,
-    measurement: Given,
-    initial: Given = None,
-    covariance: Given = 0.0,
+    process: object,
+    measurement: object,
+    initial: Initial = None,
+    covariance: object = 0.0,
     inputs: Sequence[str] = (),
     method: str = "ekf",
     smooth: bool = False,
@@ -123,11 +124,11 @@ class _Problem:
     def __init__(
         self,
         model: CompiledModel,
-        data: Given,
+        data: object,
         outputs: Sequence[str],
         inputs: Sequence[str],
-        process: Given,
-        measurement: Given,
+        process: object,
+        measurement: object,
         step: float | None,
         parameters: DataMapping | None,
     ) -> None:
@@ -151,13 +152,13 @@ class _Problem:
             raise ParameterError("step= must be more than zero")
         self.parts = np.maximum(1, np.ceil(span / longest - 1e-9)).astype(int)
 
-    def _read(self, data: Given) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _read(self, data: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Times, measurements (NaN: none) and inputs."""
         if isinstance(data, Run):
-            columns: dict[str, Given] = {name: data[name] for name in (*self.outputs, *self.inputs)}
+            columns: DataTable = {name: data[name] for name in (*self.outputs, *self.inputs)}
             columns["time"] = data.time
         else:
-            columns = table(data, "data") if isinstance(data, Mapping) else {n: data[n] for n in data}
+            columns = table(data, "data")
         for name in ("time", *self.outputs, *self.inputs):
             if name not in columns:
                 raise ParameterError(f"estimate: the data have no column '{name}'")

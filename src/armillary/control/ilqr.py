@@ -26,7 +26,8 @@ from armillary.control.weights import weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, Given
+from armillary.settings import Initial
+from armillary.untyped import DataMapping
 
 _STEPS = 1.1 ** (-(np.arange(10.0) ** 2))  # sizes that are tried at once: 1 to 4e-4
 _LEAST, _MOST = 1e-8, 1e10  # of the regularisation
@@ -80,13 +81,13 @@ def ilqr(
     model: CompiledModel,
     duration: float,
     step: float,
-    inputs: Sequence[str] | Mapping[str, Given],
-    Q: Given,
-    R: Given,
-    final: Given,
+    inputs: Sequence[str] | DataMapping,
+    Q: object,
+    R: object,
+    final: object,
     target: Mapping[str, object] | None = None,
-    initial: Given = None,
-    guess: Given = None,
+    initial: Initial = None,
+    guess: object = None,
     parameters: DataMapping | None = None,
     iterations: int = 200,
     tolerance: float = 1e-9,
@@ -281,7 +282,7 @@ def box_step(
     return d, free
 
 
-def _limits(motion: Plant, inputs: Given) -> tuple[np.ndarray, np.ndarray]:
+def _limits(motion: Plant, inputs: object) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of inputs that are given as a mapping of names to (low, high); without them infinite."""
     low, high = np.full(len(motion.inputs), -np.inf), np.full(len(motion.inputs), np.inf)
     if isinstance(inputs, Mapping):
@@ -294,7 +295,7 @@ def _limits(motion: Plant, inputs: Given) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _guess(motion: Plant, guess: Given, N: int, fv: np.ndarray) -> np.ndarray:
+def _guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:
     m = len(motion.inputs)
     if guess is None:
         return np.zeros((N, m))

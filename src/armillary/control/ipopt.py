@@ -39,7 +39,9 @@ def solve_by_ipopt(
 
     z, one, row = dense(n, 1), dense(1, 1), dense(m, 1)
     place = {"x": z, "p": dense(0, 0)}
-    values = made("nlp", place, {"f": one, "g": row}, lambda a: [program.objective(a[0]), program.constraints(a[0])])
+    values = made(
+        "nlp", place, {"f": one, "g": row}, lambda a: [program.objective(a[0]), program.constraints(a[0])]
+    )
     options = {
         "grad_f": made(
             "grad_f", place, {"f": one, "grad_f_x": z},
@@ -81,12 +83,10 @@ Ports = Mapping[str, LibraryObject]  # sparsities of arguments or results, by na
 Call = Callable[[list[np.ndarray]], list[object]]
 
 
-def _callback(
-    casadi: LibraryObject, label: str, given: Ports, results: Ports, call: Call
-) -> LibraryObject:
+def _callback(casadi: LibraryObject, label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
     """A function of CasADi that calls one of Python; sparse results are given by their elements."""
 
-    class Function(casadi.Callback):  # type: ignore[misc,name-defined]  # CasADi has no types
+    class Function(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
         def __init__(self) -> None:
             casadi.Callback.__init__(self)
             self.construct(label, {})
@@ -111,6 +111,7 @@ def _callback(
 
         def eval(self, arguments: list[LibraryObject]) -> list[LibraryObject]:
             found = call([np.array(a, dtype=float).ravel() for a in arguments])
-            return [casadi.DM(s, np.atleast_1d(v)) for s, v in zip(results.values(), found, strict=True)]
+            arrays = [np.array(value, dtype=float, ndmin=1) for value in found]
+            return [casadi.DM(s, a) for s, a in zip(results.values(), arrays, strict=True)]
 
     return Function()

@@ -1,4 +1,4 @@
-"""Any functions of a model at many knots of a motion, with exact first and second derivatives.
+"""Functions of a model at many knots of a motion, with exact first and second derivatives.
 
     y = r(z)      z = [states, inputs, unknown parameters, time], those that occur
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import count, from_zero, one_of
+from armillary.algebra.arguments import count, from_zero, one_of, table
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram
 from armillary.control.optimum import Optimum, optimum_of
@@ -17,7 +17,7 @@ from armillary.control.scheme import SCHEMES, Mesh, uniform_mesh
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping
 
 SOLVERS = ("embedded", "ipopt")
 _PLACES = (
@@ -57,18 +57,18 @@ class Motion:
 
 def optimize(
     model: CompiledModel,
-    cost: Given,
+    cost: object,
     *,
-    duration: Given,
-    inputs: Given,
-    initial: Mapping[str, Given] | None = None,
-    final: Mapping[str, Given] | None = None,
-    bounds: Mapping[str, Given] | None = None,
-    path: Mapping[str, Given] | None = None,
-    final_cost: Given = None,
-    free: Mapping[str, Given] | None = None,
+    duration: object,
+    inputs: object,
+    initial: DataMapping | None = None,
+    final: DataMapping | None = None,
+    bounds: DataMapping | None = None,
+    path: DataMapping | None = None,
+    final_cost: object = None,
+    free: DataMapping | None = None,
     periodic: Sequence[str] = (),
-    guess: Given = None,
+    guess: object = None,
     intervals: int = 20,
     method: str = "hermite-simpson",
     tolerance: float = 1e-8,
@@ -201,7 +201,7 @@ def variable_name(problem: Problem, program: NonlinearProgram, i: int) -> str:
     return f"'{ports[j % n].name}'{where}"
 
 
-def first_motion(problem: Problem, mesh: Mesh, guess: Given) -> Motion:
+def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
     """The guess on a mesh: straight lines between what is given of both ends, or a run or columns."""
     points = mesh.points
     T = problem.fixed_duration
@@ -215,12 +215,13 @@ def first_motion(problem: Problem, mesh: Mesh, guess: Given) -> Motion:
         columns = {p.name: np.interp(points, tau, guess[p.name]) for p in (*problem.states, *problem.inputs)
                    if p.name in guess}  # fmt: skip
     elif guess is not None:
-        T = float(guess["duration"]) if "duration" in guess and T is None else T
+        given = table(guess, "guess=", ParameterError)
+        T = float(given["duration"]) if "duration" in given and T is None else T
         known = {p.name for p in (*problem.states, *problem.inputs, *problem.unknowns)} | {"duration"}
-        for name in guess:
+        for name, column in given.items():
             if name not in known:
                 raise ParameterError(f"guess=: '{problem.system}' has no state, input or unknown '{name}'")
-            values = np.atleast_1d(np.array(guess[name], dtype=float))
+            values = np.array(column, dtype=float, ndmin=1)
             if not np.isfinite(values).all():
                 raise ParameterError(f"guess= of '{name}' has an element that is not a finite number")
             columns[name] = np.interp(points, np.linspace(0, 1, len(values)), values)
@@ -234,10 +235,10 @@ def first_motion(problem: Problem, mesh: Mesh, guess: Given) -> Motion:
             first = _middle(problem.first.get(port.name, FREE), along)
             last = _middle(problem.last.get(port.name, FREE), along, first)
             values[:, j] = first + (last - first) * points
-    p = np.array([
-        columns[port.name][0] * port.factor if port.name in columns else _middle(problem.bounds[port.name], FREE)
-        for port in problem.unknowns
-    ])  # fmt: skip
+    p = np.array([_middle(problem.bounds[port.name], FREE) for port in problem.unknowns])
+    for j, port in enumerate(problem.unknowns):
+        if port.name in columns:
+            p[j] = columns[port.name][0] * port.factor
     return Motion(mesh, x, v, p, _first_duration(problem.duration) if T is None else T)
 
 

@@ -26,7 +26,8 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory
-from armillary.untyped import DataMapping, Given
+from armillary.settings import Initial
+from armillary.untyped import DataMapping
 
 
 class Port(NamedTuple):
@@ -77,7 +78,7 @@ class Plant:
                 "Gimbal joints, and use model.optimize where loops are closed"
             )
 
-    def start(self, model: CompiledModel, initial: Given, parameters: DataMapping | None) -> np.ndarray:
+    def start(self, model: CompiledModel, initial: Initial, parameters: DataMapping | None) -> np.ndarray:
         """A state from initial values as for ``simulate``."""
         return model.state(initial, parameters)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, pair, several, table
+from armillary.algebra.arguments import checked_names, pair, real, several, table
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import symbols, transform
 from armillary.control.knot_functions import KnotFunctions
@@ -19,7 +19,7 @@ from armillary.program.derivatives.sensitivities.directions import directions
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory
-from armillary.untyped import DataMapping, DataTable, Given
+from armillary.untyped import DataMapping, DataTable
 
 Range = tuple[float, float]
 FREE: Range = (-np.inf, np.inf)
@@ -61,15 +61,15 @@ class Problem:
 
 def read_problem(
     model: CompiledModel,
-    cost: Given,
-    duration: Given,
-    inputs: Given,
-    initial: Mapping[str, Given] | None,
-    final: Mapping[str, Given] | None,
-    bounds: Mapping[str, Given] | None,
-    path: Mapping[str, Given] | None,
-    final_cost: Given,
-    free: Mapping[str, Given] | None,
+    cost: object,
+    duration: object,
+    inputs: object,
+    initial: DataMapping | None,
+    final: DataMapping | None,
+    bounds: DataMapping | None,
+    path: DataMapping | None,
+    final_cost: object,
+    free: DataMapping | None,
     periodic: Sequence[str],
     parameters: DataMapping | None,
     t0: float,
@@ -102,7 +102,7 @@ def read_problem(
     )  # fmt: skip
 
 
-def several_names(inputs: Given) -> list[str]:
+def several_names(inputs: object) -> list[str]:
     """Names of a mapping or of a sequence."""
     return [str(name) for name in (inputs if isinstance(inputs, Mapping) else several(inputs, "inputs="))]
 
@@ -127,7 +127,7 @@ class _Reader:
             self.ranges[d.name] = _range(free[d.name], d.factor, f"free= of '{d.name}'")
         self.ports = tuple(ports)
 
-    def read(self, value: Given, where: str) -> Expr:
+    def read(self, value: object, where: str) -> Expr:
         """An expression without dimensions, accelerations or unknown parameters of the description."""
         equations, system = self.equations, self.equations.system
         columns = {c.name: c.expression for c in equations.targets.columns}
@@ -174,7 +174,7 @@ class _Reader:
         )
 
     def ends(
-        self, given: Mapping[str, Given] | None, ports: Sequence[Port], where: str
+        self, given: DataMapping | None, ports: Sequence[Port], where: str
     ) -> tuple[dict[str, Range], tuple[Condition, ...]]:
         """Limits of states and inputs at one end, and of expressions there."""
         named = {p.name: p for p in ports}
@@ -218,9 +218,9 @@ class _Reader:
 # ---------------------------------------------------------------------------------------- numbers
 
 
-def _range(given: Given, factor: float, what: str) -> Range:
+def _range(given: object, factor: float, what: str) -> Range:
     """A number, or (low, high) of which None is no limit."""
-    if np.ndim(given) == 0 and given is not None:
+    if given is not None and np.array(given, dtype=object).ndim == 0:
         value = _number(given, what) * factor
         return value, value
     low, high = pair(given, what)
@@ -233,24 +233,21 @@ def _range(given: Given, factor: float, what: str) -> Range:
     return found
 
 
-def _number(value: Given, what: str) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{what} must be a number or (low, high), not {shown(value)}") from None
+def _number(value: object, what: str) -> float:
+    found = real(value, what, ParameterError)
     if np.isnan(found):
         raise ParameterError(f"{what} is not a number")
     return found
 
 
-def _ranges(given: Mapping[str, Given] | None, ports: Sequence[Port], what: str) -> dict[str, Range]:
+def _ranges(given: DataMapping | None, ports: Sequence[Port], what: str) -> dict[str, Range]:
     factors = {p.name: p.factor for p in ports}
     values = table(given, what)
     checked_names(values, list(factors), f"{what} there is no state or input", ParameterError)
     return {name: _range(value, factors[name], f"{what} '{name}'") for name, value in values.items()}
 
 
-def _duration(given: Given) -> Range:
+def _duration(given: object) -> Range:
     low, high = _range(given, 1.0, "duration=")
     if low < 0 or not high > 0 or not np.isfinite(low):
         raise ParameterError(f"duration= must be more than zero, or (low, high) of that, not {shown(given)}")
@@ -258,7 +255,7 @@ def _duration(given: Given) -> Range:
 
 
 def _around(
-    periodic: Sequence[str], states: Sequence[Port], initial: Mapping[str, Given] | None, known: DataMapping
+    periodic: Sequence[str], states: Sequence[Port], initial: DataMapping | None, known: DataMapping
 ) -> set[str]:
     """States that are the same at both ends; those are free at the beginning unless it is given."""
     names = {str(name) for name in several(periodic, "periodic=")}

@@ -19,7 +19,6 @@ from armillary.analysis.linear.structure import Reach, reach
 from armillary.columns import aligned
 from armillary.control.weights import weight_matrix
 from armillary.errors import ArmillaryError
-from armillary.untyped import Given
 
 _STABLE = 1e-9  # of the largest rate: poles nearer to the stability limit count as not stable
 
@@ -96,7 +95,7 @@ class OutputRegulator:
     poles: np.ndarray  # of the whole closed loop
 
 
-def lqr(linear: LinearModel, Q: Given, R: Given, N: Given = None) -> Regulator:
+def lqr(linear: LinearModel, Q: object, R: object, N: object = None) -> Regulator:
     """The gain that minimises the quadratic cost of a linear model, continuous or discrete.
 
     Q weighs states, R inputs, N (states × inputs) their products: numbers, numbers by name, rows of the
@@ -129,7 +128,7 @@ def lqr(linear: LinearModel, Q: Given, R: Given, N: Given = None) -> Regulator:
 
 
 def finite_horizon(
-    linear: LinearModel, Q: Given, R: Given, duration: float, final: Given = 0.0, points: int = 101
+    linear: LinearModel, Q: object, R: object, duration: float, final: object = 0.0, points: int = 101
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, gains K(t) and costs P(t) of the quadratic cost over a finite time, with the weight ``final`` of
     the last state.
@@ -188,7 +187,9 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
     return costs
 
 
-def kalman(linear: LinearModel, process: Given, measurement: Given, noise_inputs: bool = False) -> KalmanGain:
+def kalman(
+    linear: LinearModel, process: object, measurement: object, noise_inputs: bool = False
+) -> KalmanGain:
     """The steady Kalman filter for white noise of given intensities.
 
     ``process`` is the covariance of noise on the states' rates (with ``noise_inputs`` that on the inputs),
@@ -218,7 +219,7 @@ def kalman(linear: LinearModel, process: Given, measurement: Given, noise_inputs
     return KalmanGain(linear, read_only(L), read_only(P), poles)
 
 
-def lqg(linear: LinearModel, Q: Given, R: Given, process: Given, measurement: Given) -> OutputRegulator:
+def lqg(linear: LinearModel, Q: object, R: object, process: object, measurement: object) -> OutputRegulator:
     """The regulator of measured outputs: LQR on the estimate of a Kalman filter, continuous models alone."""
     if linear.step is not None:
         raise ArmillaryError("lqg takes a continuous model; call it before discretize")
@@ -238,7 +239,7 @@ def _need(names: Sequence[str], what: str, linear: LinearModel) -> None:
         raise ArmillaryError(f"the linear model of '{linear.system}' has no {what}; give linearize({what}=…)")
 
 
-def _cross(N: Given, linear: LinearModel) -> np.ndarray:
+def _cross(N: object, linear: LinearModel) -> np.ndarray:
     shape = (len(linear.states), len(linear.inputs))
     cross = np.zeros(shape) if N is None else np.array(N, dtype=float)
     if cross.shape != shape:
@@ -260,9 +261,8 @@ def _stable(poles: np.ndarray, discrete: bool) -> bool:
 
 def _unsolvable(linear: LinearModel, Q: np.ndarray, verb: str) -> str:
     """What is wrong: an unstable mode that the inputs do not move, or one at the limit that Q ignores."""
-    discrete = linear.step is not None
     moved = reach(linear.A, linear.B, linear.states, "controllable")
-    if found := _unstable_mode(moved, discrete):
+    if found := _unstable_mode(moved, linear.A, linear.B, linear):
         return (
             f"{verb}: no gain makes '{linear.system}' stable: {found}, is not moved by "
             f"{_list(linear.inputs)}; add an input, or leave those states out, lin.keep([…])"
@@ -270,14 +270,14 @@ def _unsolvable(linear: LinearModel, Q: np.ndarray, verb: str) -> str:
     values, vectors = np.linalg.eigh(Q)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     seen = reach(linear.A.T, root.T, linear.states, "observable")
-    if found := _unstable_mode(seen, discrete):
+    if found := _unstable_mode(seen, linear.A.T, root.T, linear):
         return f"{verb}: the cost ignores {found}, so it stays unstable; give these states a weight in Q"
     return f"{verb}: the Riccati equation of '{linear.system}' has no solution with a stable loop"
 
 
 def _unobservable(linear: LinearModel) -> str:
     seen = reach(linear.A.T, linear.C.T, linear.states, "observable")
-    if found := _unstable_mode(seen, linear.step is not None):
+    if found := _unstable_mode(seen, linear.A.T, linear.C.T, linear):
         return (
             f"kalman: no filter of '{linear.system}' converges: {found}, does not show in "
             f"{_list(linear.outputs)}; measure more"
@@ -288,11 +288,18 @@ def _unobservable(linear: LinearModel) -> str:
     )
 
 
-def _unstable_mode(found: Reach, discrete: bool) -> str:
+def _unstable_mode(found: Reach, A: np.ndarray, B: np.ndarray, linear: LinearModel) -> str:
+    """An unstable mode that is not reached, with the states of its left vector, wᵀ [λ − A, B] = 0: where
+    several modes have one eigenvalue, it is those that B does not move.
+    """
     for mode in found.missing:
-        size = abs(mode.eigenvalue) - 1 if discrete else mode.eigenvalue.real
+        size = abs(mode.eigenvalue) - 1 if linear.step is not None else mode.eigenvalue.real
         if size > -1e-9:
-            return f"the mode with eigenvalue {mode.eigenvalue:.4g}, mostly {_list(mode.states[:3])}"
+            pencil = np.hstack([mode.eigenvalue * np.eye(len(A)) - A, B])
+            along = np.abs(np.linalg.svd(pencil)[0][:, -1])
+            order = [i for i in np.argsort(-along) if along[i] > 0.3 * along.max()]
+            moved = _list([linear.states[i] for i in order[:3]])
+            return f"the mode with eigenvalue {mode.eigenvalue:.4g}, mostly {moved}"
     return ""
 
 

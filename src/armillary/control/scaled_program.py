@@ -99,7 +99,7 @@ class ScaledProgram:
         """Its slope."""
 
         def make() -> np.ndarray:
-            own: np.ndarray = self.program.gradient(self.whole(x))[self.free] * self.scale * self.cost_scale
+            own = self.program.gradient(self.whole(x))[self.free] * self.scale * self.cost_scale
             return np.concatenate([own, np.zeros(len(self.slacked))])
 
         return self._once("gradient", x, make)
@@ -113,7 +113,7 @@ class ScaledProgram:
     def _jacobian(self, x: np.ndarray) -> np.ndarray:
         def make() -> np.ndarray:
             values = self.program.jacobian(self.whole(x))[self._j_keep]
-            return values * self.scale[self._jc] * self.row_scale[self._jr]
+            return np.asarray(values * self.scale[self._jc] * self.row_scale[self._jr])
 
         return self._once("jacobian", x, make)
 
@@ -127,7 +127,7 @@ class ScaledProgram:
         """Elements of the lower triangle of the Hessian of the scaled Lagrangian."""
         self._last = x
         values = self.program.hessian(self.whole(x), y * self.row_scale, self.cost_scale)[self._h_keep]
-        return values * self.scale[self._hr] * self.scale[self._hc]
+        return np.asarray(values * self.scale[self._hr] * self.scale[self._hc])
 
     def curvature(self, hessian: np.ndarray, diagonal: np.ndarray, d: np.ndarray) -> float:
         """dᵀ (H + diagonal) d."""

@@ -14,7 +14,7 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
 from armillary.program.derivatives.sensitivities.directions import outputs_of
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping
 
 _WHOLE = 2_000_000  # elements up to which all second derivatives are made
 
@@ -44,11 +44,11 @@ def _functions(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[str
 
 def second_derivatives(
     model: CompiledModel,
-    at: Given = None,
+    at: object = None,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
-    weights: Given = None,
-    along: Given = None,
+    weights: object = None,
+    along: object = None,
     parameters: DataMapping | None = None,
 ) -> np.ndarray:
     """Second derivatives at one place; see ``stages/control.py``, whose verb it is."""
@@ -61,8 +61,8 @@ def second_derivatives(
     if weights is None:
         if along is None and m * n * n > _WHOLE:
             raise ArmillaryError(
-                f"the second derivatives of '{model.equations.system.name}' are {m} × {n} × {n} numbers; give "
-                "weights= of rates and outputs, or a direction along="
+                f"the second derivatives of '{model.equations.system.name}' are {m} × {n} × {n} numbers; "
+                "give weights= of rates and outputs, or a direction along="
             )
         rows = np.eye(m) / made.above[:, None]
     else:
@@ -88,7 +88,7 @@ def second_derivatives(
     return found if weights is None else found[0]
 
 
-def _vector(given: Given, names: Sequence[str], what: str) -> np.ndarray:
+def _vector(given: object, names: Sequence[str], what: str) -> np.ndarray:
     """Numbers in order, or by name with the rest zero."""
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in names]

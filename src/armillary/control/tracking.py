@@ -18,9 +18,11 @@ from armillary.control.plant import Plant, Port, steered_plant
 from armillary.control.regulators import hamiltonian, riccati_back
 from armillary.control.weights import weight_matrix
 from armillary.errors import ArmillaryError
+from armillary.model.description import Description
+from armillary.model.signals.memory import input as declare_input
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,23 +64,21 @@ class TrackingRegulator:
         return f"TrackingRegulator: {', '.join(self.inputs)} from {', '.join(self.states)}, {span}"
 
 
-def tracking_inputs(system: Given, name: str, states: Sequence[str], inputs: int = 1) -> list[Given]:
+def tracking_inputs(system: Description, name: str, states: Sequence[str], inputs: int = 1) -> list[str]:
     """Expressions v = v̄ − Σ k (x − x̄) in a description, whose v̄, k and x̄ are inputs over time.
 
     ``TrackingRegulator.signals(name)`` has the data for them. The law is part of the model: it runs in
     compiled code, in batches and in exported programs.
     """
-    offsets = []
     for j, state in enumerate(states):
-        reference = system.input(f"{name}_x{j + 1}", about=f"reference of {state}")
-        offsets.append((state, reference))
+        declare_input(system, f"{name}_x{j + 1}", about=f"reference of {state}")
     found = []
     for i in range(inputs):
-        system.input(f"{name}_v{i + 1}", about="input of the reference motion")
+        declare_input(system, f"{name}_v{i + 1}", about="input of the reference motion")
         text = f"{name}_v{i + 1}"
-        for j, (state, _) in enumerate(offsets):
+        for j, state in enumerate(states):
             k = f"{name}_k{i * len(states) + j + 1}"
-            system.input(k, about=f"gain of {state}")
+            declare_input(system, k, about=f"gain of {state}")
             text += f" - {k}*({state} - {name}_x{j + 1})"
         found.append(text)
     return found
@@ -88,9 +88,9 @@ def lqr_along(
     model: CompiledModel,
     run: Run,
     inputs: Sequence[str],
-    Q: Given,
-    R: Given,
-    final: Given = None,
+    Q: object,
+    R: object,
+    final: object = None,
     parameters: DataMapping | None = None,
 ) -> TrackingRegulator:
     """The gains along a run; see ``stages/control.py``, whose verb it is."""

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names
+from armillary.algebra.arguments import checked_names, real
 from armillary.errors import ParameterError, shown
-from armillary.untyped import Given
 
 _ROUNDING = 1e-12  # of the largest eigenvalue: what is below zero by less is zero
 
 
-def weight_matrix(given: Given, names: Sequence[str], what: str, *, positive: bool = False) -> np.ndarray:
+def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: bool = False) -> np.ndarray:
     """A symmetric matrix that is not negative (``positive``: nor zero in any direction).
 
     A number counts for every name; a mapping has numbers by name, the rest zero; a row is the diagonal.
@@ -21,7 +20,7 @@ def weight_matrix(given: Given, names: Sequence[str], what: str, *, positive: bo
     n = len(names)
     if isinstance(given, Mapping):
         checked_names(given, names, f"{what}: there is no", ParameterError)
-        diagonal = [_number(given.get(name, 0.0), f"{what} of '{name}'") for name in names]
+        diagonal = [real(given.get(name, 0.0), f"{what} of '{name}'", ParameterError) for name in names]
         matrix = np.diag(diagonal) if n else np.zeros((0, 0))
     else:
         try:
@@ -31,8 +30,7 @@ def weight_matrix(given: Given, names: Sequence[str], what: str, *, positive: bo
         matrix = array * np.eye(n) if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if matrix.shape != (n, n):
         raise ParameterError(
-            f"{what} must be a number, {n} numbers or a {n} × {n} matrix, for {', '.join(names)}; "
-            f"its shape is {np.shape(given)}"
+            f"{what} must be a number, {n} numbers or a {n} × {n} matrix, for {', '.join(names)}"
         )
     if not np.isfinite(matrix).all():
         raise ParameterError(f"{what} has an element that is not a finite number")
@@ -49,13 +47,6 @@ def weight_matrix(given: Given, names: Sequence[str], what: str, *, positive: bo
             f"'{where}' mostly"
         )
     return matrix
-
-
-def _number(value: Given, what: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{what} must be a number, not {shown(value)}") from None
 
 
 def _least(matrix: np.ndarray) -> tuple[float, np.ndarray]:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 class ModelControl:
     """Control of a model. Inputs are those that ``s.input`` declares; weights are in stated units."""
 
+    @property
+    def _steered(self) -> Given:
+        """This object as a compiled model, which the class that mixes this in is."""
+        return self
+
     def lqr(
         self,
         inputs: Sequence[str],
@@ -39,8 +44,7 @@ class ModelControl:
         """
         from armillary.control.regulators import lqr
 
-        model: Given = self
-        return lqr(model.linearize(at, inputs=inputs, parameters=parameters), Q, R)
+        return lqr(self._steered.linearize(at, inputs=inputs, parameters=parameters), Q, R)
 
     def lqr_along(
         self,
@@ -59,8 +63,7 @@ class ModelControl:
         """
         from armillary.control.tracking import lqr_along
 
-        model: Given = self
-        return lqr_along(model, run, inputs, Q, R, final, parameters)
+        return lqr_along(self._steered, run, inputs, Q, R, final, parameters)
 
     def ilqr(
         self,
@@ -88,10 +91,9 @@ class ModelControl:
         """
         from armillary.control.ilqr import ilqr
 
-        model: Given = self
         return ilqr(
-            model, duration, step, inputs, Q, R, final, target, initial, guess, parameters, iterations,
-            tolerance, second,
+            self._steered, duration, step, inputs, Q, R, final, target, initial, guess, parameters,
+            iterations, tolerance, second,
         )  # fmt: skip
 
     def estimate(
@@ -109,7 +111,7 @@ class ModelControl:
         step: float | None = None,
         parameters: DataMapping | None = None,
     ) -> Estimate:
-        """States from noisy measurements of ``outputs``, by "ekf" or "ukf"; with ``smooth`` from all data too.
+        """States from noisy measurements of ``outputs``, by "ekf" or "ukf"; ``smooth`` takes all data.
 
         ``data`` are columns by name with one called "time", a run or a data frame; NaN was not measured.
         ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the states'
@@ -118,10 +120,9 @@ class ModelControl:
         """
         from armillary.control.estimation import estimate
 
-        model: Given = self
         return estimate(
-            model, data, outputs, process, measurement, initial, covariance, inputs, method, smooth, step,
-            parameters,
+            self._steered, data, outputs, process, measurement, initial, covariance, inputs, method,
+            smooth, step, parameters,
         )  # fmt: skip
 
     def second_derivatives(
@@ -143,8 +144,7 @@ class ModelControl:
         """
         from armillary.control.second_derivatives import second_derivatives
 
-        model: Given = self
-        return second_derivatives(model, at, inputs, outputs, weights, along, parameters)
+        return second_derivatives(self._steered, at, inputs, outputs, weights, along, parameters)
 
     def optimize(
         self,
@@ -186,10 +186,9 @@ class ModelControl:
         """
         from armillary.control.optimize import optimize
 
-        model: Given = self
         return optimize(
-            model, cost, duration=duration, inputs=inputs, initial=initial, final=final, bounds=bounds,
-            path=path, final_cost=final_cost, free=free, periodic=periodic, guess=guess,
+            self._steered, cost, duration=duration, inputs=inputs, initial=initial, final=final,
+            bounds=bounds, path=path, final_cost=final_cost, free=free, periodic=periodic, guess=guess,
             intervals=intervals, method=method, tolerance=tolerance, accuracy=accuracy,
             refinements=refinements, iterations=iterations, solver=solver, parameters=parameters, t0=t0,
         )  # fmt: skip
