@@ -21,7 +21,7 @@ from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.rollout import roll
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
