@@ -10,6 +10,7 @@ from armillary.untyped import DataMapping, Given
 if TYPE_CHECKING:
     import numpy as np
 
+    from armillary.control.casadi_functions import CasadiFunctions
     from armillary.control.estimation import Estimate
     from armillary.control.ilqr import IteratedRegulator
     from armillary.control.optimum import Optimum
@@ -17,6 +18,23 @@ if TYPE_CHECKING:
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
     from armillary.settings import Initial
+
+
+class EquationControl:
+    """Equations for other people's optimisers."""
+
+    def to_casadi(
+        self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+    ) -> CasadiFunctions:
+        """CasADi functions of (t, x, v, p): the states' rates and the outputs, as expressions (SX).
+
+        ``inputs`` are those of ``s.input`` that v has (left out: all; others keep their defaults), ``outputs``
+        as for ``with_sensitivities``. Numbers are in the model's own units.
+        """
+        from armillary.control.casadi_functions import to_casadi
+
+        equations: Given = self
+        return to_casadi(equations, inputs, outputs)
 
 
 class ModelControl:
