@@ -26,6 +26,7 @@ from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.mode import Mode
 from armillary.analysis.modes.shapes.body_shapes import BodyShapes
+from armillary.control.casadi_functions import CasadiFunctions
 from armillary.control.estimation import Estimate
 from armillary.control.ilqr import IteratedRegulator
 from armillary.control.optimum import Optimum
@@ -140,6 +141,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (OutputRegulator, "Made by `control.lqg`.", ()),
     (Estimate, "Made by `Model.estimate`.", ()),
     (Optimum, "Made by `Model.optimize`.", ()),
+    (CasadiFunctions, "Made by `Equations.to_casadi`.", ()),
     (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
     (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
     (armillary.vehicles.TyreFile, "Made by `vehicles.read_tir`.", ()),

@@ -67,7 +67,9 @@ def to_casadi(
     values |= {port.symbol: v[j] for j, port in enumerate(steered)}
     _evaluate(casadi, program.precompute.results, values)
     values |= {
-        c: values[r] for c, r in zip(program.constants, program.precompute.results, strict=True) if r in values
+        c: values[r]
+        for c, r in zip(program.constants, program.precompute.results, strict=True)
+        if r in values
     }
     rates = _evaluate(casadi, program.derivatives.results, values)
     columns = {c.name: i for i, c in enumerate(equations.targets.columns)}
@@ -133,7 +135,21 @@ def _node(
 
 def _functions(casadi: LibraryObject) -> dict[str, Callable[..., LibraryObject]]:
     """CasADi's functions by the names of ours."""
-    same = ("sin", "cos", "tan", "tanh", "asin", "acos", "atan", "exp", "log", "sign", "floor", "ceil", "atan2")
+    same = (
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "asin",
+        "acos",
+        "atan",
+        "exp",
+        "log",
+        "sign",
+        "floor",
+        "ceil",
+        "atan2",
+    )
     found = {name: getattr(casadi, name) for name in same}
     return found | {
         "abs": casadi.fabs,

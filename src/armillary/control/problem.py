@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, pair, real, several, table
+from armillary.algebra.arguments import checked_names, real, several, table
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import symbols, transform
 from armillary.control.knot_functions import KnotFunctions
@@ -77,7 +77,7 @@ def read_problem(
     """The problem that the arguments of ``model.optimize`` state."""
     equations = model.equations
     check_smooth(equations)
-    reader = _Reader(equations, table(free, "free="), parameters)
+    reader = ExpressionReader(equations, table(free, "free="), parameters)
     states, steered = state_ports(equations), input_ports(equations, several_names(inputs))
     along = _ranges(bounds, (*states, *steered), "bounds=")
     if isinstance(inputs, Mapping):
@@ -107,7 +107,7 @@ def several_names(inputs: object) -> list[str]:
     return [str(name) for name in (inputs if isinstance(inputs, Mapping) else several(inputs, "inputs="))]
 
 
-class _Reader:
+class ExpressionReader:
     """Texts and numbers of a problem as expressions of states, inputs, unknown parameters and time."""
 
     def __init__(self, equations: DerivedEquations, free: DataTable, parameters: DataMapping | None) -> None:
@@ -218,12 +218,19 @@ class _Reader:
 # ---------------------------------------------------------------------------------------- numbers
 
 
+def limit_pair(given: object, what: str) -> tuple[object, object]:
+    """(low, high) as they are given."""
+    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) != 2:
+        raise ParameterError(f"{what} must be a number or limits (low, high), not {shown(given)}")
+    return given[0], given[1]
+
+
 def _range(given: object, factor: float, what: str) -> Range:
     """A number, or (low, high) of which None is no limit."""
     if given is not None and np.array(given, dtype=object).ndim == 0:
         value = _number(given, what) * factor
         return value, value
-    low, high = pair(given, what)
+    low, high = limit_pair(given, what)
     found = (
         -np.inf if low is None else _number(low, what) * factor,
         np.inf if high is None else _number(high, what) * factor,

@@ -28,8 +28,8 @@ class EquationControl:
     ) -> CasadiFunctions:
         """CasADi functions of (t, x, v, p): the states' rates and the outputs, as expressions (SX).
 
-        ``inputs`` are those of ``s.input`` that v has (left out: all; others keep their defaults), ``outputs``
-        as for ``with_sensitivities``. Numbers are in the model's own units.
+        ``inputs`` are those of ``s.input`` that v has (left out: all; others keep their defaults),
+        ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
         """
         from armillary.control.casadi_functions import to_casadi
 
