@@ -24,8 +24,8 @@ from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionV
 from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
-from armillary.analysis.modes.mode import Mode
-from armillary.analysis.modes.shapes.body_shapes import BodyShapes
+from armillary.analysis.modes.modes import Mode
+from armillary.analysis.modes.shapes import BodyShapes
 from armillary.control.casadi_functions import CasadiFunctions
 from armillary.control.estimation import Estimate
 from armillary.control.ilqr import IteratedRegulator
@@ -39,7 +39,7 @@ from armillary.program.form.cost import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.stages.other_stages import INTERNAL
-from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.studies.sensitivity import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "api.md"

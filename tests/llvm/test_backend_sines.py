@@ -14,10 +14,11 @@ import pytest
 import armillary as arm
 from armillary.llvm.jit import Compiled
 from armillary.llvm.mathematics import trigonometry
-from armillary.llvm.mathematics.trigonometry import LIMIT, sine_cosine_function
+from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.sections import for_this_machine, llvm_text, process_text
+from armillary.llvm.vector_math.quarter_turns import LIMIT
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
 
 _REALS = ctypes.POINTER(ctypes.c_double)

@@ -11,8 +11,8 @@ import armillary as arm
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.expression import number
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.formalisms.redundant.absolute_states import euler_parameters
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
+from armillary.model.joints.free import euler_parameters
 from armillary.program.form.cost import count
 from armillary.stages import System
 from tests.mechanics import reference

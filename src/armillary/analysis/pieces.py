@@ -83,11 +83,11 @@ class PieceFunctions:
     def quantity(self, name: str, at: PiecePlace) -> Given:
         """An energy, or a vector along the ground's axes, of ``QUANTITIES``."""
 
-        def made() -> tuple[list[Expr], tuple[int, ...]]:
+        def make_parts() -> tuple[list[Expr], tuple[int, ...]]:
             parts = self.pieces.quantity(QUANTITIES[name](self.pieces.system))
             return parts, (3,) if len(parts) == 3 else ()
 
-        found = self._values(name, made, at)
+        found = self._values(name, make_parts, at)
         return found if found.ndim else float(found)
 
     def _values(

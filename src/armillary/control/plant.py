@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.expression import Expr
-from armillary.analysis.linear.derivatives.jacobians import Linearization, linearization
+from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.columns import listed
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.rollout import roll

@@ -19,7 +19,7 @@ from armillary.stages.pictures import MotionPictures
 from armillary.stages.pieces import EquationPieces
 
 if TYPE_CHECKING:
-    from armillary.analysis.identification.base import BaseParameters
+    from armillary.analysis.identification.inertial_parameters import BaseParameters
     from armillary.program.configurations.table import ConfigurationTable
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
@@ -62,13 +62,13 @@ class Equations(OtherStages, EquationPieces, EquationControl, MotionPictures, de
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
         loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
         """
-        from armillary.analysis.inverse.expressions import effort_expressions
+        from armillary.analysis.inverse.equations import effort_expressions
 
         return effort_expressions(self, rates)
 
     def base_parameters(self) -> BaseParameters:
         """The fewest combinations of inertial parameters on which the motion depends, as expressions."""
-        from armillary.analysis.identification.base import base_parameters
+        from armillary.analysis.identification.inertial_parameters import base_parameters
 
         return base_parameters(self)
 

@@ -24,8 +24,8 @@ from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body
-from armillary.model.bodies.lines_and_surfaces import X, Y
-from armillary.model.bodies.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
+from armillary.model.bodies.lines_and_surfaces import Grid, Plane, X, Y
+from armillary.model.bodies.solids import Capsule, Cone, Cylinder, Sphere, Wheel
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Drift, Slide, Tumble, Turn

@@ -32,7 +32,7 @@ from armillary.algebra.arguments import checked_names, file_path, flag, real, se
 from armillary.algebra.units.dimension import FORCE, MOMENT
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, nearest
-from armillary.export.text.selftest.reference import start_values
+from armillary.export.text.reference import start_values
 from armillary.export.text.source import source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule

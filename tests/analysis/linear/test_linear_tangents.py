@@ -7,8 +7,8 @@ import pytest
 from random_systems import random_case
 
 import armillary as arm
-from armillary.analysis.linear.derivatives import tree_rates
-from armillary.analysis.linear.derivatives.jacobians import Linearization
+from armillary.analysis.linear import rates
+from armillary.analysis.linear.matrices import Linearization
 from armillary.program.derivatives.linearization import form
 
 
@@ -35,7 +35,7 @@ def test_columns_are_those_of_the_written_matrices(seed: int, monkeypatch: pytes
 def test_a_large_model_is_linearised_and_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pendulum on pendulum: small oscillations hold M q̈ + K q = 0 with the masses of a hanging chain."""
     monkeypatch.setattr(form, "WRITTEN_OUT", 1)
-    monkeypatch.setattr(tree_rates, "_PAIRS", 0)
+    monkeypatch.setattr(rates, "_PAIRS", 0)
     s = arm.System("chain")
     s.gravity(9.81, "-ground.z")
     body = None

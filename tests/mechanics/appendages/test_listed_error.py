@@ -14,8 +14,8 @@ import pytest
 from armillary.mechanics.formalisms.jpl.formulations import modal
 from armillary.mechanics.formalisms.jpl.solution import solve
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
-from armillary.verification.cases.published.jpl import STATES
-from armillary.verification.reference import columns, example, largest
+from armillary.verification.cases.jpl import STATES
+from armillary.verification.rows import columns, example, largest
 from tests.mechanics.appendages.test_formulations import differences
 from tests.mechanics.appendages.vehicles import vehicle
 from tests.verification.common import ACCELERATIONS, assert_near, reference

@@ -22,9 +22,8 @@ from armillary.algebra.user_functions.blocks import is_block
 from armillary.export.c.printer import CPrinter
 from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
 from armillary.export.text.body import Place
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.printing.layout import wrapped
-from armillary.export.text.printing.printer import CHOICE, Operand
+from armillary.export.text.files import fill, template
+from armillary.export.text.printer import CHOICE, Operand, wrapped
 from armillary.export.text.source import Sections
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values
 from armillary.llvm.arrangement.arrangement import (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.text.body import SectionText, Step
-from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printer import wrapped
 from armillary.program.form.cost import Operations
 
 WIDTH = 110

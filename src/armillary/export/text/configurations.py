@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY, called_section
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import Program

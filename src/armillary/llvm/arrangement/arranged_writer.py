@@ -20,9 +20,10 @@ from armillary.llvm.arrangement.entry import NEAR, Encoded, Entry, machine_code
 from armillary.llvm.arrangement.x86_64 import X86
 from armillary.llvm.instructions import Instructions, Operand, real
 from armillary.llvm.mathematics.far_angles import far_angle_function
-from armillary.llvm.mathematics.trigonometry import PI_OVER_2, sine_cosine
+from armillary.llvm.mathematics.trigonometry import sine_cosine
 from armillary.llvm.node_writer import NumberPlaces, Products, Writer
 from armillary.llvm.pack_writer import PackWriter
+from armillary.llvm.vector_math.quarter_turns import PI_OVER_2
 from armillary.untyped import Given
 
 FEWEST = 32  # registers from which on the order of LLVM's code is decided here: see ``jit.registers``

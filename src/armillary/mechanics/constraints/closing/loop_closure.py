@@ -1,6 +1,6 @@
 """The speeds that may move to close the loops of a system, and error texts for open loops.
 
-Runs in the process (runtime/start/assembly.py) and exported programs (export/text/start/assembly.py) share
+Runs in the process (runtime/start/assembly.py) and exported programs (export/text/start.py) share
 them.
 """
 

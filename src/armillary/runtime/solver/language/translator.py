@@ -38,7 +38,7 @@ MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
     *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
 )
-# Features of the solver; those that a system decides are words of export/text/features.py.
+# Features of the solver; those that a system decides are words of export/text/source.py.
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
