@@ -153,7 +153,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 
     def _begin(self, chosen: np.ndarray) -> None:
         """Draw starts and parameters of some copies."""
-        rows, rng = np.count_nonzero(chosen), self.np_random
+        rows, rng = int(np.count_nonzero(chosen)), self.np_random
         start = np.tile(self._model.state(), (rows, 1))
         for i, port in enumerate(self._states):
             if port.name in self._initial:
