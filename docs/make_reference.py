@@ -14,9 +14,11 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import armillary
+import armillary.control
 import armillary.vehicles
 from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
@@ -24,6 +26,13 @@ from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.modes import Mode
 from armillary.analysis.modes.shapes import BodyShapes
+from armillary.control.casadi_functions import CasadiFunctions
+from armillary.control.estimation import Estimate
+from armillary.control.ilqr import IteratedRegulator
+from armillary.control.optimum import Optimum
+from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
+from armillary.control.tracking import TrackingRegulator
+from armillary.program.formalisms.hubs import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
 from armillary.program.cost import Operations
@@ -126,6 +135,14 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Identification, "Made by `identify`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
     (armillary.Branch, "Made by `Model.trace`.", ()),
+    (Regulator, "Made by `Model.lqr` and `control.lqr`.", ()),
+    (TrackingRegulator, "Made by `Model.lqr_along`.", ()),
+    (IteratedRegulator, "Made by `Model.ilqr`.", ()),
+    (KalmanGain, "Made by `control.kalman`.", ()),
+    (OutputRegulator, "Made by `control.lqg`.", ()),
+    (Estimate, "Made by `Model.estimate`.", ()),
+    (Optimum, "Made by `Model.optimize`.", ()),
+    (CasadiFunctions, "Made by `Equations.to_casadi`.", ()),
     (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
     (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
     (armillary.vehicles.TyreFile, "Made by `vehicles.read_tir`.", ()),
@@ -147,12 +164,18 @@ VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import 
 """
 
 
+CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
+`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize` and `second_derivatives`.
+"""
+
+
 def reference() -> str:
     """The whole page."""
     parts = [HEAD]
     for title, names in _grouped().items():
         parts += [f"## {title}\n", _table([(_call(name, getattr(armillary, name)), name) for name in names])]
-    parts += ["## Vehicles\n", VEHICLES_HEAD, _vehicles()]
+    parts += ["## Control\n", CONTROL_HEAD, _names_of(armillary.control)]
+    parts += ["## Vehicles\n", VEHICLES_HEAD, _names_of(armillary.vehicles)]
     documented = [cls for cls, _, _ in IN_DETAIL]
     for cls, origin, attributes in IN_DETAIL:
         parts += [f"## {cls.__name__}\n", f"{_first_paragraph(cls)} {origin}".rstrip() + "\n"]
@@ -193,8 +216,8 @@ def _grouped() -> dict[str, list[str]]:
     return groups
 
 
-def _vehicles() -> str:
-    things = [(name, getattr(armillary.vehicles, name)) for name in armillary.vehicles.__all__]
+def _names_of(package: ModuleType) -> str:
+    things = [(name, getattr(package, name)) for name in package.__all__]
     lines = [f"| {_call(name, thing)} | {_first_paragraph(thing)} |" for name, thing in things]
     return "\n".join(["| | |", "| --- | --- |", *lines]) + "\n"
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 ORDER = (
     "version", "untyped", "errors", "atomic", "limited_files", "cache", "kept_results", "columns",
     "toml_text", "algebra", "model", "mechanics", "program", "llvm", "results", "settings", "runtime",
-    "analysis", "export", "ensembles", "files", "viewer", "stages", "run_files", "studies", "vehicles",
-    "verification", "cli",
+    "analysis", "export", "ensembles", "control", "gym", "files", "viewer", "stages", "run_files",
+    "studies", "vehicles", "verification", "cli",
 )  # fmt: skip
 # Packages that a user could have written: they import the public root and themselves, nothing else.
 ON_PUBLIC_NAMES = ("vehicles",)

@@ -13,6 +13,7 @@ from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
 from armillary.program.derivatives import sensitivities as sensitivity
 from armillary.program.formalisms import free_speeds, momentum, redundant
+from armillary.stages.control import EquationControl
 from armillary.stages.other_stages import OtherStages, class_with_verbs
 from armillary.stages.pictures import MotionPictures
 from armillary.stages.pieces import EquationPieces
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
 
-class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEquations):
+class Equations(OtherStages, EquationPieces, EquationControl, MotionPictures, derived.DerivedEquations):
     """The derived equations of a system, as a program."""
 
     _stage = "Equations"

@@ -12,6 +12,7 @@ from armillary.runtime.models import compiled, state_conversion
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitivities as sensitive_models
 from armillary.settings import SettingOptions, expanded_signature, run_settings
+from armillary.stages.control import ModelControl
 from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import ModelPictures
 from armillary.stages.pieces import ModelPieces
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     )
 
 
-class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
+class Model(OtherStages, ModelPieces, ModelControl, ModelPictures, compiled.CompiledModel):
     """One system's equations as machine code, freed with this object."""
 
     _stage = "Model"

@@ -11,7 +11,7 @@ from armillary.errors import nearest
 VERBS = {
     "System": "body parameter input output force moment strut gravity constrain event lock prescribe save",
     "Equations": "compile export show report latex html operations formalism configurations dependents",
-    "Model": "simulate simulate_batch equilibrium trim trace linearize sweep solve inverse live",
+    "Model": "simulate simulate_batch equilibrium trim trace linearize sweep solve inverse live lqr optimize",
     "LinearModel": "modes poles zeros bode nyquist frequency_response step_response transfer_function",
     "Run": "plot animate interpolate final time",
 }

@@ -1,0 +1,20 @@
+"""Control of compiled models: regulators, estimators and optimal motions.
+
+A model and its inputs (``s.input``) enter; gains, filters and motions leave, as numbers by the names of
+states and inputs and as runs. All derivatives are those of the symbolic program, compiled. The verbs of
+models are in ``stages/control.py``; what takes a linear model instead is public here.
+
+    plant.py                the rates of a model with chosen inputs, their derivatives, and one step
+    knot_functions.py       any functions at many knots, with exact first and second derivatives
+    regulators.py           LQR, Kalman gains and LQG at an operating point
+    tracking.py             LQR along a run
+    ilqr.py                 the best inputs from a start, by iterated LQR
+    estimation.py           EKF, UKF and the smoother over measured data
+    optimize.py             optimal motions: problem.py states one, scheme.py discretises it,
+                            nonlinear_program.py has its derivatives, interior_point.py solves it
+"""
+
+from armillary.control.regulators import finite_horizon, kalman, lqg, lqr
+from armillary.control.tracking import tracking_inputs
+
+__all__ = ["finite_horizon", "kalman", "lqg", "lqr", "tracking_inputs"]

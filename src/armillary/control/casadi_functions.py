@@ -1,0 +1,170 @@
+"""Equations as CasADi functions: our program, node by node, as expressions of CasADi (SX).
+
+    ẋ = rates(t, x, v, p)        y = outputs(t, x, v, p)
+
+Values that the program shares are shared in CasADi's graph, and what depends on parameters alone is made
+first, as the program does. Numbers are in the model's own units (SI unless stated).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.algebra.arguments import checked_names, several
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import operands_first
+from armillary.control.plant import check_smooth, input_ports, state_ports
+from armillary.errors import ArmillaryError, ParameterError, require
+from armillary.program.derivatives.sensitivities import outputs_of
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.start.initial import initial_memory
+from armillary.untyped import LibraryObject
+
+
+@dataclass(frozen=True, eq=False)
+class CasadiFunctions:
+    """CasADi functions of (t, x, v, p): rates of the states, and outputs.
+
+    ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements of x, v, p and y;
+    ``defaults`` are the parameters' values, NaN where the description has none. Outputs are in stated units,
+    all else in the model's own.
+    """
+
+    rates: LibraryObject
+    outputs: LibraryObject
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    output_names: tuple[str, ...]
+    defaults: np.ndarray
+
+
+def to_casadi(
+    equations: DerivedEquations, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+) -> CasadiFunctions:
+    """The equations in CasADi; see ``stages/control.py``, whose verb it is."""
+    casadi = require("casadi", extra="casadi", purpose="to make functions of CasADi")
+    check_smooth(equations)
+    system, program = equations.system, equations.program
+    known = [name for name, m in system.memories.items() if m.input]
+    names = known if inputs is None else [str(name) for name in several(inputs, "inputs=")]
+    checked_names(names, known, f"'{system.name}' has no input", ParameterError)
+    steered = input_ports(equations, names) if names else ()
+    wanted = outputs_of(equations, None if outputs is None else tuple(outputs))
+    table = parameter_table(equations)
+    t, x = casadi.SX.sym("t"), casadi.SX.sym("x", len(program.state))
+    v, p = casadi.SX.sym("v", len(steered)), casadi.SX.sym("p", len(program.parameters))
+    values: dict[Expr, LibraryObject] = {program.time: t}
+    values |= {s: x[i] for i, s in enumerate(program.state)}
+    values |= {s: p[i] for i, s in enumerate(program.parameters)}
+    start = dict(zip(program.memory, initial_memory(equations), strict=True))
+    values |= {s: casadi.SX(float(number)) for s, number in start.items()}
+    values |= {port.symbol: v[j] for j, port in enumerate(steered)}
+    _evaluate(casadi, program.precompute.results, values)
+    values |= {
+        c: values[r]
+        for c, r in zip(program.constants, program.precompute.results, strict=True)
+        if r in values
+    }
+    rates = _evaluate(casadi, program.derivatives.results, values)
+    columns = {c.name: i for i, c in enumerate(equations.targets.columns)}
+    shown = [program.outputs.results[columns[name]] for name in wanted]
+    found = _evaluate(casadi, shown, values)
+    arguments, labels = [t, x, v, p], ["t", "x", "v", "p"]
+
+    def function(name: str, results: list[LibraryObject]) -> LibraryObject:
+        return casadi.Function(name, arguments, [casadi.vertcat(*results)], labels, [name])
+
+    defaults = [math.nan if d is None else float(d) for d in table.defaults]
+    return CasadiFunctions(
+        function("rates", rates), function("outputs", found),
+        tuple(port.name for port in state_ports(equations)), tuple(names),
+        tuple(s.data.name for s in program.parameters), wanted,
+        np.array(defaults) * np.array(table.factors),
+    )  # fmt: skip
+
+
+def _evaluate(
+    casadi: LibraryObject, results: Iterable[Expr], values: dict[Expr, LibraryObject]
+) -> list[LibraryObject]:
+    """Results as expressions of CasADi; each node is made once and kept in ``values``."""
+    results = list(results)
+    functions = _functions(casadi)
+    for node in operands_first(results, values):
+        if node in values:
+            continue
+        if node.kind == "number":
+            values[node] = casadi.SX(float(node.data))
+        elif node.kind == "symbol":
+            raise ArmillaryError(f"'{node}' has no value in CasADi's functions")
+        else:
+            values[node] = _node(node, [values[a] for a in node.args], functions)
+    return [values[r] for r in results]
+
+
+def _node(
+    node: Expr, args: list[LibraryObject], functions: dict[str, Callable[..., LibraryObject]]
+) -> LibraryObject:
+    if node.kind == "sum":
+        constant, coefficients = node.data
+        whole: LibraryObject = constant
+        for c, x in zip(coefficients, args, strict=True):
+            whole = whole + (x if c == 1 else -x if c == -1 else c * x)
+        return whole
+    if node.kind == "product":
+        coefficient, exponents = node.data
+        whole = float(coefficient)
+        for n, x in zip(exponents, args, strict=True):
+            factor = x if abs(n) == 1 else x**0.5 if abs(n) == 0.5 else x ** abs(n)
+            whole = whole * factor if n > 0 else whole / factor
+        return whole
+    if node.kind == "let":
+        return args[0]
+    if isinstance(node.data, str) and node.data in functions:
+        return functions[node.data](*args)
+    raise ArmillaryError(
+        f"'{node}' is a table or a function of its own, which CasADi's expressions do not have; "
+        "export the equations as C and use casadi.external"
+    )
+
+
+def _functions(casadi: LibraryObject) -> dict[str, Callable[..., LibraryObject]]:
+    """CasADi's functions by the names of ours."""
+    same = (
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "asin",
+        "acos",
+        "atan",
+        "exp",
+        "log",
+        "sign",
+        "floor",
+        "ceil",
+        "atan2",
+    )
+    found = {name: getattr(casadi, name) for name in same}
+    return found | {
+        "abs": casadi.fabs,
+        "pow": casadi.power,
+        "min": casadi.fmin,
+        "max": casadi.fmax,
+        "mod": lambda x, y: x - y * casadi.floor(x / y),
+        "select": lambda c, a, b: casadi.if_else(c, a, b),
+        "lt": lambda a, b: a < b,
+        "le": lambda a, b: a <= b,
+        "gt": lambda a, b: a > b,
+        "ge": lambda a, b: a >= b,
+        "eq": lambda a, b: a == b,
+        "ne": lambda a, b: a != b,
+        "and": casadi.logic_and,
+        "or": casadi.logic_or,
+        "not": casadi.logic_not,
+    }

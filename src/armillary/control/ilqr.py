@@ -1,0 +1,309 @@
+"""Iterated LQR: the inputs that minimise a cost from a given start, by second-order steps.
+
+    minimise Σ ½[(x − x̄)ᵀ Q (x − x̄) + vᵀ R v] h + ½ (x_N − x̄)ᵀ S (x_N − x̄)       x_{k+1} = φ(x_k, v_k)
+
+φ is one RK4 step with the input held, and its derivatives are exact. Backwards a quadratic model of the cost
+gives v = v̄ + α d + K (x − x̄); forwards all step sizes α are tried together, a row each. ``second=True`` adds
+the curvature of the rates (differential dynamic programming).
+
+Sources: Li and Todorov (2004), Iterative linear quadratic regulator design for nonlinear biological movement
+systems; Tassa, Erez and Todorov (2012), Synthesis and stabilization of complex behaviors, for the
+regularisation; Tassa, Mansard and Todorov (2014), Control-limited differential dynamic programming, for
+bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.algebra.arguments import count, from_zero, read_only, reals
+from armillary.control.motion_record import motion_run
+from armillary.control.plant import Plant, own_values, steered_plant
+from armillary.control.weights import weight_matrix
+from armillary.errors import ArmillaryError, ParameterError
+from armillary.results import Run
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.settings import Initial
+from armillary.untyped import DataMapping
+
+_STEPS = 1.1 ** (-(np.arange(10.0) ** 2))  # sizes that are tried at once: 1 to 4e-4
+_LEAST, _MOST = 1e-8, 1e10  # of the regularisation
+_ACCEPTED = 1e-4  # of the expected decrease
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IteratedRegulator:
+    """The motion that iterated LQR found: ``run``, its ``cost`` and the gains ``K[k]`` around it.
+
+    ``costs`` has the cost after every iteration; ``converged`` is false where ``message`` gives the reason.
+    """
+
+    run: Run
+    cost: float
+    time: np.ndarray
+    state: np.ndarray
+    input: np.ndarray
+    K: np.ndarray
+    costs: tuple[float, ...]
+    converged: bool
+    message: str
+
+    def __repr__(self) -> str:
+        return (
+            f"IteratedRegulator: cost {self.cost:.8g} after {len(self.costs) - 1} iterations; {self.message}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cost:
+    """½ quadratic costs about a target, the running one times the step."""
+
+    Q: np.ndarray
+    R: np.ndarray
+    S: np.ndarray
+    target: np.ndarray
+    h: float
+
+    def of(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The whole cost of motions x (rows, knots, states) and v."""
+        off = x - self.target
+        running = np.einsum("rki,ij,rkj->r", off[:, :-1], self.Q, off[:, :-1])
+        running += np.einsum("rki,ij,rkj->r", v, self.R, v)
+        last = np.einsum("ri,ij,rj->r", off[:, -1], self.S, off[:, -1])
+        found: np.ndarray = 0.5 * (self.h * running + last)
+        return found
+
+
+def ilqr(
+    model: CompiledModel,
+    duration: float,
+    step: float,
+    inputs: Sequence[str] | DataMapping,
+    Q: object,
+    R: object,
+    final: object,
+    target: Mapping[str, object] | None = None,
+    initial: Initial = None,
+    guess: object = None,
+    parameters: DataMapping | None = None,
+    iterations: int = 200,
+    tolerance: float = 1e-9,
+    second: bool = False,
+) -> IteratedRegulator:
+    """The best inputs from a start; see ``stages/control.py``, whose verb it is."""
+    motion = steered_plant(model, inputs)
+    motion.check_independent("ilqr")
+    h = from_zero(step, "step")
+    N = round(from_zero(duration, "duration") / h) if h else 0
+    if N < 1:
+        raise ParameterError(f"ilqr needs at least one step: duration {duration!r}, step {step!r}")
+    names = [p.name for p in motion.states]
+    fx, fv = (np.array([p.factor for p in ports]) for ports in (motion.states, motion.inputs))
+    steered = [p.name for p in motion.inputs]
+    R = weight_matrix(R, steered, "R", positive=True) / np.outer(fv, fv)
+    Q, S = (weight_matrix(m, names, what) / np.outer(fx, fx) for m, what in ((Q, "Q"), (final, "final")))
+    wanted = np.zeros(len(names))
+    for name, value in own_values(motion.states, target or {}, "target=").items():
+        wanted[names.index(name)] = value
+    low, high = _limits(motion, inputs)
+    start = motion.start(model, initial, parameters)
+    v = _guess(motion, guess, N, fv)
+    cost = _Cost(Q, R, S, wanted, h)
+    search = _Search(motion, cost, start, h, parameters, second, low, high)
+    found = search.run(np.clip(v, low, high), count(iterations, "iterations"), tolerance)
+    x, v, K, costs, converged, message = found
+    time = h * np.arange(N + 1)
+    run = motion_run(
+        model, motion, time, x, np.vstack([v, v[-1:]]), parameters, {"method": "ilqr", "step": h}
+    )
+    return IteratedRegulator(
+        run, costs[-1], read_only(time), read_only(x / fx), read_only(v / fv),
+        read_only(K * fx / fv[:, None]), tuple(costs), converged, message,
+    )  # fmt: skip
+
+
+class _Search:
+    """The iterations from one start."""
+
+    def __init__(
+        self,
+        motion: Plant,
+        cost: _Cost,
+        start: np.ndarray,
+        h: float,
+        parameters: DataMapping | None,
+        second: bool,
+        low: np.ndarray,
+        high: np.ndarray,
+    ) -> None:
+        self.motion, self.cost, self.start, self.h, self.parameters = motion, cost, start, h, parameters
+        self.second, self.low, self.high = second, low, high
+
+    def run(
+        self, v: np.ndarray, iterations: int, tolerance: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[float], bool, str]:
+        """States, inputs, gains, costs, whether it converged, and a message."""
+        N, n, m = len(v), len(self.start), v.shape[1]
+        x = self._roll(np.zeros((N + 1, n)), v, np.zeros((N, m)), np.zeros((N, m, n)), np.zeros(1))[0][0]
+        if not np.isfinite(x).all():
+            raise ArmillaryError(
+                f"ilqr: the motion of '{self.motion.system}' under the guess is not finite; give a shorter "
+                "step, or guess= with inputs under which it stays finite"
+            )
+        costs = [float(self.cost.of(x[None], v[None])[0])]
+        regular, K = 0.0, np.zeros((N, m, n))
+        message, converged = f"not converged after {iterations} iterations", False
+        for _ in range(iterations):
+            try:
+                backward, regular = self._backward_regularised(x, v, regular)
+                d, K, decrease = backward
+                motions, inputs, values = self._tried(x, v, d, K)
+            except KeyboardInterrupt:
+                message = "interrupted; this is the best motion so far"
+                break
+            expected = _STEPS * decrease[0] + _STEPS**2 * decrease[1]
+            good = np.flatnonzero(values <= costs[-1] - _ACCEPTED * np.maximum(expected, 0.0))
+            small = decrease[0] <= tolerance * max(abs(costs[-1]), 1e-300)
+            if not len(good):
+                if small:
+                    converged, message = True, "converged"
+                    break
+                regular = max(10 * regular, 1e-6)
+                if regular > _MOST:
+                    message = "no step makes the cost smaller, although its slope is not zero"
+                    break
+                continue
+            best = int(good[np.argmin(values[good])])
+            x, v = motions[best], inputs[best]
+            costs.append(float(values[best]))
+            regular = 0.0 if regular < _LEAST else regular / 5
+            if small and costs[-2] - costs[-1] <= tolerance * max(abs(costs[-1]), 1e-300):
+                converged, message = True, "converged"
+                break
+        return x, v, K, costs, converged, message
+
+    def _backward_regularised(
+        self, x: np.ndarray, v: np.ndarray, regular: float
+    ) -> tuple[tuple[np.ndarray, np.ndarray, tuple[float, float]], float]:
+        t = self.h * np.arange(len(v))
+        made = self.motion.step_derivatives(t, x[:-1], v, self.h, self.parameters)
+        bent = self.motion.rate_curvatures(t, x[:-1], v, self.parameters) if self.second else None
+        while True:
+            found = self._backward(x, v, made.by_state, made.by_input, regular, bent)
+            if found is not None:
+                return found, regular
+            regular = max(10 * regular, 1e-6)
+            if regular > _MOST:
+                raise ArmillaryError(
+                    "ilqr: the cost is not convex in the inputs, whatever the regularisation"
+                )
+
+    def _backward(
+        self,
+        x: np.ndarray,
+        v: np.ndarray,
+        F: np.ndarray,
+        G: np.ndarray,
+        regular: float,
+        bent: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]] | None:
+        """Offsets d, gains K and the expected decrease (slope, curvature); None where v has no minimum."""
+        c, h = self.cost, self.h
+        N, m = v.shape
+        n = x.shape[1]
+        P, p = c.S, c.S @ (x[-1] - c.target)
+        d, K = np.zeros((N, m)), np.zeros((N, m, n))
+        slope = curvature = 0.0
+        for k in range(N - 1, -1, -1):
+            Qx = h * c.Q @ (x[k] - c.target) + F[k].T @ p
+            Qv = h * c.R @ v[k] + G[k].T @ p
+            Qxx = h * c.Q + F[k].T @ P @ F[k]
+            Qvx = G[k].T @ P @ F[k]
+            Qvv = h * c.R + G[k].T @ P @ G[k]
+            if bent is not None:
+                H = np.tensordot(h * p, bent[k], 1)
+                Qxx, Qvx, Qvv = Qxx + H[:n, :n], Qvx + H[n:, :n], Qvv + H[n:, n:]
+            pushed = Qvv + regular * (G[k].T @ G[k] + np.eye(m))
+            step = box_step(pushed, Qv, self.low - v[k], self.high - v[k])
+            if step is None:
+                return None
+            d[k], free = step
+            if free.any():
+                K[k][free] = -np.linalg.solve(pushed[np.ix_(free, free)], Qvx[free])
+            slope -= float(Qv @ d[k])
+            curvature -= 0.5 * float(d[k] @ Qvv @ d[k])
+            p = Qx + K[k].T @ (Qvv @ d[k] + Qv) + Qvx.T @ d[k]
+            P = Qxx + K[k].T @ Qvv @ K[k] + K[k].T @ Qvx + Qvx.T @ K[k]
+            P = (P + P.T) / 2
+        return d, K, (slope, curvature)
+
+    def _tried(
+        self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        motions, inputs = self._roll(x, v, d, K, _STEPS)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self.cost.of(motions, inputs)
+        return motions, inputs, np.where(np.isfinite(values), values, np.inf)
+
+    def _roll(
+        self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Motions from the start with v + α d + K (x − x̄), one for each α, side by side."""
+        limits = (self.low, self.high)
+        return self.motion.rolled(self.start, self.h, (x, v), (d, K), limits, sizes, self.parameters)
+
+
+def box_step(
+    H: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The minimum of ½ dᵀ H d + gᵀ d between limits, and which elements are free of them; None where H is not
+    positive. By projected Newton steps; for one input a division and a comparison.
+    """
+    try:
+        np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return None
+    d = np.clip(-np.linalg.solve(H, g), low, high)
+    free = np.ones(len(g), dtype=bool)
+    for _ in range(10 * len(g)):
+        slope = g + H @ d
+        free = ~(((d <= low) & (slope > 0)) | ((d >= high) & (slope < 0)))
+        if not free.any():
+            break
+        better = d.copy()
+        better[free] = d[free] - np.linalg.solve(H[np.ix_(free, free)], slope[free])
+        better = np.clip(better, low, high)
+        if np.allclose(better, d, rtol=1e-12, atol=1e-14):
+            break
+        d = better
+    return d, free
+
+
+def _limits(motion: Plant, inputs: object) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of inputs that are given as a mapping of names to (low, high); without them infinite."""
+    low, high = np.full(len(motion.inputs), -np.inf), np.full(len(motion.inputs), np.inf)
+    if isinstance(inputs, Mapping):
+        for i, p in enumerate(motion.inputs):
+            if inputs[p.name] is not None:
+                pair = reals(inputs[p.name], f"limits of '{p.name}'")
+                if pair.shape != (2,) or not pair[0] < pair[1]:
+                    raise ParameterError(f"limits of '{p.name}' must be (low, high) with low < high")
+                low[i], high[i] = pair * p.factor
+    return low, high
+
+
+def _guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:
+    m = len(motion.inputs)
+    if guess is None:
+        return np.zeros((N, m))
+    found = np.array(guess, dtype=float)
+    if found.ndim == 1 and m == 1 and len(found) == N:
+        found = found[:, None]
+    if found.shape not in ((N, m), (m,)):
+        raise ParameterError(f"guess= must be inputs for {N} steps, an array of shape ({N}, {m})")
+    if not np.isfinite(found).all():
+        raise ParameterError("guess= has an element that is not a finite number")
+    return np.broadcast_to(found * fv, (N, m)).copy()

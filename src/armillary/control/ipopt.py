@@ -1,0 +1,117 @@
+"""Nonlinear programs by IPOPT, through CasADi's interface, with our exact derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from armillary.control.interior_point import Solution
+from armillary.control.nonlinear_program import Limits, NonlinearProgram
+from armillary.errors import require
+from armillary.untyped import LibraryObject
+
+_SOLVED = ("Solve_Succeeded", "Solved_To_Acceptable_Level")
+_INFEASIBLE = ("Infeasible_Problem_Detected", "Restoration_Failed")
+
+
+def solve_by_ipopt(
+    program: NonlinearProgram,
+    limits: Limits,
+    start: np.ndarray,
+    tolerance: float,
+    iterations: int,
+    warm: bool,
+) -> Solution:
+    """One program from one start."""
+    casadi = require("casadi", extra="casadi", purpose="to solve by IPOPT")
+    kept: list[LibraryObject] = []  # CasADi holds no reference to its callbacks
+    n, m = program.size, program.rows
+    dense = casadi.Sparsity.dense
+    jacobian = casadi.Sparsity.triplet(m, n, *(a.tolist() for a in program.jacobian_places))
+    rows, columns = program.hessian_places
+    hessian = casadi.Sparsity.triplet(n, n, columns.tolist(), rows.tolist())  # the upper triangle
+    order = np.lexsort((columns, rows))  # by columns of the upper triangle
+
+    def made(label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
+        kept.append(_callback(casadi, label, given, results, call))
+        return kept[-1]
+
+    z, one, row = dense(n, 1), dense(1, 1), dense(m, 1)
+    place = {"x": z, "p": dense(0, 0)}
+    values = made(
+        "nlp", place, {"f": one, "g": row}, lambda a: [program.objective(a[0]), program.constraints(a[0])]
+    )
+    options = {
+        "grad_f": made(
+            "grad_f", place, {"f": one, "grad_f_x": z},
+            lambda a: [program.objective(a[0]), program.gradient(a[0])],
+        ),
+        "jac_g": made(
+            "jac_g", place, {"g": row, "jac_g_x": jacobian},
+            lambda a: [program.constraints(a[0]), program.jacobian(a[0])],
+        ),
+        "hess_lag": made(
+            "hess_lag", {**place, "lam_f": one, "lam_g": row}, {"triu_hess_gamma_x_x": hessian},
+            lambda a: [program.hessian(a[0], a[3], float(a[2][0]))[order]],
+        ),
+        "ipopt": {
+            "tol": tolerance, "max_iter": iterations, "print_level": 0, "sb": "yes",
+            **({"mu_init": 1e-4} if warm else {}),
+        },
+        "print_time": False, "no_nlp_grad": True, "calc_lam_p": False,
+    }  # fmt: skip
+    solver = casadi.nlpsol("solver", "ipopt", values, options)
+    found = solver(x0=start, lbx=limits.low, ubx=limits.high, lbg=limits.row_low, ubg=limits.row_high)
+    report = solver.stats()
+    status = report["return_status"]
+    name = (
+        "solved" if status in _SOLVED
+        else "infeasible" if status in _INFEASIBLE
+        else "iterations" if status == "Maximum_Iterations_Exceeded"
+        else "no progress"
+    )  # fmt: skip
+    best = np.array(found["x"], dtype=float).ravel()
+    c = program.constraints(best)
+    off = np.maximum(np.maximum(limits.row_low - c, c - limits.row_high), 0.0)
+    multipliers = np.array(found["lam_g"], dtype=float).ravel()
+    iterations = int(report.get("iter_count", 0))
+    return Solution(best, multipliers, iterations, name, float(np.max(off, initial=0.0)), np.nan)
+
+
+Ports = Mapping[str, LibraryObject]  # sparsities of arguments or results, by name
+Call = Callable[[list[np.ndarray]], list[object]]
+
+
+def _callback(casadi: LibraryObject, label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
+    """A function of CasADi that calls one of Python; sparse results are given by their elements."""
+
+    class Function(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
+        def __init__(self) -> None:
+            casadi.Callback.__init__(self)
+            self.construct(label, {})
+
+        def get_n_in(self) -> int:
+            return len(given)
+
+        def get_n_out(self) -> int:
+            return len(results)
+
+        def get_name_in(self, i: int) -> str:
+            return list(given)[i]
+
+        def get_name_out(self, i: int) -> str:
+            return list(results)[i]
+
+        def get_sparsity_in(self, i: int) -> LibraryObject:
+            return list(given.values())[i]
+
+        def get_sparsity_out(self, i: int) -> LibraryObject:
+            return list(results.values())[i]
+
+        def eval(self, arguments: list[LibraryObject]) -> list[LibraryObject]:
+            found = call([np.array(a, dtype=float).ravel() for a in arguments])
+            arrays = [np.array(value, dtype=float, ndmin=1) for value in found]
+            return [casadi.DM(s, a) for s, a in zip(results.values(), arrays, strict=True)]
+
+    return Function()

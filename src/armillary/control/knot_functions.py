@@ -1,0 +1,203 @@
+"""Functions of a model at many knots of a motion, with exact first and second derivatives.
+
+    y = r(z)      z = [states, inputs, unknown parameters, time], those that occur
+
+Jacobians and Hessians hold only the elements that can differ from zero, by a pattern that all knots share.
+Each kind is one compiled function, evaluated at all knots in one compiled loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from armillary.algebra.calculus import gradient
+from armillary.algebra.calculus import tangents
+from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
+from armillary.algebra.walk import held_places, operands_first
+from armillary.errors import ArmillaryError, ExpressionError
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.formalism import derivation
+from armillary.runtime.models.programs.functions import ModelFunctions
+
+# Nodes up to which common factors are searched for: a third of the operations at best.
+_SEARCHED = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Knots:
+    """Places at which functions are evaluated: a row each.
+
+    ``constants`` are made by ``KnotFunctions.constants``; ``unknowns`` are values of parameters that stand
+    in for symbols, in the model's own units.
+    """
+
+    t: np.ndarray
+    states: np.ndarray
+    memory: np.ndarray
+    unknowns: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Rows and columns of the elements that can differ from zero."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class KnotFunctions:
+    """Functions ``results`` of a model, and their derivatives by the symbols ``by``.
+
+    ``unknowns`` are the symbols, besides state and memory, for which numbers are given at each call.
+    """
+
+    def __init__(
+        self,
+        equations: DerivedEquations,
+        results: Sequence[Expr],
+        by: Sequence[Expr],
+        unknowns: Sequence[Expr] = (),
+    ) -> None:
+        self.equations, self.results, self.by = equations, tuple(results), tuple(by)
+        self._unknowns = tuple(unknowns)
+        owner = equations.system.identity
+        self._weights = [symbol(f"weight_{i + 1}", "variable", owner=owner) for i in range(len(self.results))]
+
+    # ------------------------------------------------------------ values
+
+    @cached_property
+    def value_functions(self) -> ModelFunctions:
+        """The compiled function "knot" of the results."""
+        return self._compile(self.results)
+
+    def values(self, at: Knots, parameters: object = None) -> np.ndarray:
+        """The results, a row for each knot."""
+        return self._rows(self.value_functions, at, parameters)
+
+    # ------------------------------------------------------------ first derivatives
+
+    @cached_property
+    def _first(self) -> tuple[Pattern, ModelFunctions]:
+        entries: list[tuple[int, int, Expr]] = []
+        for j, s in enumerate(self.by):
+            column = self._differentiate(partial(tangents, self.results, {s: UNIT}))
+            entries += [(i, j, x) for i, x in enumerate(column) if x is not ZERO]
+        return _compiled_pattern(entries, self._compile)
+
+    @property
+    def jacobian_pattern(self) -> Pattern:
+        """Elements ∂results[row]/∂by[column] that can differ from zero."""
+        return self._first[0]
+
+    def jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
+        """Values of the elements of the pattern, a row for each knot."""
+        return self._rows(self._first[1], at, parameters)
+
+    def dense_jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
+        """∂results/∂by as whole matrices, with a leading axis of knots."""
+        pattern, _ = self._first
+        found = np.zeros((len(at), len(self.results), len(self.by)))
+        found[:, pattern.rows, pattern.columns] = self.jacobian(at, parameters)
+        return found
+
+    # ------------------------------------------------------------ second derivatives
+
+    @cached_property
+    def _second(self) -> tuple[Pattern, ModelFunctions]:
+        """The lower triangle of the Hessian of Σ weight · result: tangents of a gradient."""
+        slopes = self._weighted_gradient
+        held = held_places(slopes, self.by)
+        entries: list[tuple[int, int, Expr]] = []
+        for j, s in enumerate(self.by):
+            rows = [i for i in range(j, len(self.by)) if j in held[i]]
+            column = self._differentiate(partial(tangents, [slopes[i] for i in rows], {s: UNIT}))
+            entries += [(i, j, x) for i, x in zip(rows, column, strict=True) if x is not ZERO]
+        return _compiled_pattern(entries, lambda x: self._compile(x, self._weights))
+
+    @cached_property
+    def _weighted_gradient(self) -> list[Expr]:
+        with derivation():
+            pairs = zip(self._weights, self.results, strict=True)
+            whole = total([(1, weight * result) for weight, result in pairs])
+        return self._differentiate(lambda: gradient(whole, self.by))
+
+    @property
+    def hessian_pattern(self) -> Pattern:
+        """Elements of the lower triangle of ∂²(Σ weight · result)/∂by² that can differ from zero."""
+        return self._second[0]
+
+    def hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
+        """Values of the elements of the pattern, a row for each knot, with a row of weights of the results
+        for each.
+        """
+        return self._rows(self._second[1], at, parameters, weights)
+
+    def dense_hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
+        """∂²(Σ weight · result)/∂by² as whole matrices, with a leading axis of knots."""
+        pattern, n = self._second[0], len(self.by)
+        found = np.zeros((len(at), n, n))
+        values = self.hessian(at, weights, parameters)
+        found[:, pattern.rows, pattern.columns] = values
+        found[:, pattern.columns, pattern.rows] = values
+        return found
+
+    @cached_property
+    def _product(self) -> ModelFunctions:
+        """The Hessian of Σ weight · result times one direction: the tangent of the gradient along it."""
+        owner = self.equations.system.identity
+        moves = [symbol(f"move_{j + 1}", "variable", owner=owner) for j in range(len(self.by))]
+        rates = dict(zip(self.by, moves, strict=True))
+        found = self._differentiate(lambda: tangents(self._weighted_gradient, rates))
+        return self._compile(found, [*self._weights, *moves])
+
+    def hessian_product(
+        self, at: Knots, weights: np.ndarray, direction: np.ndarray, parameters: object = None
+    ) -> np.ndarray:
+        """∂²(Σ weight · result)/∂by² · direction, a row for each knot; the matrix is not made."""
+        return self._rows(self._product, at, parameters, np.concatenate([weights, direction], axis=1))
+
+    # ------------------------------------------------------------ compilation
+
+    def constants(self, functions: ModelFunctions, parameters: object) -> np.ndarray:
+        """Precomputed constants of the parameters, which do not move from knot to knot."""
+        given = parameters if isinstance(parameters, dict) else None
+        return functions.constants(given)
+
+    def _compile(self, results: Sequence[Expr], further: Sequence[Expr] = ()) -> ModelFunctions:
+        search = len(operands_first(results)) <= _SEARCHED
+        inputs = (*self._unknowns, *further)
+        return ModelFunctions(self.equations, {"knot": results}, inputs, search=search)
+
+    def _rows(
+        self, functions: ModelFunctions, at: Knots, parameters: object, further: np.ndarray | None = None
+    ) -> np.ndarray:
+        given = at.unknowns if further is None else np.concatenate([at.unknowns, further], axis=1)
+        constants = self.constants(functions, parameters)
+        return functions.rows("knot", at.t, at.states, None, at.memory, given, constants)
+
+    def _differentiate(self, make: Callable[[], list[Expr]]) -> list[Expr]:
+        try:
+            with derivation():
+                return make()
+        except ExpressionError as error:
+            raise ArmillaryError(
+                f"'{self.equations.system.name}' cannot be differentiated: {error}"
+            ) from error
+
+
+def _compiled_pattern(
+    entries: Sequence[tuple[int, int, Expr]], make: Callable[[list[Expr]], ModelFunctions]
+) -> tuple[Pattern, ModelFunctions]:
+    rows = np.array([i for i, _, _ in entries], dtype=int)
+    columns = np.array([j for _, j, _ in entries], dtype=int)
+    return Pattern(rows, columns), make([x for _, _, x in entries])

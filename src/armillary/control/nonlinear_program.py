@@ -1,0 +1,355 @@
+"""A collocated problem as a sparse nonlinear program, with exact first and second derivatives.
+
+    z = [states of all points, inputs of all points, unknown parameters, duration]
+
+    minimise  T Σ b_k L_k + φ(x_0, …) + φ(x_N, …)
+    subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends,  periodicity
+
+Functions of all points come from one compiled loop; here they are put into place by precomputed indices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.control.scheme import Mesh
+from armillary.untyped import DataTable, LibraryObject
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """Compiled functions of a problem: ``inside`` gives [rates, running cost, path constraints] and ``first``
+    and ``last`` give [cost, conditions] at the two ends. All are differentiated by [x, v, p, t].
+    """
+
+    inside: KnotFunctions
+    first: KnotFunctions
+    last: KnotFunctions
+    states: int
+    inputs: int
+    unknowns: int
+    path: int
+    input_places: tuple[int, ...]  # of the inputs in the memory
+    memory: np.ndarray  # one row
+    parameters: DataTable
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Bounds of the variables and of the constraints, those of equations equal."""
+
+    low: np.ndarray
+    high: np.ndarray
+    row_low: np.ndarray
+    row_high: np.ndarray
+
+
+class _Places:
+    """Elements of a sparse matrix, in which several contributions may meet."""
+
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
+        keys, self._inverse = np.unique(columns * shape[0] + rows, return_inverse=True)
+        self.rows, self.columns = keys % shape[0], keys // shape[0]
+        self.shape = shape
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """One value for each element."""
+        return np.bincount(self._inverse, weights=values, minlength=len(self.rows))
+
+
+class NonlinearProgram:
+    """The program of one mesh. Rows of constraints: defects point by point, first input, path constraints
+    point by point, first and last conditions, periodic states.
+    """
+
+    def __init__(
+        self,
+        functions: Functions,
+        mesh: Mesh,
+        start_time: float,
+        duration: float | None,
+        periodic: tuple[int, ...],
+    ) -> None:
+        self.f, self.mesh, self.t0, self.fixed, self.periodic = (
+            functions,
+            mesh,
+            start_time,
+            duration,
+            periodic,
+        )
+        f, K = functions, len(mesh.points)
+        self.n, self.m, self.p, self.K = f.states, f.inputs, f.unknowns, K
+        self.first_v, self.first_p = K * f.states, K * (f.states + f.inputs)
+        self.last = self.first_p + f.unknowns  # the duration, where it is free
+        self.size = self.last + (duration is None)
+        self.defects = len(mesh.rates[0]) // mesh.collocated.shape[1] * self.n
+        sizes = [
+            self.defects, 0 if mesh.first_input is None else self.m, K * f.path,
+            len(f.first.results) - 1, len(f.last.results) - 1, len(periodic),
+        ]  # fmt: skip
+        self.offsets = np.cumsum([0, *sizes])
+        self.rows = int(self.offsets[-1])
+
+    # ------------------------------------------------------------ places
+
+    def duration(self, z: np.ndarray) -> float:
+        """T."""
+        return float(z[self.last]) if self.fixed is None else self.fixed
+
+    def split(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States, inputs and unknown parameters."""
+        return (
+            z[: self.first_v].reshape(self.K, self.n),
+            z[self.first_v : self.first_p].reshape(self.K, self.m),
+            z[self.first_p : self.last],
+        )
+
+    def join(self, x: np.ndarray, v: np.ndarray, p: np.ndarray, T: float) -> np.ndarray:
+        """All variables."""
+        return np.concatenate([x.ravel(), v.ravel(), p, [T] if self.fixed is None else []])
+
+    def knots(self, z: np.ndarray, at: slice = slice(None)) -> Knots:
+        """All points, or some, as places of compiled functions."""
+        x, v, p = self.split(z)
+        x, v = x[at], v[at]
+        memory = np.tile(self.f.memory, (len(x), 1))
+        memory[:, self.f.input_places] = v
+        t = self.t0 + self.duration(z) * self.mesh.points[at]
+        return Knots(t, x, memory, np.broadcast_to(p, (len(x), self.p)))
+
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        """Variables by point and by what functions are differentiated by; −1 is none."""
+        k = np.arange(self.K)[:, None]
+        x = k * self.n + np.arange(self.n)
+        v = self.first_v + k * self.m + np.arange(self.m)
+        p = np.broadcast_to(self.first_p + np.arange(self.p), (self.K, self.p))
+        t = np.full((self.K, 1), self.last if self.fixed is None else -1)
+        return np.hstack([x, v, p, t])
+
+    @cached_property
+    def _chain(self) -> np.ndarray:
+        """∂(what functions are differentiated by)/∂(variable): τ for the time, else 1."""
+        found = np.ones_like(self._columns, dtype=float)
+        found[:, -1] = self.mesh.points
+        return found
+
+    @cached_property
+    def sequence(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys that put variables and rows in the order of time, what all points share last. Factors of
+        matrices in this order fill in only near their diagonal and at their border.
+        """
+        point = np.arange(self.K, dtype=float)
+        end = np.full(self.size - self.first_p, 2.0 * self.K)
+        variables = np.concatenate([np.repeat(point, self.n), np.repeat(point, self.m), end])
+        own = np.repeat(self.mesh.starts + 0.5, len(self.mesh.own) * self.n)
+        o = np.diff(self.offsets)
+        rows = [own, np.full(o[1], 0.5), np.repeat(point, self.f.path), np.zeros(o[3])]
+        rows += [np.full(o[4], self.K - 1.0), np.full(o[5], 2.0 * self.K + 1)]
+        return variables, np.concatenate(rows)
+
+    # ------------------------------------------------------------ values
+
+    def objective(self, z: np.ndarray) -> float:
+        """The cost."""
+        inside, first, last = self._values(z)
+        running = self.duration(z) * float(self.mesh.weights @ inside[:, self.n])
+        return running + float(first[0] + last[0])
+
+    def constraints(self, z: np.ndarray) -> np.ndarray:
+        """All rows."""
+        inside, first, last = self._values(z)
+        x, v, _ = self.split(z)
+        T, n = self.duration(z), self.n
+        E, W = self._sparse
+        parts = [(E @ x - T * (W @ inside[:, :n])).ravel()]
+        if self.mesh.first_input is not None:
+            parts.append(v[0] - self.mesh.first_input @ v[self.mesh.collocated[0]])
+        parts += [inside[:, n + 1 :].ravel(), first[1:], last[1:]]
+        parts.append(x[-1, list(self.periodic)] - x[0, list(self.periodic)])
+        return np.concatenate(parts)
+
+    def _values(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        kept = getattr(self, "_kept", None)
+        if kept is not None and np.array_equal(kept[0], z):
+            found: tuple[np.ndarray, np.ndarray, np.ndarray] = kept[1]
+            return found
+        f, parameters = self.f, self.f.parameters
+        made = (
+            f.inside.values(self.knots(z), parameters),
+            f.first.values(self.knots(z, slice(0, 1)), parameters)[0],
+            f.last.values(self.knots(z, slice(-1, None)), parameters)[0],
+        )
+        self._kept = (z.copy(), made)
+        return made
+
+    def rates(self, z: np.ndarray) -> np.ndarray:
+        """f at all points."""
+        return self._values(z)[0][:, : self.n]
+
+    @cached_property
+    def _sparse(self) -> tuple[LibraryObject, LibraryObject]:
+        """E and W."""
+        from scipy.sparse import csr_matrix
+
+        def made(rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> LibraryObject:
+            return csr_matrix((values, (rows, columns)), shape=(self.defects // self.n, self.K))
+
+        return made(*self.mesh.differences), made(*self.mesh.rates)
+
+    # ------------------------------------------------------------ first derivatives
+
+    def gradient(self, z: np.ndarray) -> np.ndarray:
+        """∂cost/∂z."""
+        f, T, n = self.f, self.duration(z), self.n
+        inside, _, _ = self._values(z)
+        found = np.zeros(self.size)
+        pattern, own = f.inside.jacobian_pattern, self._running
+        values = f.inside.jacobian(self.knots(z), f.parameters)[:, own]
+        self._add(found, slice(None), pattern.columns[own], T * self.mesh.weights[:, None] * values)
+        for functions, at in ((f.first, slice(0, 1)), (f.last, slice(-1, None))):
+            own = functions.jacobian_pattern.rows == 0
+            values = functions.jacobian(self.knots(z, at), f.parameters)[:, own]
+            self._add(found, at, functions.jacobian_pattern.columns[own], values)
+        if self.fixed is None:
+            found[self.last] += self.mesh.weights @ inside[:, n]
+        return found
+
+    @cached_property
+    def _running(self) -> np.ndarray:
+        found: np.ndarray = self.f.inside.jacobian_pattern.rows == self.n
+        return found
+
+    def _add(self, found: np.ndarray, at: slice, by: np.ndarray, values: np.ndarray) -> None:
+        columns = self._columns[at][:, by]
+        known = columns >= 0
+        np.add.at(found, columns[known], (values * self._chain[at][:, by])[known])
+
+    @cached_property
+    def _jacobian_parts(self) -> tuple[_Places, np.ndarray, DataTable]:
+        """Places of all elements in the order in which ``jacobian`` makes them, and the constant ones."""
+        f, n, mesh, offsets = self.f, self.n, self.mesh, self.offsets
+        pattern = f.inside.jacobian_pattern
+        rate, path = pattern.rows < n, pattern.rows > n
+        rows, columns = [], []
+        # Defects through the rates.
+        wr, wk, _ = mesh.rates
+        rows.append((wr[:, None] * n + pattern.rows[rate]).ravel())
+        columns.append(self._columns[wk][:, pattern.columns[rate]].ravel())
+        # Defects by the duration.
+        if self.fixed is None:
+            rows.append(np.arange(self.defects))
+            columns.append(np.full(self.defects, self.last))
+        # Path constraints.
+        k = np.arange(self.K)[:, None]
+        rows.append((offsets[2] + k * f.path + pattern.rows[path] - n - 1).ravel())
+        columns.append(self._columns[:, pattern.columns[path]].ravel())
+        # Conditions at both ends.
+        for functions, offset, at in ((f.first, offsets[3], 0), (f.last, offsets[4], -1)):
+            own = functions.jacobian_pattern
+            chosen = own.rows > 0
+            rows.append(offset + own.rows[chosen] - 1)
+            columns.append(self._columns[at][own.columns[chosen]])
+        # Elements that never change.
+        er, ek, ev = mesh.differences
+        i = np.arange(n)
+        rows.append((er[:, None] * n + i).ravel())
+        columns.append((ek[:, None] * n + i).ravel())
+        constant = [np.repeat(ev, n)]
+        if mesh.first_input is not None:
+            j = np.arange(self.m)
+            rows += [offsets[1] + j, np.tile(offsets[1] + j, len(mesh.nodes))]
+            columns += [
+                self.first_v + j,
+                (self.first_v + mesh.collocated[0][:, None] * self.m + j).ravel(),
+            ]
+            constant += [np.ones(self.m), -np.repeat(mesh.first_input, self.m)]
+        around = np.array(self.periodic, dtype=int)
+        row = offsets[5] + np.arange(len(around))
+        rows += [row, row]
+        columns += [(self.K - 1) * n + around, around]
+        constant += [np.ones(len(around)), -np.ones(len(around))]
+        all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
+        keep = all_columns >= 0
+        places = _Places(all_rows[keep], all_columns[keep], (max(self.rows, 1), self.size))
+        return places, np.concatenate(constant), {"keep": keep, "rate": rate, "path": path}
+
+    @property
+    def jacobian_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns of the elements of the Jacobian of constraints."""
+        places = self._jacobian_parts[0]
+        return places.rows, places.columns
+
+    def jacobian(self, z: np.ndarray) -> np.ndarray:
+        """Values of the elements of the Jacobian of constraints."""
+        places, constant, chosen = self._jacobian_parts
+        f, T, mesh = self.f, self.duration(z), self.mesh
+        pattern = f.inside.jacobian_pattern
+        J = f.inside.jacobian(self.knots(z), f.parameters)
+        J = J * self._chain[:, pattern.columns]
+        _, wk, w = mesh.rates
+        values = [(-T * w[:, None] * J[wk][:, chosen["rate"]]).ravel()]
+        if self.fixed is None:
+            values.append(-(self._sparse[1] @ self.rates(z)).ravel())
+        values.append(J[:, chosen["path"]].ravel())
+        for functions, at in ((f.first, slice(0, 1)), (f.last, slice(-1, None))):
+            own = functions.jacobian_pattern
+            made = functions.jacobian(self.knots(z, at), f.parameters) * self._chain[at][:, own.columns]
+            values.append(made[0, own.rows > 0])
+        return places.sum(np.concatenate([*values, constant])[chosen["keep"]])
+
+    # ------------------------------------------------------------ second derivatives
+
+    @cached_property
+    def _hessian_parts(self) -> tuple[_Places, np.ndarray]:
+        f = self.f
+        rows, columns = [], []
+        for functions, at in ((f.inside, slice(None)), (f.first, slice(0, 1)), (f.last, slice(-1, None))):
+            pattern = functions.hessian_pattern
+            rows.append(self._columns[at][:, pattern.rows].ravel())
+            columns.append(self._columns[at][:, pattern.columns].ravel())
+        if self.fixed is None:
+            pattern = f.inside.jacobian_pattern
+            columns.append(self._columns[:, pattern.columns].ravel())
+            rows.append(np.full(len(columns[-1]), self.last))
+        a, b = np.concatenate(rows), np.concatenate(columns)
+        keep = (a >= 0) & (b >= 0)
+        a, b = a[keep], b[keep]
+        return _Places(np.maximum(a, b), np.minimum(a, b), (self.size, self.size)), keep
+
+    @property
+    def hessian_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns of the elements of the lower triangle of the Hessian."""
+        places, _ = self._hessian_parts
+        return places.rows, places.columns
+
+    def hessian(self, z: np.ndarray, multipliers: np.ndarray, cost: float = 1.0) -> np.ndarray:
+        """Values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
+        places, keep = self._hessian_parts
+        f, n, T, mesh = self.f, self.n, self.duration(z), self.mesh
+        parts = [multipliers[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+        pull = -(self._sparse[1].T @ parts[0].reshape(-1, n))
+        weights = np.hstack([pull, cost * mesh.weights[:, None], np.zeros((self.K, f.path))])
+        whole = T * weights
+        whole[:, n + 1 :] = parts[2].reshape(self.K, f.path)
+        at = self.knots(z)
+        values = [self._chained(f.inside, slice(None), f.inside.hessian(at, whole, f.parameters))]
+        for functions, where, own in ((f.first, slice(0, 1), parts[3]), (f.last, slice(-1, None), parts[4])):
+            made = functions.hessian(self.knots(z, where), np.append(cost, own)[None], f.parameters)
+            values.append(self._chained(functions, where, made))
+        if self.fixed is None:
+            pattern = f.inside.jacobian_pattern
+            J = f.inside.jacobian(at, f.parameters) * self._chain[:, pattern.columns]
+            across = weights[:, pattern.rows] * J
+            across[:, pattern.columns == self._columns.shape[1] - 1] *= 2  # by the duration twice
+            values.append(across.ravel())
+        return places.sum(np.concatenate(values)[keep])
+
+    def _chained(self, functions: KnotFunctions, at: slice, values: np.ndarray) -> np.ndarray:
+        pattern, chain = functions.hessian_pattern, self._chain[at]
+        found: np.ndarray = (values * chain[:, pattern.rows] * chain[:, pattern.columns]).ravel()
+        return found

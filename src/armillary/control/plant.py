@@ -1,0 +1,293 @@
+"""The rates of a model with chosen inputs, at many places, with exact derivatives; and one step of a motion.
+
+    ẋ = f(t, x, v)        x: coordinates, speeds and states of the user's own; v: inputs (``s.input``)
+
+Numbers are in the model's own units (SI unless stated); ``factors`` lead from stated units to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from armillary.algebra.arguments import checked_names, several
+from armillary.algebra.expression import Expr
+from armillary.analysis.linear.matrices import Linearization, linearization
+from armillary.columns import listed
+from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.control.rollout import roll
+from armillary.errors import ArmillaryError, ParameterError
+from armillary.kept_results import kept_per_object
+from armillary.model.units import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.program.targets.targets import INTERNAL_EVENTS
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.start.initial import initial_memory
+from armillary.settings import Initial
+from armillary.untyped import DataMapping
+
+
+class Port(NamedTuple):
+    """A state or input: its name, units, and the factor from these to the model's own."""
+
+    name: str
+    units: str
+    factor: float
+    symbol: Expr
+
+
+class StepDerivatives(NamedTuple):
+    """The ends of steps, and their derivatives by the state at the beginning and by the held input."""
+
+    ends: np.ndarray
+    by_state: np.ndarray
+    by_input: np.ndarray
+
+
+class Plant:
+    """The rates of a model in its states and chosen inputs."""
+
+    def __init__(self, model: CompiledModel, inputs: Sequence[str]) -> None:
+        equations = model.equations
+        check_smooth(equations)
+        self.equations = equations
+        self.system = equations.system.name
+        self.states = state_ports(equations)
+        self.inputs = input_ports(equations, inputs) if inputs else ()
+        self._base_memory = initial_memory(equations)
+        self._places = [list(equations.system.memories).index(p.name) for p in self.inputs]
+        self._linearization: Linearization = linearization(model, tuple(inputs), ())
+        names = tuple(v.name for v in self._linearization.form.states)
+        self.independent = names == tuple(p.name for p in self.states)
+
+    @cached_property
+    def _rates(self) -> KnotFunctions:
+        t = self.equations.targets
+        by = [*t.integrated, *(p.symbol for p in self.inputs)]
+        return KnotFunctions(self.equations, t.rates, by)
+
+    def check_independent(self, verb: str) -> None:
+        """An error for states that depend on each other: closed loops, Euler parameters."""
+        if not self.independent:
+            raise ArmillaryError(
+                f"{verb} needs independent states, and those of '{self.system}' depend on each other (closed "
+                "loops or Euler parameters); describe rotations by angles, arm.Free(rotation='xyz') or "
+                "Gimbal joints, and use model.optimize where loops are closed"
+            )
+
+    def start(self, model: CompiledModel, initial: Initial, parameters: DataMapping | None) -> np.ndarray:
+        """A state from initial values as for ``simulate``."""
+        return model.state(initial, parameters)
+
+    def memory(self, v: np.ndarray) -> np.ndarray:
+        """Rows of the model's memory with these inputs; the others as at the start of a run."""
+        rows = np.empty((len(v), len(self._base_memory)))
+        rows[:] = self._base_memory
+        rows[:, self._places] = v
+        return rows
+
+    def _knots(self, t: np.ndarray | float, x: np.ndarray, v: np.ndarray) -> Knots:
+        times = np.broadcast_to(np.asarray(t, dtype=float), (len(x),))
+        return Knots(times, x, self.memory(v), np.empty((len(x), 0)))
+
+    def rates(
+        self, t: np.ndarray | float, x: np.ndarray, v: np.ndarray, parameters: DataMapping | None = None
+    ) -> np.ndarray:
+        """ẋ at rows of states and inputs."""
+        return self._rates.values(self._knots(t, x, v), parameters)
+
+    def jacobians(
+        self, t: np.ndarray | float, x: np.ndarray, v: np.ndarray, parameters: DataMapping | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """∂f/∂x and ∂f/∂v at rows of states and inputs."""
+        if self.independent:
+            found = self._linearization.rows(t, x, parameters, self.memory(v))
+            return found.A, found.B
+        whole = self._rates.dense_jacobian(self._knots(t, x, v), parameters)
+        return whole[:, :, : len(self.states)], whole[:, :, len(self.states) :]
+
+    def rate_curvatures(
+        self, t: np.ndarray, x: np.ndarray, v: np.ndarray, parameters: DataMapping | None
+    ) -> np.ndarray:
+        """∂²f_i/∂(x, v)² at rows of states and inputs: rows × rates × variables × variables."""
+        rows, n = x.shape
+        at = self._knots(np.repeat(t, n), np.repeat(x, n, axis=0), np.repeat(v, n, axis=0))
+        found = self._rates.dense_hessian(at, np.tile(np.eye(n), (rows, 1)), parameters)
+        return found.reshape(rows, n, *found.shape[1:])
+
+    def step(
+        self,
+        t: np.ndarray | float,
+        x: np.ndarray,
+        v: np.ndarray,
+        h: float,
+        parameters: DataMapping | None = None,
+        parts: int = 1,
+    ) -> np.ndarray:
+        """The ends of steps of length h with held inputs, each in so many equal parts, by RK4."""
+        part = h / parts
+        for i in range(parts):
+            at = t + i * part
+            k1 = self.rates(at, x, v, parameters)
+            k2 = self.rates(at + part / 2, x + part / 2 * k1, v, parameters)
+            k3 = self.rates(at + part / 2, x + part / 2 * k2, v, parameters)
+            k4 = self.rates(at + part, x + part * k3, v, parameters)
+            x = x + part / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return x
+
+    def rolled(
+        self,
+        start: np.ndarray,
+        step: float,
+        around: tuple[np.ndarray, np.ndarray],
+        law: tuple[np.ndarray, np.ndarray],
+        limits: tuple[np.ndarray, np.ndarray],
+        sizes: np.ndarray,
+        parameters: DataMapping | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Motions and inputs under a law with feedback, in one compiled loop; see ``rollout.py``."""
+        functions = self._rates.value_functions
+        constants = functions.constants(parameters)
+        memory = self._base_memory
+        return roll(
+            functions.address("knot"),
+            constants,
+            memory,
+            self._places,
+            step,
+            start,
+            around,
+            law,
+            limits,
+            sizes,
+        )
+
+    def step_derivatives(
+        self,
+        t: np.ndarray | float,
+        x: np.ndarray,
+        v: np.ndarray,
+        h: float,
+        parameters: DataMapping | None = None,
+        parts: int = 1,
+    ) -> StepDerivatives:
+        """The ends of steps and the exact derivatives of these steps, by the chain rule through RK4."""
+        part, n, m = h / parts, len(self.states), len(self.inputs)
+        by_state = np.broadcast_to(np.eye(n), (len(x), n, n))
+        by_input = np.zeros((len(x), n, m))
+        for i in range(parts):
+            at = t + i * part
+            slopes: list[np.ndarray] = []
+            slopes_x: list[np.ndarray] = []
+            slopes_v: list[np.ndarray] = []
+            for share in (0.0, 0.5, 0.5, 1.0):
+                here, here_x, here_v = x, by_state, by_input
+                if slopes:
+                    here = x + share * part * slopes[-1]
+                    here_x = by_state + share * part * slopes_x[-1]
+                    here_v = by_input + share * part * slopes_v[-1]
+                slopes.append(self.rates(at + share * part, here, v, parameters))
+                A, B = self.jacobians(at + share * part, here, v, parameters)
+                slopes_x.append(A @ here_x)
+                slopes_v.append(A @ here_v + B)
+            x, by_state, by_input = (
+                start + part / 6 * (k[0] + 2 * k[1] + 2 * k[2] + k[3])
+                for start, k in ((x, slopes), (by_state, slopes_x), (by_input, slopes_v))
+            )
+        return StepDerivatives(x, by_state, by_input)
+
+
+@kept_per_object
+def plant(model: CompiledModel, inputs: tuple[str, ...]) -> Plant:
+    """The rates of a model with these inputs, compiled once."""
+    return Plant(model, inputs)
+
+
+def steered_plant(model: CompiledModel, inputs: Iterable[object]) -> Plant:
+    """The same with at least one input."""
+    names = tuple(map(str, inputs))
+    if not names:
+        input_ports(model.equations, names)
+    return plant(model, names)
+
+
+def state_ports(equations: DerivedEquations) -> tuple[Port, ...]:
+    """The states of a model, in order."""
+    described = {s.data.name: s for s in equations.system.moving()}
+    found = [(described.get(s.data.name, s), s) for s in equations.targets.integrated]
+    return tuple(Port(s.data.name, own.data.units or "", state_factor(own), s) for own, s in found)
+
+
+def input_ports(equations: DerivedEquations, names: Sequence[str]) -> tuple[Port, ...]:
+    """Inputs of a model by name; anything that no ``s.input`` declares is an error."""
+    system = equations.system
+    known = [name for name, m in system.memories.items() if m.input and not m.rate_of]
+    wanted = [str(name) for name in several(names, "inputs=")]
+    if not wanted:
+        has = f"; the model has {listed([f'{n!r}' for n in known])}" if known else "; declare one, s.input(…)"
+        raise ParameterError(f"'{system.name}': inputs= is empty, and nothing can be steered{has}")
+    for name in wanted:
+        if name in system.parameters:
+            raise ParameterError(
+                f"'{name}' of '{system.name}' is a parameter, which stays constant; declare it by "
+                f"s.input('{name}', …) to steer it, or give it as an unknown of model.optimize, free=…"
+            )
+    checked_names(wanted, known, f"'{system.name}' has no input", ParameterError)
+    if twice := [name for name in wanted if wanted.count(name) > 1]:
+        raise ParameterError(f"'{twice[0]}' occurs twice in inputs=; name it once")
+    for name, m in system.memories.items():
+        if m.rate_of in wanted:
+            raise ParameterError(
+                f"'{system.name}' needs the rate of its input '{m.rate_of}' ('{name}'), and steered inputs "
+                f"have no rates; make '{m.rate_of}' a state whose rate is the input"
+            )
+    plain = equations.reduction.plain
+    memories = [system.memories[name] for name in wanted]
+    return tuple(
+        Port(name, m.symbol.data.units or "", m.factor, plain(m.symbol))
+        for name, m in zip(wanted, memories, strict=True)
+    )
+
+
+def check_smooth(equations: DerivedEquations) -> None:
+    """An error for equations whose motion jumps or whose states are not those of the description."""
+    equations.check_use("linear model")
+    system = equations.system
+    if not equations.described_states:
+        raise ArmillaryError(
+            f"'{system.name}' was derived with states of its own ({equations.formalism}); control needs "
+            "coordinates and speeds as they were described: s.derive('kane') or s.derive('recursive')"
+        )
+    if system.contacts:
+        raise ArmillaryError(
+            f"'{system.name}' has contacts that come and go (such as '{next(iter(system.contacts))}'), so "
+            "its motion jumps; control needs rates that are smooth: describe contact by a spring and damper"
+        )
+    acting = [e.name for e in equations.targets.watched if e.name not in INTERNAL_EVENTS]
+    if acting:
+        raise ArmillaryError(
+            f"event '{acting[0]}' of '{system.name}' may change the motion while it is being steered; take "
+            "it out of the description, or state its condition as a constraint"
+        )
+    renewed = [name for name, m in system.memories.items() if m.update is not None]
+    if renewed:
+        raise ArmillaryError(
+            f"memory '{renewed[0]}' of '{system.name}' changes from step to step; control needs rates that "
+            "are smooth: make it a state, s.state(…)"
+        )
+
+
+def stated_rows(ports: Sequence[Port], rows: np.ndarray) -> np.ndarray:
+    """Rows in stated units."""
+    found: np.ndarray = rows / np.array([p.factor for p in ports])
+    return found
+
+
+def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str, float]:
+    """Plain numbers by the name of a port, in the model's own units."""
+    factors = {p.name: p.factor for p in ports}
+    checked_names(given, list(factors), f"{what}: there is no", ParameterError)
+    return {name: float(value) * factors[name] for name, value in given.items()}

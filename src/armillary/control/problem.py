@@ -1,0 +1,270 @@
+"""An optimal control problem as a user states it, read into functions and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.algebra.arguments import checked_names, real, several, table
+from armillary.algebra.expression import Expr, as_expr, symbol
+from armillary.algebra.walk import symbols, transform
+from armillary.control.knot_functions import KnotFunctions
+from armillary.control.nonlinear_program import Functions
+from armillary.control.plant import Port, check_smooth, input_ports, state_ports
+from armillary.errors import ArmillaryError, ParameterError, shown
+from armillary.model.reading.expressions import parse_text, read_expression
+from armillary.program.derivatives.sensitivities import directions
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.start.initial import initial_memory
+from armillary.untyped import DataMapping, DataTable
+
+Range = tuple[float, float]
+FREE: Range = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """An expression within limits, by the text that the user gave."""
+
+    name: str
+    expression: Expr
+    limits: Range
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything but the mesh: functions, bounds and names. Numbers are in the model's own units."""
+
+    system: str
+    states: tuple[Port, ...]
+    inputs: tuple[Port, ...]
+    unknowns: tuple[Port, ...]
+    bounds: dict[str, Range]  # of states and inputs along the motion, and of unknowns
+    first: dict[str, Range]  # of states and inputs at the ends
+    last: dict[str, Range]
+    path: tuple[Condition, ...]
+    first_conditions: tuple[Condition, ...]
+    last_conditions: tuple[Condition, ...]
+    periodic: tuple[int, ...]
+    start_time: float
+    duration: Range
+    functions: Functions
+
+    @property
+    def fixed_duration(self) -> float | None:
+        """The duration where it is given."""
+        return self.duration[0] if self.duration[0] == self.duration[1] else None
+
+
+def read_problem(
+    model: CompiledModel,
+    cost: object,
+    duration: object,
+    inputs: object,
+    initial: DataMapping | None,
+    final: DataMapping | None,
+    bounds: DataMapping | None,
+    path: DataMapping | None,
+    final_cost: object,
+    free: DataMapping | None,
+    periodic: Sequence[str],
+    parameters: DataMapping | None,
+    t0: float,
+) -> Problem:
+    """The problem that the arguments of ``model.optimize`` state."""
+    equations = model.equations
+    check_smooth(equations)
+    reader = ExpressionReader(equations, table(free, "free="), parameters)
+    states, steered = state_ports(equations), input_ports(equations, several_names(inputs))
+    along = _ranges(bounds, (*states, *steered), "bounds=")
+    if isinstance(inputs, Mapping):
+        along |= _ranges({n: r for n, r in inputs.items() if r is not None}, steered, "inputs=")
+    along |= reader.ranges
+    start = model.state(None, parameters)
+    described = {p.name: (float(x), float(x)) for p, x in zip(states, start, strict=True)}
+    first, first_conditions = reader.ends(initial, (*states, *steered), "initial=")
+    last, last_conditions = reader.ends(final, (*states, *steered), "final=")
+    around = _around(periodic, states, initial, described)
+    first = {n: r for n, r in described.items() if n not in around} | first
+    conditions = reader.conditions(table(path, "path="), "path=")
+    running = reader.read(0 if cost is None else cost, "cost=")
+    ended = reader.read(0 if final_cost is None else final_cost, "final_cost=")
+    functions = reader.functions(
+        states, steered, running, ended, conditions, first_conditions, last_conditions
+    )
+    return Problem(
+        equations.system.name, states, steered, reader.ports, along, first, last, conditions,
+        first_conditions, last_conditions, tuple(i for i, p in enumerate(states) if p.name in around),
+        float(t0), _duration(duration), functions,
+    )  # fmt: skip
+
+
+def several_names(inputs: object) -> list[str]:
+    """Names of a mapping or of a sequence."""
+    return [str(name) for name in (inputs if isinstance(inputs, Mapping) else several(inputs, "inputs="))]
+
+
+class ExpressionReader:
+    """Texts and numbers of a problem as expressions of states, inputs, unknown parameters and time."""
+
+    def __init__(self, equations: DerivedEquations, free: DataTable, parameters: DataMapping | None) -> None:
+        self.equations, self.parameters = equations, dict(parameters or {})
+        system = equations.system
+        checked_names(
+            free, list(system.parameters), f"free=: '{system.name}' has no parameter", ParameterError
+        )
+        found = directions(equations, list(free)) if free else ()
+        ports: list[Port] = []
+        self._replaced: dict[Expr, Expr] = {}
+        self.ranges: dict[str, Range] = {}
+        for d in found:
+            own = symbol(f"unknown {d.name}", "variable", owner=system.identity)
+            self._replaced[d.symbol] = own
+            ports.append(Port(d.name, d.units, d.factor, own))
+            self.ranges[d.name] = _range(free[d.name], d.factor, f"free= of '{d.name}'")
+        self.ports = tuple(ports)
+
+    def read(self, value: object, where: str) -> Expr:
+        """An expression without dimensions, accelerations or unknown parameters of the description."""
+        equations, system = self.equations, self.equations.system
+        columns = {c.name: c.expression for c in equations.targets.columns}
+        if isinstance(value, str) and value in columns:
+            return self.replaced([columns[value]])[0]
+        outputs = {
+            name: symbol(f"output {name}", "variable", owner=system.identity) for name in system.outputs
+        }
+        try:  # costs add squares of unlike quantities, so dimensions are not compared
+            if isinstance(value, str):
+                node = parse_text(system, value, where, outputs, checked=False)
+            else:
+                node = read_expression(system, value, where)
+        except ArmillaryError as error:
+            raise ArmillaryError(f"{where} {value!r} cannot be read: {error}") from error
+        if not isinstance(node, Expr):
+            raise ArmillaryError(f"{where} '{value}' is no scalar; take a component with dot(…, ground.x)")
+        plain, t = equations.reduction.plain, equations.targets
+        rates = t.rates[len(t.coordinates) :]
+        named = {s.data.name: r for s, r in zip(t.speeds, rates, strict=False)}
+        accelerations = {
+            plain(a): named[u.data.name] for u, a in system.accelerations.items() if u.data.name in named
+        }
+        known = accelerations | {plain(s): columns[name] for name, s in outputs.items() if name in columns}
+        found = transform([plain(node)], known.get)
+        held = {*t.integrated, *t.memory, t.time, *map(plain, system.parameters.values())}
+        others = [s for s in symbols(*found) if s not in held]
+        if others:
+            raise ArmillaryError(
+                f"{where} '{value}' holds '{others[0]}', which does not follow from the state alone here; "
+                "declare it as an output, s.output(…), and name that"
+            )
+        return self.replaced(found)[0]
+
+    def replaced(self, expressions: Sequence[Expr]) -> list[Expr]:
+        """Expressions with symbols for unknown parameters."""
+        return transform(expressions, self._replaced.get) if self._replaced else list(expressions)
+
+    def conditions(self, given: DataTable, where: str) -> tuple[Condition, ...]:
+        """Expressions with limits, by their texts."""
+        return tuple(
+            Condition(str(text), self.read(text, where), _range(limits, 1.0, f"{where} '{text}'"))
+            for text, limits in given.items()
+        )
+
+    def ends(
+        self, given: DataMapping | None, ports: Sequence[Port], where: str
+    ) -> tuple[dict[str, Range], tuple[Condition, ...]]:
+        """Limits of states and inputs at one end, and of expressions there."""
+        named = {p.name: p for p in ports}
+        values = table(given, where)
+        own = {n: v for n, v in values.items() if n in named}
+        limits = {
+            n: FREE if v is None else _range(v, named[n].factor, f"{where} '{n}'") for n, v in own.items()
+        }
+        return limits, self.conditions({n: v for n, v in values.items() if n not in named}, where)
+
+    def functions(
+        self,
+        states: Sequence[Port],
+        inputs: Sequence[Port],
+        cost: Expr,
+        final_cost: Expr,
+        path: Sequence[Condition],
+        first: Sequence[Condition],
+        last: Sequence[Condition],
+    ) -> Functions:
+        """All functions, to be compiled."""
+        equations, t = self.equations, self.equations.targets
+        unknown = [p.symbol for p in self.ports]
+        by = [*(p.symbol for p in states), *(p.symbol for p in inputs), *unknown, t.time]
+        rates = self.replaced(t.rates)
+
+        def made(results: Sequence[Expr]) -> KnotFunctions:
+            return KnotFunctions(equations, results, by, unknown)
+
+        memories = list(equations.system.memories)
+        return Functions(
+            made([*rates, cost, *(c.expression for c in path)]),
+            made([as_expr(0), *(c.expression for c in first)]),
+            made([final_cost, *(c.expression for c in last)]),
+            len(states), len(inputs), len(unknown), len(path),
+            tuple(memories.index(p.name) for p in inputs),
+            initial_memory(equations), self.parameters,
+        )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------- numbers
+
+
+def limit_pair(given: object, what: str) -> tuple[object, object]:
+    """(low, high) as they are given."""
+    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) != 2:
+        raise ParameterError(f"{what} must be a number or limits (low, high), not {shown(given)}")
+    return given[0], given[1]
+
+
+def _range(given: object, factor: float, what: str) -> Range:
+    """A number, or (low, high) of which None is no limit."""
+    if given is not None and np.array(given, dtype=object).ndim == 0:
+        value = _number(given, what) * factor
+        return value, value
+    low, high = limit_pair(given, what)
+    found = (
+        -np.inf if low is None else _number(low, what) * factor,
+        np.inf if high is None else _number(high, what) * factor,
+    )
+    if not found[0] <= found[1]:
+        raise ParameterError(f"{what}: the lower limit {low!r} is above the upper one, {high!r}")
+    return found
+
+
+def _number(value: object, what: str) -> float:
+    found = real(value, what, ParameterError)
+    if np.isnan(found):
+        raise ParameterError(f"{what} is not a number")
+    return found
+
+
+def _ranges(given: DataMapping | None, ports: Sequence[Port], what: str) -> dict[str, Range]:
+    factors = {p.name: p.factor for p in ports}
+    values = table(given, what)
+    checked_names(values, list(factors), f"{what} there is no state or input", ParameterError)
+    return {name: _range(value, factors[name], f"{what} '{name}'") for name, value in values.items()}
+
+
+def _duration(given: object) -> Range:
+    low, high = _range(given, 1.0, "duration=")
+    if low < 0 or not high > 0 or not np.isfinite(low):
+        raise ParameterError(f"duration= must be more than zero, or (low, high) of that, not {shown(given)}")
+    return low, high
+
+
+def _around(
+    periodic: Sequence[str], states: Sequence[Port], initial: DataMapping | None, known: DataMapping
+) -> set[str]:
+    """States that are the same at both ends; those are free at the beginning unless it is given."""
+    names = {str(name) for name in several(periodic, "periodic=")}
+    checked_names(names, [p.name for p in states], "periodic= there is no state", ParameterError)
+    return names

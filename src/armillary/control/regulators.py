@@ -1,0 +1,307 @@
+"""Regulators and estimators of linear models: LQR, finite horizons, Kalman gains, LQG.
+
+    minimise ∫ (xᵀ Q x + 2 xᵀ N v + vᵀ R v) dt     v = −K x,   K = R⁻¹ (Bᵀ P + Nᵀ)
+    AᵀP + P A − (P B + N) R⁻¹ (Bᵀ P + Nᵀ) + Q = 0
+
+Source: Anderson and Moore, Optimal Control: Linear Quadratic Methods (1990), chapters 2, 3 and 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.algebra.arguments import from_zero, read_only
+from armillary.analysis.linear.linear_model import LinearModel
+from armillary.analysis.linear.structure import Reach, reach
+from armillary.columns import aligned
+from armillary.control.weights import weight_matrix
+from armillary.errors import ArmillaryError
+
+_STABLE = 1e-9  # of the largest rate: poles nearer to the stability limit count as not stable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regulator:
+    """A gain for a linear model: v = −K x, in the stated units of its states and inputs.
+
+    ``cost`` is P: from a state x the whole cost is xᵀ P x. ``poles`` are those of the closed loop, per second
+    (of the step's map where the model is discrete).
+    """
+
+    linear: LinearModel
+    K: np.ndarray
+    cost: np.ndarray
+    poles: np.ndarray
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the columns of K."""
+        return self.linear.states
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the rows of K."""
+        return self.linear.inputs
+
+    def gains(self, name: str) -> dict[str, float]:
+        """K as the parameters of a block ``s.feedback(name, …)`` over all states, row by row."""
+        return {f"{name}_k{i + 1}": float(k) for i, k in enumerate(self.K.ravel())}
+
+    def __repr__(self) -> str:
+        head = f"Regulator of '{self.linear.system}': v = −K x"
+        rows = [["", *self.states]]
+        rows += [[v, *(f"{k:.5g}" for k in row)] for v, row in zip(self.inputs, self.K, strict=True)]
+        slowest = float(np.max(self.poles.real, initial=-np.inf))
+        limit = "largest |pole|" if self.linear.step is not None else "slowest pole"
+        value = float(np.max(np.abs(self.poles), initial=0.0)) if self.linear.step is not None else slowest
+        return "\n".join([head, *aligned(rows, "<" + ">" * len(self.states)), f"{limit}: {value:.4g}"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KalmanGain:
+    """The steady Kalman filter of a linear model: x̂' = A x̂ + B v + L (y − C x̂ − D v).
+
+    ``covariance`` is that of the error of the estimate; of a discrete model L corrects after a measurement,
+    x̂ ← x̂ + L (y − ŷ), and the covariance is that before it.
+    """
+
+    linear: LinearModel
+    L: np.ndarray
+    covariance: np.ndarray
+    poles: np.ndarray
+
+    def __repr__(self) -> str:
+        rows = [["", *self.linear.outputs]]
+        rows += [[x, *(f"{g:.5g}" for g in row)] for x, row in zip(self.linear.states, self.L, strict=True)]
+        body = aligned(rows, "<" + ">" * len(self.linear.outputs))
+        return "\n".join([f"Kalman gain of '{self.linear.system}'", *body])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OutputRegulator:
+    """LQG: a Kalman filter and a regulator on its estimate, as one linear system from y to v.
+
+    x̂' = (A − B K − L C + L D K) x̂ + L y          v = −K x̂
+    """
+
+    regulator: Regulator
+    filter: KalmanGain
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    poles: np.ndarray  # of the whole closed loop
+
+
+def lqr(linear: LinearModel, Q: object, R: object, N: object = None) -> Regulator:
+    """The gain that minimises the quadratic cost of a linear model, continuous or discrete.
+
+    Q weighs states, R inputs, N (states × inputs) their products: numbers, numbers by name, rows of the
+    diagonal, or matrices, in stated units.
+    """
+    from scipy.linalg import solve_continuous_are, solve_discrete_are
+
+    linear.single("lqr")
+    _need(linear.inputs, "inputs", linear)
+    Q, R = weight_matrix(Q, linear.states, "Q"), weight_matrix(R, linear.inputs, "R", positive=True)
+    cross = _cross(N, linear)
+    A, B = linear.A, linear.B
+    _check_joint(Q, R, cross, linear)
+    discrete = linear.step is not None
+    solve = solve_discrete_are if discrete else solve_continuous_are
+    try:
+        P = solve(A, B, Q, R, s=cross)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise ArmillaryError(_unsolvable(linear, Q, "lqr")) from error
+    P = (P + P.T) / 2
+    K = (
+        np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A + cross.T)
+        if discrete
+        else np.linalg.solve(R, B.T @ P + cross.T)
+    )
+    poles = np.linalg.eigvals(A - B @ K).astype(complex)
+    if not _stable(poles, discrete):
+        raise ArmillaryError(_unsolvable(linear, Q, "lqr"))
+    return Regulator(linear, read_only(K), read_only(P), poles)
+
+
+def finite_horizon(
+    linear: LinearModel, Q: object, R: object, duration: float, final: object = 0.0, points: int = 101
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times, gains K(t) and costs P(t) of the quadratic cost over a finite time, with the weight ``final`` of
+    the last state.
+
+        −Ṗ = AᵀP + P A − P B R⁻¹ Bᵀ P + Q,   P(T) = final
+
+    solved exactly by the exponential of the Hamiltonian matrix.
+    """
+    linear.single("finite_horizon")
+    if linear.step is not None:
+        raise ArmillaryError("finite_horizon takes a continuous model; call it before discretize")
+    _need(linear.inputs, "inputs", linear)
+    T = from_zero(duration, "duration")
+    Q, R = weight_matrix(Q, linear.states, "Q"), weight_matrix(R, linear.inputs, "R", positive=True)
+    times = np.linspace(0.0, T, points)
+    n = len(linear.states)
+    matrices = np.broadcast_to(hamiltonian(linear.A, linear.B, Q, R), (points, 2 * n, 2 * n))
+    costs = riccati_back(times, matrices, weight_matrix(final, linear.states, "final"))
+    return times, np.linalg.solve(R, linear.B.T @ costs), costs
+
+
+def hamiltonian(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """[A, −B R⁻¹ Bᵀ; −Q, −Aᵀ], of one place or of many."""
+    across = B @ np.linalg.solve(R, np.swapaxes(B, -1, -2))
+    Q = np.broadcast_to(Q, A.shape)
+    return np.block([[A, -across], [-Q, -np.swapaxes(A, -1, -2)]])
+
+
+def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> np.ndarray:
+    """P at all times of the Riccati equation whose Hamiltonian matrices are given there, from P at the last.
+
+    [X; Y]' = H [X; Y] with P = Y X⁻¹: each interval is one exponential of a Magnus expansion of fourth order,
+    so that no step is too long for stability. Elements between two times lie on cubic splines.
+
+    Source: Blanes, Casas, Oteo and Ros (2009), The Magnus expansion and some of its applications, Physics
+    Reports 470, 151–238, section 5.
+    """
+    from scipy.interpolate import CubicSpline
+    from scipy.linalg import expm
+
+    n, lengths = len(final), np.diff(times)
+    middle = (matrices[:-1] + matrices[1:]) / 2
+    if len(times) > 2 and not np.array_equal(matrices[:-1], matrices[1:]):
+        middle = CubicSpline(times, matrices)((times[:-1] + times[1:]) / 2)
+    h = lengths[:, None, None]
+    left, right = matrices[:-1], matrices[1:]
+    omega = h / 6 * (left + 4 * middle + right) - h**2 / 12 * (left @ right - right @ left)
+    back = expm(-omega)
+    costs = np.empty((len(times), n, n))
+    costs[-1] = final
+    for k in range(len(lengths) - 1, -1, -1):
+        X = back[k, :n, :n] + back[k, :n, n:] @ costs[k + 1]
+        Y = back[k, n:, :n] + back[k, n:, n:] @ costs[k + 1]
+        P = np.linalg.solve(X.T, Y.T).T
+        costs[k] = (P + P.T) / 2
+    return costs
+
+
+def kalman(
+    linear: LinearModel, process: object, measurement: object, noise_inputs: bool = False
+) -> KalmanGain:
+    """The steady Kalman filter for white noise of given intensities.
+
+    ``process`` is the covariance of noise on the states' rates (with ``noise_inputs`` that on the inputs),
+    ``measurement`` that on the outputs: numbers, numbers by name, rows of the diagonal, or matrices.
+    """
+    from scipy.linalg import solve_continuous_are, solve_discrete_are
+
+    linear.single("kalman")
+    _need(linear.outputs, "outputs", linear)
+    if noise_inputs:
+        own = weight_matrix(process, linear.inputs, "process")
+        W = linear.B @ own @ linear.B.T
+    else:
+        W = weight_matrix(process, linear.states, "process")
+    V = weight_matrix(measurement, linear.outputs, "measurement", positive=True)
+    A, C, discrete = linear.A, linear.C, linear.step is not None
+    solve = solve_discrete_are if discrete else solve_continuous_are
+    try:
+        P = solve(A.T, C.T, W, V)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise ArmillaryError(_unobservable(linear)) from error
+    P = (P + P.T) / 2
+    L = np.linalg.solve(V + C @ P @ C.T, C @ P).T if discrete else np.linalg.solve(V, C @ P).T
+    poles = np.linalg.eigvals(A - (A @ L if discrete else L) @ C).astype(complex)
+    if not _stable(poles, discrete):
+        raise ArmillaryError(_unobservable(linear))
+    return KalmanGain(linear, read_only(L), read_only(P), poles)
+
+
+def lqg(linear: LinearModel, Q: object, R: object, process: object, measurement: object) -> OutputRegulator:
+    """The regulator of measured outputs: LQR on the estimate of a Kalman filter, continuous models alone."""
+    if linear.step is not None:
+        raise ArmillaryError("lqg takes a continuous model; call it before discretize")
+    regulator, estimator = lqr(linear, Q, R), kalman(linear, process, measurement)
+    A, B, C, D = linear.A, linear.B, linear.C, linear.D
+    K, L = regulator.K, estimator.L
+    inside = A - B @ K - L @ C + L @ D @ K
+    whole = np.block([[A, -B @ K], [L @ C, inside - L @ D @ K]])
+    return OutputRegulator(regulator, estimator, inside, L, -K, np.linalg.eigvals(whole).astype(complex))
+
+
+# ---------------------------------------------------------------------------------------- errors
+
+
+def _need(names: Sequence[str], what: str, linear: LinearModel) -> None:
+    if not names:
+        raise ArmillaryError(f"the linear model of '{linear.system}' has no {what}; give linearize({what}=…)")
+
+
+def _cross(N: object, linear: LinearModel) -> np.ndarray:
+    shape = (len(linear.states), len(linear.inputs))
+    cross = np.zeros(shape) if N is None else np.array(N, dtype=float)
+    if cross.shape != shape:
+        raise ArmillaryError(f"N must be a matrix of states by inputs, {shape}, not {cross.shape}")
+    return cross
+
+
+def _check_joint(Q: np.ndarray, R: np.ndarray, cross: np.ndarray, linear: LinearModel) -> None:
+    """Q − N R⁻¹ Nᵀ must not be negative: else the cost has no minimum."""
+    if cross.any():
+        weight_matrix(Q - cross @ np.linalg.solve(R, cross.T), linear.states, "Q − N R⁻¹ Nᵀ")
+
+
+def _stable(poles: np.ndarray, discrete: bool) -> bool:
+    if discrete:
+        return bool(np.all(np.abs(poles) < 1 - _STABLE))
+    return bool(np.all(poles.real < -_STABLE * np.max(np.abs(poles), initial=1e-300)))
+
+
+def _unsolvable(linear: LinearModel, Q: np.ndarray, verb: str) -> str:
+    """What is wrong: an unstable mode that the inputs do not move, or one at the limit that Q ignores."""
+    moved = reach(linear.A, linear.B, linear.states, "controllable")
+    if found := _unstable_mode(moved, linear.A, linear.B, linear):
+        return (
+            f"{verb}: no gain makes '{linear.system}' stable: {found}, is not moved by "
+            f"{_list(linear.inputs)}; add an input, or leave those states out, lin.keep([…])"
+        )
+    values, vectors = np.linalg.eigh(Q)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    seen = reach(linear.A.T, root.T, linear.states, "observable")
+    if found := _unstable_mode(seen, linear.A.T, root.T, linear):
+        return f"{verb}: the cost ignores {found}, so it stays unstable; give these states a weight in Q"
+    return f"{verb}: the Riccati equation of '{linear.system}' has no solution with a stable loop"
+
+
+def _unobservable(linear: LinearModel) -> str:
+    seen = reach(linear.A.T, linear.C.T, linear.states, "observable")
+    if found := _unstable_mode(seen, linear.A.T, linear.C.T, linear):
+        return (
+            f"kalman: no filter of '{linear.system}' converges: {found}, does not show in "
+            f"{_list(linear.outputs)}; measure more"
+        )
+    return (
+        f"kalman: the filter of '{linear.system}' does not converge; give every mode at the limit of "
+        "stability some process noise"
+    )
+
+
+def _unstable_mode(found: Reach, A: np.ndarray, B: np.ndarray, linear: LinearModel) -> str:
+    """An unstable mode that is not reached, with the states of its left vector, wᵀ [λ − A, B] = 0: where
+    several modes have one eigenvalue, it is those that B does not move.
+    """
+    for mode in found.missing:
+        size = abs(mode.eigenvalue) - 1 if linear.step is not None else mode.eigenvalue.real
+        if size > -1e-9:
+            pencil = np.hstack([mode.eigenvalue * np.eye(len(A)) - A, B])
+            along = np.abs(np.linalg.svd(pencil)[0][:, -1])
+            order = [i for i in np.argsort(-along) if along[i] > 0.3 * along.max()]
+            moved = _list([linear.states[i] for i in order[:3]])
+            return f"the mode with eigenvalue {mode.eigenvalue:.4g}, mostly {moved}"
+    return ""
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

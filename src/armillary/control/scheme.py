@@ -1,0 +1,164 @@
+"""Collocation on a mesh: nodes, integration matrices, and the defects of states as one sparse product.
+
+On each interval of length h the rates are a polynomial through their values at the nodes c, and the states
+its integral:
+
+    x_i = x_0 + h Σ a_ij f_j,   a_ij = ∫₀^c_i ℓ_j(ξ) dξ
+
+"hermite-simpson" has the nodes 0, ½, 1 (Lobatto IIIA, order 4: its two conditions are the Hermite mid-point
+and Simpson's rule); "radau" has the three Radau points (order 5), with none at the beginning.
+
+Sources: Hargraves and Paris (1987), Direct trajectory optimization using nonlinear programming and
+collocation, Journal of Guidance 10, 338–342; Hairer and Wanner, Solving ODEs II, section IV.5; Betts,
+Practical Methods for Optimal Control (2010), chapter 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from armillary.errors import ArmillaryError
+
+SCHEMES = {
+    "hermite-simpson": (np.array([0.0, 0.5, 1.0]), 4),
+    "radau": (np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0]), 5),
+}
+
+
+def integrals(nodes: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """∫₀^end ℓ_j for each end and node."""
+    return _coefficients(nodes, ends, integrate=True)
+
+
+def interpolation(nodes: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """ℓ_j at each place, for each node."""
+    return _coefficients(nodes, places, integrate=False)
+
+
+def _coefficients(nodes: np.ndarray, places: np.ndarray, integrate: bool) -> np.ndarray:
+    powers = np.arange(len(nodes))
+    inverse = np.linalg.inv(np.vander(nodes, increasing=True).astype(float))  # rows: coefficients by power
+    values = places[:, None] ** (powers + 1) / (powers + 1) if integrate else places[:, None] ** powers
+    found: np.ndarray = values @ inverse
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Points in [0, 1] at which states and inputs are unknowns: the ends of intervals and nodes inside.
+
+    ``defects``: E X − T W F = 0 with sparse E and W, a row for each condition and a column for each point.
+    """
+
+    method: str
+    ends: np.ndarray  # of intervals, from 0 to 1
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Those of one interval where rates are taken."""
+        return SCHEMES[self.method][0]
+
+    @property
+    def order(self) -> int:
+        """Of the error at the ends of intervals."""
+        return SCHEMES[self.method][1]
+
+    @property
+    def intervals(self) -> int:
+        """Their number."""
+        return len(self.ends) - 1
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """Nodes of one interval that are points of its own: all but its beginning."""
+        return self.nodes[self.nodes > 0]
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """All points."""
+        inside = self.ends[:-1, None] + np.diff(self.ends)[:, None] * self.own
+        inside[:, -1] = self.ends[1:]
+        return np.append(0.0, inside.ravel())
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Points at which intervals begin."""
+        return np.arange(self.intervals) * len(self.own)
+
+    @cached_property
+    def collocated(self) -> np.ndarray:
+        """Points of the rates of each interval, a row each."""
+        first = self.starts[:, None]
+        inner = first + 1 + np.arange(len(self.own))
+        return np.hstack([first, inner]) if self.nodes[0] == 0 else inner
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Σ weight · value is the integral over [0, 1]."""
+        share = integrals(self.nodes, np.array([1.0]))[0]
+        found = np.zeros(len(self.points))
+        np.add.at(found, self.collocated, np.diff(self.ends)[:, None] * share)
+        return found
+
+    @cached_property
+    def differences(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E as rows, columns and values: each own point less the beginning of its interval."""
+        rows = np.arange(self.intervals * len(self.own))
+        begin = np.repeat(self.starts, len(self.own))
+        ones = np.ones(len(rows))
+        return np.concatenate([rows, rows]), np.concatenate([rows + 1, begin]), np.concatenate([ones, -ones])
+
+    @cached_property
+    def rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """W as rows, columns and values."""
+        a = integrals(self.nodes, self.own)
+        s, r = a.shape
+        h = np.diff(self.ends)[:, None, None]
+        rows = np.arange(self.intervals * s).reshape(-1, s, 1)
+        shape = (self.intervals, s, r)
+        values = np.broadcast_to(h * a, shape)
+        columns = np.broadcast_to(self.collocated[:, None, :], shape)
+        return np.broadcast_to(rows, shape).ravel(), columns.ravel(), values.ravel()
+
+    @cached_property
+    def first_input(self) -> np.ndarray | None:
+        """Weights of the first interval's inputs from which that at the beginning follows; None where it is
+        determined by itself.
+        """
+        return None if self.nodes[0] == 0 else interpolation(self.nodes, np.array([0.0]))[0]
+
+    def states_between(self, x: np.ndarray, f: np.ndarray, T: float, places: np.ndarray) -> np.ndarray:
+        """States at places of each interval (from 0 to 1 in it): intervals × places × states."""
+        h = T * np.diff(self.ends)[:, None, None]
+        found: np.ndarray = x[self.starts][:, None, :] + h * (
+            integrals(self.nodes, places) @ f[self.collocated]
+        )
+        return found
+
+    def inputs_between(self, v: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Inputs at places of each interval."""
+        found: np.ndarray = interpolation(self.nodes, places) @ v[self.collocated]
+        return found
+
+    def refined(self, parts: np.ndarray) -> Mesh:
+        """The mesh with each interval in so many equal parts."""
+        cuts = [
+            np.linspace(a, b, int(n) + 1)[:-1]
+            for a, b, n in zip(self.ends[:-1], self.ends[1:], parts, strict=True)
+        ]
+        return Mesh(self.method, np.append(np.concatenate(cuts), 1.0))
+
+    def locate(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The interval of each time in [0, 1], and the place in it."""
+        e = np.clip(np.searchsorted(self.ends, tau, side="right") - 1, 0, self.intervals - 1)
+        return e, (tau - self.ends[e]) / np.diff(self.ends)[e]
+
+
+def uniform_mesh(method: str, intervals: int) -> Mesh:
+    """So many equal intervals."""
+    if intervals < 1:
+        raise ArmillaryError("a mesh needs at least one interval")
+    return Mesh(method, np.linspace(0.0, 1.0, intervals + 1))

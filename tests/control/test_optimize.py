@@ -1,0 +1,215 @@
+"""Optimal motions against closed forms, published values and runs of the same model."""
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.control.nonlinear_program import NonlinearProgram
+from armillary.control.problem import read_problem
+from armillary.control.scheme import Mesh, uniform_mesh
+from tests.control.systems import bead, cart_pole, slider
+
+STAND = {"cart.q1": 1.0, "pole.q1": np.pi, "cart.u1": 0.0, "pole.u1": 0.0}
+
+
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+def test_schemes_integrate_polynomials_of_their_order(method):
+    mesh = Mesh(method, np.array([0.0, 0.3, 1.0]))
+    for k in range(mesh.order):
+        assert mesh.weights @ mesh.points**k == pytest.approx(1 / (k + 1), rel=1e-12)
+    x, f = mesh.points[:, None] ** 3, 3 * mesh.points[:, None] ** 2
+    between = mesh.states_between(x, f, 1.0, np.array([0.2, 0.9]))[..., 0]
+    tau = mesh.ends[:-1, None] + np.diff(mesh.ends)[:, None] * [0.2, 0.9]
+    assert np.allclose(between, tau**3, atol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+def test_derivatives_of_the_program_are_those_of_its_values(method):
+    """Everything at once: free duration, an unknown parameter, costs and constraints that hold the time."""
+    problem = read_problem(
+        cart_pole(), "F^2 + t*cart.u1^2", (0.5, 2.0), ["F"], {"F": 0.0, "sin(pole.q1)*L": (0, 1)},
+        {"cart.q1*pole.q1 + t^2": (0, None)}, None, {"tip*F*t": (-1, 1)}, "L*t*pole.q1^2",
+        {"L": (0.3, 0.8)}, ["cart.u1"], None, 0.2,
+    )  # fmt: skip
+    program = NonlinearProgram(problem.functions, uniform_mesh(method, 2), 0.2, None, problem.periodic)
+    rng = np.random.default_rng(5)
+    z, y = rng.uniform(0.4, 1.0, program.size), rng.normal(size=program.rows)
+    J, H = np.zeros((program.rows, program.size)), np.zeros((program.size, program.size))
+    J[program.jacobian_places] = program.jacobian(z)
+    H[program.hessian_places] = program.hessian(z, y, 0.7)
+    H = H + np.tril(H, -1).T
+
+    def slope(at):
+        G = np.zeros_like(J)
+        G[program.jacobian_places] = program.jacobian(at)
+        return 0.7 * program.gradient(at) + G.T @ y
+
+    h = 1e-6
+    for i, e in enumerate(h * np.eye(program.size)):
+        difference = (program.constraints(z + e) - program.constraints(z - e)) / (2 * h)
+        assert np.allclose(J[:, i], difference, atol=2e-8)
+        cost = (program.objective(z + e) - program.objective(z - e)) / (2 * h)
+        assert program.gradient(z)[i] == pytest.approx(cost, abs=2e-8)
+        assert np.allclose(H[:, i], (slope(z + e) - slope(z - e)) / (2 * h), atol=2e-7)
+
+
+def test_least_effort_of_the_double_integrator_is_12_and_linear():
+    """v = 6 − 12 t, ∫ v² dt = 12, which a mesh of one interval has exactly."""
+    found = slider().optimize(
+        "F^2", duration=1.0, inputs=["F"], final={"b.q1": 1, "b.u1": 0}, intervals=1
+    ).check()  # fmt: skip
+    assert found.cost == pytest.approx(12, rel=1e-9)
+    assert np.allclose(found.run["F"], 6 - 12 * found.run.time, atol=1e-7)
+
+
+def test_least_time_of_the_double_integrator_switches_in_the_middle():
+    """Between rest and rest over 1 m with |F| ≤ 1 N: 2 s, full force forwards, then backwards."""
+    found = (
+        slider()
+        .optimize(1, duration=(0.1, 10), inputs={"F": (-1, 1)}, final={"b.q1": 1, "b.u1": 0}, intervals=10)
+        .check()
+    )
+    assert found.duration == pytest.approx(2.0, abs=1e-5)
+    first, last = found.run.time < 0.9, found.run.time > 1.1
+    assert np.all(found.run["F"][first] > 0.999) and np.all(found.run["F"][last] < -0.999)
+
+
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+def test_the_brachistochrone_is_a_cycloid(method):
+    """From rest at (0, 0) to (2, 2) m below: x = r (θ − sin θ), y = r (1 − cos θ), T = θ √(r/g)."""
+    from scipy.optimize import brentq
+
+    theta = brentq(lambda a: (a - np.sin(a)) - (1 - np.cos(a)), 1.0, 3.0)
+    r = 2 / (1 - np.cos(theta))
+    found = bead().optimize(
+        1, duration=(0.1, 3.0), inputs={"slope": (0.0, np.pi / 2)}, final={"x": 2.0, "y": 2.0},
+        guess={"slope": [1.2, 0.3], "x": [0, 2], "y": [0, 2], "bead.u1": [0, 6], "duration": 1.0},
+        intervals=8, method=method, accuracy=1e-5,
+    ).check()  # fmt: skip
+    assert found.duration == pytest.approx(theta * np.sqrt(r / 9.81), rel=1e-6)
+    a = found.run.time * np.sqrt(9.81 / r)
+    assert np.allclose(found.run["y"], r * (1 - np.cos(a)), atol=1e-3)
+
+
+def test_the_swing_up_of_the_cart_pole_has_the_published_effort():
+    """Kelly (2017), An introduction to trajectory optimization, SIAM Review 59, section 6: ∫ F² dt = 58.8.
+
+    The motion is one of the model: a run under the same inputs ends upright, as far as an unstable pole
+    follows inputs on straight lines.
+    """
+    found = cart_pole().optimize(
+        "F^2", duration=2.0, inputs={"F": (-20, 20)}, bounds={"cart.q1": (-2, 2)}, final=STAND,
+        intervals=30, accuracy=1e-5,
+    ).check()  # fmt: skip
+    assert found.cost == pytest.approx(58.8077, abs=2e-3)
+    assert found.errors[-1] <= 1e-5 < found.errors[0]
+    run = cart_pole().simulate(2.0, rtol=1e-9, inputs=found.signals())
+    assert abs(run.final["pole.q1"] - np.pi) < 0.02
+    again = cart_pole().optimize(
+        "F^2", duration=2.0, inputs={"F": (-20, 20)}, bounds={"cart.q1": (-2, 2)}, final=STAND,
+        intervals=found.intervals, accuracy=None, guess=found,
+    )  # fmt: skip
+    assert (
+        again.solved
+        and again.iterations < found.iterations
+        and again.cost == pytest.approx(found.cost, rel=1e-4)
+    )
+
+
+def test_a_parameter_is_found_with_the_motion():
+    """A pendulum that swings freely from 0.01 rad to its other side in 1 s: T/2 = π √(L/g), so L = g/π²."""
+    s = arm.System("pendulum")
+    s.parameter("L", 2.0, units="m")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, "-L", 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.input("M", units="N*m")
+    s.moment("motor", "M", s.ground.z, on=bob)
+    found = s.derive().compile().optimize(
+        "M^2", duration=1.0, inputs=["M"], initial={"bob.q1": 0.01}, final={"bob.q1": -0.01, "bob.u1": 0},
+        free={"L": (0.5, 4.0)}, guess={"L": 1.1}, intervals=10, accuracy=None,
+    ).check()  # fmt: skip
+    assert found.parameters["L"] == pytest.approx(9.81 / np.pi**2, rel=1e-4)
+    assert found.run.parameters["L"] == found.parameters["L"] and found.cost < 1e-10
+
+
+def test_a_periodic_motion_closes_and_a_path_constraint_holds():
+    """A slider that stays within 0.2 m of a sine, at the points of the mesh; both ends agree."""
+    found = slider().optimize(
+        "F^2", duration=2.0, inputs=["F"], periodic=["b.q1", "b.u1"],
+        path={"b.q1 - sin(pi*t)": (-0.2, 0.2)}, intervals=10, accuracy=None,
+    ).check()  # fmt: skip
+    run = found.run
+    assert run.final["b.q1"] == pytest.approx(run.initial["b.q1"], abs=1e-9)
+    assert run.final["b.u1"] == pytest.approx(run.initial["b.u1"], abs=1e-9)
+    assert np.max(np.abs(run["b.q1"] - np.sin(np.pi * run.time))) < 0.21
+
+
+def test_an_impossible_motion_names_what_is_violated():
+    found = cart_pole().optimize(
+        "F^2", duration=0.3, inputs={"F": (-2, 2)}, final=STAND, intervals=5, accuracy=None
+    )
+    assert not found.solved and found.status == "infeasible"
+    assert "equation of motion of 'pole.q1'" in found.message and max(found.violations.values()) > 0.1
+    with pytest.raises(arm.ArmillaryError, match="no motion of 'cart and pole' that obeys all constraints"):
+        found.check()
+
+
+def test_an_interrupted_search_returns_its_best_point(monkeypatch):
+    from armillary.control import interior_point
+
+    calls = iter(range(100))
+    plain = interior_point.InteriorPoint._iterate
+
+    def interrupted(self, s):
+        if next(calls) == 4:
+            raise KeyboardInterrupt
+        return plain(self, s)
+
+    monkeypatch.setattr(interior_point.InteriorPoint, "_iterate", interrupted)
+    found = cart_pole().optimize(
+        "F^2", duration=2.0, inputs={"F": (-20, 20)}, final=STAND, intervals=10, accuracy=None
+    )
+    assert found.status == "interrupted" and "best point so far" in found.message
+    assert np.isfinite(found.run.values).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"cost": "G^2"}, "there is nothing called 'G'"),
+        ({"duration": -1}, "duration= must be more than zero"),
+        ({"final": {"b.q1": (2, 1)}}, "the lower limit 2 is above the upper one, 1"),
+        ({"final": {"b.q1": np.nan}}, "is not a number|must be a number"),
+        ({"final": {"b.q1": (1, 2, 3)}}, r"must be a number or limits \(low, high\)"),
+        ({"final": {"b.q1": 3}, "bounds": {"b.q1": (0, 1)}}, "'b.q1' at the end has no value"),
+        ({"bounds": {"b": (0, 1)}}, "there is no state or input 'b'"),
+        ({"free": {"m": (0, 1)}}, "has no parameter 'm'"),
+        ({"periodic": ["b"]}, "periodic= there is no state 'b'"),
+        ({"guess": {"b.q": [0, 1]}}, "has no state, input or unknown 'b.q'"),
+        ({"method": "euler"}, "method="),
+        ({"cost": "1/b.q1"}, "not finite numbers at the guess"),
+    ],
+)
+def test_wrong_problems_are_named(changed, words):
+    how = {"cost": "F^2", "duration": 1.0, "inputs": ["F"], "final": {"b.q1": 0.0}} | changed
+    with pytest.raises(arm.ArmillaryError, match=words):
+        slider().optimize(how.pop("cost"), **how)
+
+
+def test_events_and_contacts_are_refused():
+    s = arm.System("stopped")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=body.com)
+    s.event("stop", "b.q1 - 1", lock="b.q1")
+    with pytest.raises(arm.ArmillaryError, match="event 'stop' of 'stopped' may change the motion"):
+        s.derive().compile().optimize("F^2", duration=1.0, inputs=["F"])
+
+
+def test_ipopt_finds_the_same_motion():
+    pytest.importorskip("casadi", reason="CasADi, which has IPOPT, is not installed")
+    how = dict(duration=2.0, inputs={"F": (-20, 20)}, final=STAND, intervals=20, accuracy=None)
+    ours, theirs = (cart_pole().optimize("F^2", solver=name, **how) for name in ("embedded", "ipopt"))
+    assert theirs.solved and theirs.cost == pytest.approx(ours.cost, rel=1e-7)
+    short = cart_pole().optimize("F^2", solver="ipopt", **{**how, "duration": 0.2, "intervals": 5})
+    assert not short.solved and short.violations

@@ -1,0 +1,133 @@
+"""Gains against SciPy's Riccati solvers, closed forms and integrated Riccati equations."""
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary import control
+from tests.control.systems import cart_pole, slider
+from tests.later import later
+
+linalg, integrate = later("scipy.linalg"), later("scipy.integrate")
+interpolate = later("scipy.interpolate")
+UPRIGHT = {"pole.q1": np.pi}
+WEIGHTS = np.diag([1.0, 10.0, 0.1, 0.1])
+
+
+def test_lqr_of_the_double_integrator_has_its_closed_form():
+    """Q = diag(1, 0), R = 1: K = (1, √2), P = [√2, 1; 1, √2] (Anderson and Moore 1990, section 3.2)."""
+    found = slider().lqr(["F"], {"b.q1": 1.0}, 1.0)
+    assert np.allclose(found.K, [[1.0, np.sqrt(2)]], rtol=1e-12)
+    assert np.allclose(found.cost, [[np.sqrt(2), 1.0], [1.0, np.sqrt(2)]], rtol=1e-12)
+    assert np.allclose(sorted(found.poles.imag), [-np.sqrt(0.5), np.sqrt(0.5)])
+    assert found.gains("control") == {"control_k1": found.K[0, 0], "control_k2": found.K[0, 1]}
+
+
+def test_lqr_solves_the_riccati_equation_continuous_and_discrete():
+    lin = cart_pole().linearize(UPRIGHT, inputs=["F"])
+    N = np.array([[0.1], [0.2], [0.0], [0.05]])
+    found = control.lqr(lin, WEIGHTS, 0.5, N)
+    P, A, B = found.cost, lin.A, lin.B
+    rest = A.T @ P + P @ A - (P @ B + N) @ (B.T @ P + N.T) / 0.5 + WEIGHTS
+    assert np.abs(rest).max() < 1e-9 * np.abs(P).max()
+    discrete = lin.discretize(0.02)
+    found = control.lqr(discrete, WEIGHTS, 0.5)
+    P = linalg.solve_discrete_are(discrete.A, discrete.B, WEIGHTS, [[0.5]])
+    assert np.allclose(found.cost, P, rtol=1e-8)
+    assert np.abs(found.poles).max() < 1
+
+
+def test_a_finite_horizon_satisfies_the_differential_riccati_equation():
+    """Against SciPy's integration of −Ṗ = AᵀP + P A − P B R⁻¹ Bᵀ P + Q."""
+    lin = cart_pole().linearize(UPRIGHT, inputs=["F"])
+    final = np.diag([5.0, 1.0, 2.0, 3.0])
+    times, K, P = control.finite_horizon(lin, WEIGHTS, 0.5, 1.5, final=final, points=4)
+
+    def back(_, p):
+        P = p.reshape(4, 4)
+        return (lin.A.T @ P + P @ lin.A - P @ lin.B @ lin.B.T @ P / 0.5 + WEIGHTS).ravel()
+
+    known = integrate.solve_ivp(back, (0, 1.5), final.ravel(), rtol=1e-10, atol=1e-10, t_eval=[0.5, 1.0, 1.5])
+    for i in range(3):
+        assert np.allclose(P[2 - i], known.y[:, i].reshape(4, 4), rtol=1e-7)
+    assert np.allclose(K, lin.B.T @ P / 0.5) and times[-1] == 1.5
+
+
+def test_kalman_gain_and_lqg_agree_with_their_equations():
+    lin = cart_pole().linearize(UPRIGHT, inputs=["F"], outputs=["tip", "pole.q1"])
+    found = control.kalman(lin, 0.1, [1e-2, 1e-3])
+    P, V = found.covariance, np.diag([1e-2, 1e-3])
+    rest = lin.A @ P + P @ lin.A.T - P @ lin.C.T @ np.linalg.solve(V, lin.C @ P) + 0.1 * np.eye(4)
+    assert np.abs(rest).max() < 1e-9 * np.abs(P).max()
+    whole = control.lqg(lin, WEIGHTS, 0.5, 0.1, [1e-2, 1e-3])
+    apart = np.concatenate([whole.regulator.poles, found.poles])  # the principle of separation
+    assert np.allclose(np.sort_complex(whole.poles), np.sort_complex(apart), rtol=1e-6)
+
+
+def test_gains_along_a_run_at_rest_stay_at_the_steady_ones():
+    model = cart_pole()
+    run = model.simulate(1.0, step=0.01, initial=UPRIGHT, sample=0.05)
+    steady = model.lqr(["F"], WEIGHTS, 0.5, at=UPRIGHT)
+    along = model.lqr_along(run, ["F"], WEIGHTS, 0.5, final=steady.cost)
+    assert np.allclose(along.K, steady.K, rtol=1e-6)
+
+
+def test_gains_along_a_swing_are_those_of_an_integrated_riccati_equation():
+    model = cart_pole()
+    run = model.simulate(1.0, rtol=1e-10, initial={"pole.q1": 1.0}, sample=0.01)
+    along = model.lqr_along(run, ["F"], WEIGHTS, 0.5, final=2.0)
+    fine = model.simulate(1.0, rtol=1e-10, initial={"pole.q1": 1.0}, sample=0.004)
+    lin = model.linearize({n: fine[n] for n in along.states}, inputs=["F"])
+
+    A, B = (interpolate.CubicSpline(fine.time, m) for m in (lin.A, lin.B))
+
+    def back(s, p):
+        P, a, b = p.reshape(4, 4), A(1.0 - s), B(1.0 - s)
+        return (a.T @ P + P @ a - P @ b @ b.T @ P / 0.5 + WEIGHTS).ravel()
+
+    known = integrate.solve_ivp(back, (0, 1), 2 * np.eye(4).ravel(), rtol=1e-9, atol=1e-9)
+    assert np.allclose(along.cost[0], known.y[:, -1].reshape(4, 4), rtol=1e-6, atol=1e-6)
+
+
+def test_a_tracked_swing_returns_to_its_reference_in_compiled_code():
+    s = arm.System("tracked slider")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    (law,) = control.tracking_inputs(s, "track", ["b.q1", "b.u1"])
+    s.force("push", law, s.ground.x, at=body.com)
+    closed = s.derive().compile()
+    t = np.linspace(0, 4, 801)
+    plan = slider().simulate(4.0, sample=0.005, inputs={"F": (t, np.sin(2 * t))})
+    steady = slider().lqr(["F"], {"b.q1": 100.0}, 1.0)
+    along = slider().lqr_along(plan, ["F"], {"b.q1": 100.0}, 1.0, final=steady.cost)
+    run = closed.simulate(4.0, sample=0.05, rtol=1e-8, initial={"b.q1": 0.3}, inputs=along.signals("track"))
+    a = np.sqrt(5) * run.time  # the deviation has the poles −√5 (1 ± i)
+    assert np.allclose(
+        run["b.q1"] - plan["b.q1"][::10], 0.3 * np.exp(-a) * (np.cos(a) + np.sin(a)), atol=1e-5
+    )
+    assert np.allclose(along.at(4.0, [plan.final["b.q1"], plan.final["b.u1"]]), plan.final["F"])
+
+
+@pytest.mark.parametrize(
+    ("Q", "R", "words"),
+    [
+        (1.0, 0.0, "R must be positive in every direction"),
+        (-1.0, 1.0, "Q must be zero or positive in every direction"),
+        ([1, 2, 3], 1.0, r"Q must be a number, 2 numbers or a 2 × 2 matrix, for b.q1, b.u1"),
+        ({"b.q2": 1}, 1.0, "Q: there is no 'b.q2'"),
+        (np.nan, 1.0, "not a finite number"),
+        (0.0, 1.0, "the cost ignores the mode with eigenvalue"),
+    ],
+)
+def test_impossible_weights_are_named(Q, R, words):
+    with pytest.raises(arm.ArmillaryError, match=words):
+        slider().lqr(["F"], Q, R)
+
+
+def test_a_mode_that_no_input_moves_is_named():
+    s = arm.System("two")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=a.com)
+    with pytest.raises(arm.ArmillaryError, match=r"mostly 'b\..*is not moved by 'F'"):
+        s.derive().compile().lqr(["F"], 1.0, 1.0)
