@@ -2,7 +2,7 @@
 
 Nothing here uses a part of Armillary that a user's own package could not: `tests/test_project.py` sees to
 it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads and outputs. Read
-`tyres/tyre.py` first, then `wheel.py`.
+`tyres/tyre.py` first, then `wheel.py`, `suspensions/corner.py` and `full_car.py`.
 
     import armillary as arm
     import armillary.vehicles as veh
@@ -12,11 +12,35 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
 """
 
 from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
+from armillary.vehicles.full_car import AxleDesign, full_car
 from armillary.vehicles.motorcycle import motorcycle
+from armillary.vehicles.parts.air import add_air
+from armillary.vehicles.parts.driveline import (
+    Differential,
+    add_brake,
+    add_differential,
+    add_powertrain,
+    combustion_engine,
+    electric_motor,
+)
+from armillary.vehicles.parts.energy import add_energy_balance, energy_error
+from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_bushing, add_spring_damper
+from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.random_roads import iso8608_road, road_profiles
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.step_steer import Response, StepSteer, step_steer
+from armillary.vehicles.suspensions.corner import Corner
+from armillary.vehicles.suspensions.hard_points import HardPoints
+from armillary.vehicles.suspensions.independent import (
+    Masses,
+    double_wishbone,
+    five_link,
+    macpherson,
+    trailing_arm,
+)
+from armillary.vehicles.suspensions.rig import SuspensionRig, suspension_rig
+from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
 from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
@@ -28,31 +52,58 @@ from armillary.vehicles.tyres.tyre import Forces, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 __all__ = [
+    "AxleDesign",
     "BrushTyre",
     "Car",
+    "Corner",
     "Curve",
+    "Differential",
     "FialaTyre",
     "Forces",
+    "HardPoints",
     "LinearTyre",
     "MagicFormula",
+    "Masses",
     "Response",
     "Road",
     "RoadWheel",
+    "SolidAxle",
     "StepSteer",
+    "Stop",
+    "SuspensionRig",
     "TMeasyTyre",
     "TableTyre",
     "Tyre",
     "TyreFile",
     "TyreFit",
+    "add_air",
+    "add_anti_roll_bar",
+    "add_brake",
+    "add_bushing",
+    "add_differential",
+    "add_energy_balance",
+    "add_powertrain",
+    "add_rack",
     "add_rolling_wheel",
+    "add_spring_damper",
     "add_wheel",
+    "combustion_engine",
+    "double_wishbone",
+    "electric_motor",
+    "energy_error",
     "fit_tyre",
+    "five_link",
     "fourteen_freedom_car",
+    "full_car",
     "iso8608_road",
+    "macpherson",
     "motorcycle",
     "read_tir",
     "read_tyre",
     "road_profiles",
     "single_track_car",
+    "solid_axle",
     "step_steer",
+    "suspension_rig",
+    "trailing_arm",
 ]

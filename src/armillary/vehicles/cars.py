@@ -8,14 +8,14 @@ left, z up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import armillary as arm
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
-from armillary.vehicles.tyres.tyre import Tyre
+from armillary.vehicles.tyres.tyre import Scalar, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 # A compiled model; its class has no public name.
@@ -60,6 +60,9 @@ class Car:
     system: arm.System
     wheels: Mapping[str, RoadWheel]
     spin_per_speed: Mapping[str, float]  # Ω/V of free rolling, by wheel, 1/m
+    wheelbase: float = 2.7  # m
+    steering_ratio: float = 1.0  # of the input "steer" to the angle of the front wheels
+    powers: Mapping[str, Scalar] = field(default_factory=dict)  # of all loads but gravity by kind, W
 
     @cached_property
     def model(self) -> Compiled:
@@ -81,7 +84,7 @@ def single_track_car(
     yaw velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr), stiffnesses by axle.
     """
     s = arm.System("single-track car")
-    p = _declare(s, SINGLE_TRACK, parameters, speed)
+    p = declare_parameters(s, SINGLE_TRACK, parameters, speed)
     body = s.body(
         "body", joint=arm.Planar("z", velocity="body"), mass="m", inertia=(0, 0, "Izz"), check_inertia=False
     )
@@ -100,8 +103,9 @@ def single_track_car(
                 s, f"{name}_{side}", parent, made, load=load, speed=p["V"],
                 at=(*place, made.free_radius), outputs=False,
             )  # fmt: skip
-    _iso_outputs(s, body)
-    return Car(s, {}, {})
+    add_iso_outputs(s, body)
+    numbers = read_values(SINGLE_TRACK, parameters)
+    return Car(s, {}, {}, numbers["a"] + numbers["b"])
 
 
 def fourteen_freedom_car(
@@ -125,8 +129,8 @@ def fourteen_freedom_car(
     if drive not in ("front", "rear"):
         raise arm.ModelError(f"drive={drive!r} is not known; use 'front' or 'rear'")
     s = arm.System("14-freedom car")
-    p = _declare(s, FOURTEEN, parameters, speed)
-    numbers = _values(FOURTEEN, parameters)
+    p = declare_parameters(s, FOURTEEN, parameters, speed)
+    numbers = read_values(FOURTEEN, parameters)
     s.gravity("g", -s.ground.z)
     body = s.body(
         "body", joint=arm.Free(rotation="zyx", velocity="body"), com=(0, 0, "h"), mass="m",
@@ -142,7 +146,7 @@ def fourteen_freedom_car(
         other = numbers["b" if axle == "front" else "a"]
         sprung = numbers["m"] * GRAVITY * other / base / 2
         load = sprung + (numbers["mu"] + numbers["mw"]) * GRAVITY
-        height = float(tyre.free_radius) - _static_deflection(tyre, load)
+        height = float(tyre.free_radius) - static_deflection(tyre, load)
         sign = "" if axle == "front" else "-"
         upright = s.body(
             f"{corner}_upright", body, arm.Prismatic("z"),
@@ -175,28 +179,30 @@ def fourteen_freedom_car(
         wheel = wheels[corner]
         torque = p["hold"] * (p["V"] - body.u1) * wheel.tyre.free_radius / 2
         s.moment(f"{corner}_drive", torque, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
-    _iso_outputs(s, body)
+    add_iso_outputs(s, body)
     s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
     s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
-    return Car(s, wheels, spins)
+    return Car(s, wheels, spins, base)
 
 
-def _values(
+def read_values(
     table: Mapping[str, tuple[float, str, str]], given: Mapping[str, float] | None
 ) -> dict[str, float]:
+    """Return the values of a table of parameters, some replaced."""
     unknown = set(given or {}) - set(table)
     if unknown:
         raise arm.ModelError(f"there is no parameter {sorted(unknown)[0]!r}; known are {', '.join(table)}")
     return {name: float((given or {}).get(name, value)) for name, (value, _, _) in table.items()}
 
 
-def _declare(
+def declare_parameters(
     s: arm.System,
     table: Mapping[str, tuple[float, str, str]],
     given: Mapping[str, float] | None,
     speed: float,
 ) -> Mapping[str, arm.Expr]:
-    for name, value in _values(table, given).items():
+    """Declare the parameters of a table, the speed V, gravity g and the input of the steering."""
+    for name, value in read_values(table, given).items():
         s.parameter(name, value, units=table[name][1], about=table[name][2])
     s.parameter("V", speed, units="m/s", about="speed")
     s.parameter("g", GRAVITY, units="m/s2", about="gravity")
@@ -204,8 +210,8 @@ def _declare(
     return s.parameters
 
 
-def _static_deflection(tyre: Tyre, load: float) -> float:
-    """The deflection that carries a load, by bisection to the last bits."""
+def static_deflection(tyre: Tyre, load: float) -> float:
+    """Return the deflection that carries a load, by bisection to the last bits."""
     low, high = 0.0, float(tyre.free_radius)
     for _ in range(80):
         middle = (low + high) / 2
@@ -216,8 +222,8 @@ def _static_deflection(tyre: Tyre, load: float) -> float:
     return high
 
 
-def _iso_outputs(s: arm.System, body: arm.Body) -> None:
-    """Motion of the car by the names of ISO 8855."""
+def add_iso_outputs(s: arm.System, body: arm.Body) -> None:
+    """Add the motion of the car as outputs by the names of ISO 8855."""
     velocity, up = arm.velocity(body.com), s.ground.z
     turned = arm.cross(up, body.x)
     left = turned / arm.magnitude(turned)
