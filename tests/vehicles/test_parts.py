@@ -43,6 +43,32 @@ def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
     assert run["lateral acceleration"][45] > 2
 
 
+def test_brakes_stop_the_car_as_their_torque_demands() -> None:
+    """Straight ahead the torques over the loaded radii decelerate the mass and the spin of the wheels, with
+    the drag at the mean speed, to 1 %: loads move to the front. In a turn the car still turns.
+    """
+    found = veh.braking(car(), speed=25.0, brake=0.4, duration=2.0)
+    front, rear = (
+        0.32 - (1350 * 9.80665 * x / 2.7 / 2 + m * 9.80665) / 2e5 for x, m in ((1.45, 44), (1.25, 40))
+    )
+    mass = 1350 + 4 * 40 + 8 + 3 + 4 * 1.2 * car().spin_per_speed["rear_left"] / front
+    force = 0.4 * 2 * (1500 / front + 800 / rear) * (2.0 - 0.05) / 2.0
+    drag = 1.204 / 2 * 0.66 * (25 - found["mean deceleration"]) ** 2
+    assert np.isclose(found["mean deceleration"], (force + drag) / mass, rtol=0.01)
+    assert abs(found["yaw angle"]) < 1e-6 and abs(found["lateral deviation"]) < 1e-6
+    turn = veh.braking_in_a_turn(car(), steer=0.02, speed=25.0, brake=0.2, settle=3.0, duration=1.2)
+    assert 2 < turn["lateral acceleration before"] < 5 and turn["mean deceleration in 1 s"] > 1
+    assert 0.8 < turn["its ratio at equal radius"] < 1.3
+
+
+def test_a_split_road_has_two_frictions() -> None:
+    road = veh.split_road(0.3, 0.9)
+    assert np.isclose(road.below(5.0, -1.0).friction, 0.3) and np.isclose(road.below(5.0, 1.0).friction, 0.9)
+    assert np.isclose(road.below(0.0, 0.0).friction, 0.6)
+    with pytest.raises(arm.ModelError, match="must be positive"):
+        veh.split_road(0.0)
+
+
 def test_tables_of_springs_and_dampers_and_stops_act_as_given() -> None:
     """A mass on a strut with tables: forces at given lengths and speeds by hand."""
     s = arm.System("strut")

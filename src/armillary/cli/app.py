@@ -38,6 +38,7 @@ COMMANDS = {
     "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
     "sweep": ("analyses.sweep", "Positions of a mechanism along a path, without its dynamics."),
     "solve": ("analyses.solve", "Positions at which outputs have given values: inverse kinematics."),
+    "maneuver": ("analyses.maneuver", "Drive a car through a manoeuvre of a standard: figures, report."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),
     "bench": ("tools.bench", "Time derivation, compilation, evaluations and steps of a model."),
     "verify": ("tools.verify", "Run the published cases: expected next to found."),

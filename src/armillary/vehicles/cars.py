@@ -7,12 +7,14 @@ left, z up.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import armillary as arm
+from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
@@ -22,6 +24,7 @@ from armillary.vehicles.wheel import RoadWheel, add_wheel
 Compiled: TypeAlias = Any
 
 GRAVITY = 9.80665
+COLUMN, COLUMN_DAMPING = 40e3, 100.0  # steering of a front wheel under a driver: 30 Hz, half of critical
 CORNERS = {"front_left": ("a", 1), "front_right": ("a", -1), "rear_left": ("b", 1), "rear_right": ("b", -1)}
 
 # A car of the middle class: value in SI units, unit, meaning.
@@ -64,10 +67,34 @@ class Car:
     steering_ratio: float = 1.0  # of the input "steer" to the angle of the front wheels
     powers: Mapping[str, Scalar] = field(default_factory=dict)  # of all loads but gravity by kind, W
 
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Car:
+        """Return the car of a text model that `Car.system.save` wrote, or one with the same names.
+
+        Needed are the input "steer", the parameters V, a and b; a car with four wheels has the body "body"
+        and parameters WHEEL_spin_per_speed.
+        """
+        system = arm.load(path)
+        values = {name: p.data.default for name, p in system.parameters.items()}
+        missing = [name for name in ("V", "a", "b") if name not in values]
+        missing += [] if "steer" in system.memories else ["the input steer"]
+        if missing:
+            raise arm.ModelError(
+                f"{path}: this model is no car for manoeuvres: it lacks {', '.join(missing)}; see Car.load"
+            )
+        ending = "_spin_per_speed"
+        spins = {name.removesuffix(ending): value for name, value in values.items() if name.endswith(ending)}
+        ratio = values.get("steering_ratio", 1.0)
+        return cls(system, {}, spins, values["a"] + values["b"], ratio)
+
     @cached_property
     def model(self) -> Compiled:
         """The compiled model, made at the first use."""
         return self.system.derive().compile()
+
+    def hands_off(self, speed: float) -> dict[str, float]:
+        """Return parameters of runs at a speed whose steering is the input alone, without the driver."""
+        return {"V": speed, **({"driver_gain": 0.0} if "driver_gain" in self.system.parameters else {})}
 
     def start(self, speed: float) -> dict[str, float]:
         """Return the initial values of straight running at a speed."""
@@ -116,12 +143,14 @@ def fourteen_freedom_car(
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
     drive: str = "rear",
+    driver: PathDriver | None = None,
 ) -> Car:
     """Return a car whose body has six freedoms, and each of its four wheels a vertical one and a spin.
 
     front, rear  tyres of the left side; those of the right side are mirrored
     parameters   replace values of FOURTEEN
     drive        axle of the force that holds the speed V: "front" or "rear"
+    driver       steers in addition to the input; the front wheels then turn on stiff springs
 
     With all coordinates zero the car stands on the road at height zero: springs and tyres carry the weight.
     Wheels move along z of the body, so that the roll axis lies in the road.
@@ -138,6 +167,12 @@ def fourteen_freedom_car(
     )  # fmt: skip
     body.shape(arm.Box("a + b + 1.6", "track + 0.2", 0.7), at=("(a - b)/2", 0, "h + 0.1"))
     base = numbers["a"] + numbers["b"]
+    hands = None
+    if driver is not None:
+        hands = driver.add(s, body, p["a"] + p["b"])
+        s.parameter("column", COLUMN, units="N*m", about="stiffness of the steering at a wheel")
+        s.parameter("column_damping", COLUMN_DAMPING, units="N*m*s", about="its damping")
+        p = s.parameters
     wheels, spins, travel = {}, {}, {}
     for corner, (arm_name, side) in CORNERS.items():
         axle = corner.partition("_")[0]
@@ -162,11 +197,18 @@ def fourteen_freedom_car(
         carrier = upright
         if axle == "front":
             carrier = s.body(f"{corner}_knuckle", upright, arm.Revolute("z"), mass=0, inertia=0)
-            s.prescribe(carrier.q1, "steer")
+            if hands is None:
+                s.prescribe(carrier.q1, "steer")
+            else:
+                s.effort_on(
+                    carrier.q1,
+                    p["column"] * (s.expression("steer") + hands - carrier.q1)
+                    - p["column_damping"] * carrier.u1,
+                )
         wheels[corner] = add_wheel(
             s, corner, carrier, tyre, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
         )
-        spins[corner] = 1 / float(tyre.effective_radius(load))
+        spins[corner] = declare_rolling(s, corner, tyre, load)
     for axle in ("front", "rear"):
         left, right = f"{axle}_left", f"{axle}_right"
         rate = p[f"bar_{axle[0]}"]
@@ -208,6 +250,13 @@ def declare_parameters(
     s.parameter("g", GRAVITY, units="m/s2", about="gravity")
     s.input("steer", units="rad", about="steer angle of the front wheels")
     return s.parameters
+
+
+def declare_rolling(s: arm.System, corner: str, tyre: Tyre, load: float) -> float:
+    """Return Ω/V of a wheel that rolls freely, which text models hold as a parameter."""
+    ratio = 1 / float(tyre.effective_radius(load))
+    s.parameter(f"{corner}_spin_per_speed", ratio, units="1/m", about="of free rolling, where runs begin")
+    return ratio
 
 
 def static_deflection(tyre: Tyre, load: float) -> float:

@@ -17,9 +17,11 @@ from armillary.vehicles.cars import (
     Car,
     add_iso_outputs,
     declare_parameters,
+    declare_rolling,
     read_values,
     static_deflection,
 )
+from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.parts.air import add_air
 from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
 from armillary.vehicles.parts.energy import add_energy_balance
@@ -108,6 +110,7 @@ def full_car(
     drive: str = "rear",
     differential: Differential | None = None,
     steering_ratio: float = 16.0,
+    driver: PathDriver | None = None,
     vary: Sequence[str] = (),
     energy: bool = False,
 ) -> Car:
@@ -117,6 +120,7 @@ def full_car(
     front, rear            designs of the axles; the rear one has no rack
     parameters             replace values of FULL
     drive                  axle whose wheels hold the speed V: "front" or "rear"
+    driver                 steers in addition to the input
     vary                   hard points that become parameters, front_POINT_x and so on
     energy                 add the work of all loads by kind as states, see `add_energy_balance`
 
@@ -142,7 +146,11 @@ def full_car(
     powers: dict[str, Scalar] = {kind: 0 for kind in ("tyres", "springs", "dampers", "bars", "brakes")}
     rod = front.places["rod_end"] if "rod_end" in front.places else front.places["outer_5"]
     reach = rod[0] - front.places["wheel"][0]  # of the steering arm, negative behind the axle
-    rack = add_rack(s, "rack", body, angle=s.expression("steer"), pinion=reach / steering_ratio)
+    ratio = s.parameter("steering_ratio", steering_ratio, about="of steering wheel to front wheels")
+    angle = s.expression("steer")
+    if driver is not None:
+        angle = angle + ratio * driver.add(s, body, p["a"] + p["b"])
+    rack = add_rack(s, "rack", body, angle=angle, pinion=reach / steering_ratio)
     wheels: dict[str, RoadWheel] = {}
     corners: dict[str, Corner] = {}
     spins = {}
@@ -165,14 +173,14 @@ def full_car(
         wheels[name] = add_wheel(
             s, name, corner.upright, tyre, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
         )
-        spins[name] = 1 / float(tyre.effective_radius(load))
+        spins[name] = declare_rolling(s, name, tyre, load)
         top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
         length = arm.magnitude(arm.position(foot, top))
         falls = [arm.dot(arm.position(b.com, body.origin), body.z) for b in corner.bodies[1:]]
-        ratio, *rises = corner.ratios(s, [length, *falls])
+        lever, *rises = corner.ratios(s, [length, *falls])
         carried = sprung + arms * GRAVITY * (1 - (rises[0] if rises else 1))
         strut = add_spring_damper(
-            s, f"{name}_spring", top, foot, preload=-carried / ratio, spring=design.spring,
+            s, f"{name}_spring", top, foot, preload=-carried / lever, spring=design.spring,
             damper=design.damper, bump=design.bump, rebound=design.rebound,
         )  # fmt: skip
         brake = add_brake(s, wheels[name], p[f"brake_{axle}"] * pedal)
