@@ -13,7 +13,8 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
 
 from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.driver import PathDriver
-from armillary.vehicles.full_car import AxleDesign, full_car
+from armillary.vehicles.fleet import formula_student_car, pickup
+from armillary.vehicles.full_car import AxleDesign, SolidDesign, full_car
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.manoeuvres.handling import Handling, SteadyCircle, handling_figures, steady_circle
 from armillary.vehicles.manoeuvres.lane_changes import (
@@ -62,6 +63,7 @@ from armillary.vehicles.suspensions.independent import (
 )
 from armillary.vehicles.suspensions.rig import SuspensionRig, suspension_rig
 from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
+from armillary.vehicles.tractor import rearward_amplification, tractor_and_trailer
 from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
@@ -93,6 +95,7 @@ __all__ = [
     "Road",
     "RoadWheel",
     "SolidAxle",
+    "SolidDesign",
     "SteadyCircle",
     "StepSteer",
     "Stop",
@@ -125,6 +128,7 @@ __all__ = [
     "fishhook",
     "fit_tyre",
     "five_link",
+    "formula_student_car",
     "fourteen_freedom_car",
     "full_car",
     "handling_figures",
@@ -134,10 +138,12 @@ __all__ = [
     "macpherson",
     "motorcycle",
     "obstacle_avoidance_track",
+    "pickup",
     "pulse_steer",
     "random_steer",
     "read_tir",
     "read_tyre",
+    "rearward_amplification",
     "road_profiles",
     "run_manoeuvre",
     "sine_steer",
@@ -148,6 +154,7 @@ __all__ = [
     "steady_circle",
     "step_steer",
     "suspension_rig",
+    "tractor_and_trailer",
     "trailing_arm",
     "write_report",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import armillary as arm
 from armillary.vehicles.cars import (
@@ -28,10 +29,11 @@ from armillary.vehicles.parts.energy import add_energy_balance
 from armillary.vehicles.parts.springs import Law, Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.road import Road
-from armillary.vehicles.suspensions.corner import Corner
+from armillary.vehicles.suspensions.corner import Corner, motion_ratios
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
 from armillary.vehicles.suspensions.rig import Builder
+from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
@@ -92,6 +94,37 @@ class AxleDesign:
     rebound: Stop | None = REBOUND
     masses: Masses = field(default_factory=Masses)
 
+    def unsprung(self) -> float:
+        """Return the mass of a corner without its wheel, kg."""
+        return float(self.masses.upright) + (float(self.masses.arm) if "lower_ball" in self.places else 0.0)
+
+
+@dataclass(frozen=True)
+class SolidDesign:
+    """A solid axle on four links: hard points of the left side, springs, dampers and stops."""
+
+    places: Mapping[str, Sequence[float]]
+    spring: Law = 40e3
+    damper: Law = 3000.0
+    bump: Stop | None = BUMP
+    rebound: Stop | None = REBOUND
+    mass: float = 90.0
+    inertia: tuple[float, float, float] = (18.0, 1.5, 18.0)
+
+    def unsprung(self) -> float:
+        """Return half of the axle's mass, kg."""
+        return self.mass / 2
+
+
+class _Seat(NamedTuple):
+    """Where a wheel and its spring sit, and what the spring carries at rest."""
+
+    carrier: arm.Body
+    at: tuple[Scalar, Scalar, Scalar]
+    top: arm.Point
+    foot: arm.Point
+    preload: float
+
 
 FRONT = AxleDesign(double_wishbone, DOUBLE_WISHBONE_FRONT)
 FRONT_STRUT = AxleDesign(macpherson, MACPHERSON_FRONT, spring=27e3, damper=2300.0)
@@ -103,7 +136,7 @@ def full_car(
     rear_tyre: Tyre,
     *,
     front: AxleDesign = FRONT,
-    rear: AxleDesign = REAR,
+    rear: AxleDesign | SolidDesign = REAR,
     speed: float = 25.0,
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
@@ -117,7 +150,7 @@ def full_car(
     """Return a car with four real suspensions.
 
     front_tyre, rear_tyre  of the left side; those of the right side are mirrored
-    front, rear            designs of the axles; the rear one has no rack
+    front, rear            designs of the axles; the rear one has no rack and may be a `SolidDesign`
     parameters             replace values of FULL
     drive                  axle whose wheels hold the speed V: "front" or "rear"
     driver                 steers in addition to the input
@@ -154,33 +187,34 @@ def full_car(
     wheels: dict[str, RoadWheel] = {}
     corners: dict[str, Corner] = {}
     spins = {}
+    solid: dict[str, SolidAxle] = {}
     for name, (_, side) in CORNERS.items():
         axle = name.partition("_")[0]
         design, tyre = (front, front_tyre) if axle == "front" else (rear, rear_tyre)
         tyre = tyre if side > 0 else tyre.mirror()
         ahead = numbers["a"] if axle == "front" else -numbers["b"]
         sprung = numbers["m"] * GRAVITY * (base - abs(ahead)) / base / 2
-        masses = design.masses
-        arms = float(masses.arm) if "lower_ball" in design.places else 0.0
-        load = sprung + (float(masses.upright) + numbers["mw"] + arms) * GRAVITY
+        load = sprung + (design.unsprung() + numbers["mw"]) * GRAVITY
         height = float(tyre.free_radius) - static_deflection(tyre, load)
         places = {label: (x + ahead, y, z + height) for label, (x, y, z) in design.places.items()}
-        points = HardPoints(s, axle, places, side=side, vary=vary if axle == "front" else ())
-        corner = design.build(
-            s, name, body, points, masses=masses, rack=rack.body if axle == "front" else None
-        )
-        corners[name] = corner
+        if isinstance(design, SolidDesign):
+            if axle not in solid:
+                solid[axle] = solid_axle(
+                    s, f"{axle}_axle", body, places, mass=design.mass, inertia=design.inertia
+                )
+            seat = _seat_of_axle(s, solid[axle], side, sprung)
+        else:
+            points = HardPoints(s, axle, places, side=side, vary=vary if axle == "front" else ())
+            corners[name] = design.build(
+                s, name, body, points, masses=design.masses, rack=rack.body if axle == "front" else None
+            )
+            seat = _seat_of_corner(s, corners[name], design, sprung)
         wheels[name] = add_wheel(
-            s, name, corner.upright, tyre, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
+            s, name, seat.carrier, tyre, at=seat.at, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
         )
         spins[name] = declare_rolling(s, name, tyre, load)
-        top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
-        length = arm.magnitude(arm.position(foot, top))
-        falls = [arm.dot(arm.position(b.com, body.origin), body.z) for b in corner.bodies[1:]]
-        lever, *rises = corner.ratios(s, [length, *falls])
-        carried = sprung + arms * GRAVITY * (1 - (rises[0] if rises else 1))
         strut = add_spring_damper(
-            s, f"{name}_spring", top, foot, preload=-carried / lever, spring=design.spring,
+            s, f"{name}_spring", seat.top, seat.foot, preload=seat.preload, spring=design.spring,
             damper=design.damper, bump=design.bump, rebound=design.rebound,
         )  # fmt: skip
         brake = add_brake(s, wheels[name], p[f"brake_{axle}"] * pedal)
@@ -189,14 +223,15 @@ def full_car(
         powers["dampers"] += strut.damper_power
         powers["brakes"] += brake.power
     for axle, design in (("front", front), ("rear", rear)):
-        if design.bar:
+        if isinstance(design, AxleDesign) and design.bar:
             bar = add_anti_roll_bar(
                 s, f"{axle}_bar", corners[f"{axle}_left"], corners[f"{axle}_right"], design.bar
             )
             powers["bars"] += bar.power
     left, right = wheels[f"{drive}_left"], wheels[f"{drive}_right"]
     torque = p["hold"] * (p["V"] - body.u1) * left.tyre.free_radius + extra
-    shafts = add_differential(s, "drive_shaft", body, left, right, torque, kind=differential)
+    housing = solid[drive].body if drive in solid else body
+    shafts = add_differential(s, "drive_shaft", housing, left, right, torque, kind=differential)
     air = add_air(s, "air", body, body.com, drag=numbers["drag"], lift=numbers["lift"])
     powers |= {"drive": shafts.power, "air": air.power, "steering": rack.power}
     if energy:
@@ -207,3 +242,25 @@ def full_car(
     for name, corner in corners.items():
         s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
     return Car(s, wheels, spins, base, steering_ratio, powers)
+
+
+def _seat_of_corner(s: arm.System, corner: Corner, design: AxleDesign, sprung: float) -> _Seat:
+    """The preload by virtual work: load of the wheel, weight of the arm and force of the spring."""
+    top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
+    length = arm.magnitude(arm.position(foot, top))
+    heights = [
+        arm.dot(arm.position(b.com, corner.chassis.origin), corner.chassis.z) for b in corner.bodies[1:]
+    ]
+    lever, *rises = corner.ratios(s, [length, *heights])
+    carried = sprung + sum(float(design.masses.arm) * GRAVITY * (1 - rise) for rise in rises)
+    return _Seat(corner.upright, (0, 0, 0), top, foot, -carried / lever)
+
+
+def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _Seat:
+    """The preload of an axle that heaves without roll."""
+    label = "left" if side > 0 else "right"
+    top, foot = axle.seats[f"{label}_spring_top"], axle.seats[f"{label}_spring_foot"]
+    heave = {axle.body.q3: 1.0, axle.body.q5: 0.0}
+    length = arm.magnitude(arm.position(foot, top))
+    lever = motion_ratios(s, axle.name, axle.body.coordinates, axle.closures, heave, [length])[0]
+    return _Seat(axle.body, axle.wheel_place(side), top, foot, -sprung / lever)

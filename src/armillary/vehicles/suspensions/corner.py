@@ -67,28 +67,9 @@ class Corner:
     def ratios(self, system: arm.System, of: Sequence[Scalar]) -> list[float]:
         """Return the derivatives of quantities by the travel at rest: ratios of motion.
 
-        Rates of all coordinates follow from those of the closures, J q' = 0 with q3' = 1. Other coordinates
-        of the model, such as the rack's, stay.
+        Other coordinates of the model, such as the rack's, stay.
         """
-        unknown, values = self.coordinates, rest_values(system)
-
-        def at_rest(value: Scalar) -> float:
-            return float(arm.evaluate(value, values)) if isinstance(value, arm.Expr) else float(value)
-
-        rows = [[at_rest(arm.derivative(c.position, q)) for q in unknown] for c in self.closures]
-        rows.append([1.0 if q is self.travel else 0.0 for q in unknown])
-        wanted = np.zeros(len(rows))
-        wanted[-1] = 1.0
-        found, _, rank, _ = np.linalg.lstsq(np.array(rows), wanted, rcond=1e-9)
-        if rank < len(unknown):
-            raise arm.ModelError(
-                f"suspension '{self.name}': its links leave {len(unknown) - rank + 1} freedoms at the hard "
-                "points, not the travel alone; move the points, or add a link"
-            )
-        return [
-            sum(at_rest(arm.derivative(y, q)) * rate for q, rate in zip(unknown, found, strict=True))
-            for y in of
-        ]
+        return motion_ratios(system, self.name, self.coordinates, self.closures, {self.travel: 1.0}, of)
 
     def add_outputs(self, system: arm.System) -> None:
         """Add travel, toe, camber and the displacements of the wheel's centre as outputs."""
@@ -173,3 +154,35 @@ def rest_values(system: arm.System) -> dict[str, float]:
     values = {name: p.data.default for name, p in system.parameters.items() if p.data.default is not None}
     variables = [x for body in system.bodies.values() for x in (*body.coordinates, *body.speeds)]
     return {**values, **{x.data.name: 0.0 for x in variables}}
+
+
+def motion_ratios(
+    system: arm.System,
+    name: str,
+    coordinates: Sequence[Scalar],
+    closures: Sequence[Closure],
+    driven: Mapping[Scalar, float],
+    of: Sequence[Scalar],
+) -> list[float]:
+    """Return the rates of quantities at rest where some coordinates move at given rates.
+
+    Rates of the others follow from those of the closures, J q' = 0.
+    """
+    values = rest_values(system)
+
+    def at_rest(value: Scalar) -> float:
+        return float(arm.evaluate(value, values)) if isinstance(value, arm.Expr) else float(value)
+
+    rows = [[at_rest(arm.derivative(c.position, q)) for q in coordinates] for c in closures]
+    rows += [[1.0 if q is moved else 0.0 for q in coordinates] for moved in driven]
+    wanted = np.array([0.0] * len(closures) + list(driven.values()))
+    found, _, rank, _ = np.linalg.lstsq(np.array(rows), wanted, rcond=1e-9)
+    if rank < len(coordinates):
+        raise arm.ModelError(
+            f"suspension '{name}': its links leave {len(coordinates) - rank} freedoms too many at the hard "
+            "points; move the points, or add a link"
+        )
+    return [
+        sum(at_rest(arm.derivative(y, q)) * rate for q, rate in zip(coordinates, found, strict=True))
+        for y in of
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import armillary as arm
@@ -30,7 +30,7 @@ def solid_axle(
     system: arm.System,
     name: str,
     chassis: arm.Body,
-    places: dict[str, Sequence[float]],
+    places: Mapping[str, Sequence[float]],
     *,
     mass: Scalar = 90.0,
     inertia: Scalar | Sequence[Scalar] = (18.0, 1.5, 18.0),
