@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.files.robots.angles import multiple_spelled
+from armillary.files.robots.rotations import multiple_spelled
 from benchmarks.build import HERE, NATIVE, NotAvailable, cached, compile_cached, run
 from benchmarks.candidate import (
     OPTIMISED,

@@ -12,9 +12,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import armillary
-from armillary.files.model.objects import BEAMS, PLATES
-from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
-from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verbs_of
+from armillary.files.model.sections import (
+    BEAMS,
+    FLEXIBLE,
+    LAYOUT,
+    PLATES,
+    SECTIONS,
+    TOP,
+    entry_form,
+    entry_kind,
+    verbs_of,
+)
+from armillary.files.model.sections import SECTIONS as CROSS_SECTIONS
 from armillary.model.bodies.shapes import FIGURES
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS

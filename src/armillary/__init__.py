@@ -90,7 +90,7 @@ from armillary.model.joints import (
     Spherical,
 )
 from armillary.model.loads.laws import SmoothFriction, StickSlip, contact_force, friction_force
-from armillary.model.quantities.vector_functions import (
+from armillary.model.quantities import (
     acceleration,
     angle,
     angular_acceleration,
@@ -106,7 +106,7 @@ from armillary.model.quantities.vector_functions import (
 )
 from armillary.model.space.attitude import attitude
 from armillary.model.space.orbit import Orbit
-from armillary.model.space.wheels import Gyro
+from armillary.model.space.spacecraft_parts import Gyro
 from armillary.stages import System, load
 from armillary.version import VERSION
 
@@ -133,13 +133,12 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch, load_batch
     from armillary.files.fmu import fmu
     from armillary.files.fmu.description import Fmu
-    from armillary.files.model.schema import model_schema as schema
+    from armillary.files.model.sections import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
-    from armillary.model.flexible.parts.beam import Beam
-    from armillary.model.flexible.parts.plate import Plate
-    from armillary.model.flexible.parts.section import Section
-    from armillary.model.quantities.jacobian import jacobian
-    from armillary.model.space.panels import panels
+    from armillary.model.flexible.beam import Beam, Section
+    from armillary.model.flexible.plate import Plate
+    from armillary.model.quantities import jacobian
+    from armillary.model.space.spacecraft_parts import panels
     from armillary.results import Run, load_run, plot
     from armillary.results.spectra import PowerSpectrum, iso2631_weighting
     from armillary.run_files.execute import run
@@ -155,8 +154,8 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
-    from armillary.viewer.pages.sheet import sheet
-    from armillary.viewer.pages.views import view
+    from armillary.viewer.pose_page import sheet
+    from armillary.viewer.views import view
 
 # What most models do not need, by module: these are imported at the first use of one of their names.
 _LATER = {
@@ -182,13 +181,12 @@ _LATER = {
     "armillary.ensembles.result": "Batch load_batch",
     "armillary.files.fmu": "fmu",
     "armillary.files.fmu.description": "Fmu",
-    "armillary.files.model.schema": "schema",
+    "armillary.files.model.sections": "schema",
     "armillary.files.ssp.writing": "write_ssp",
-    "armillary.model.flexible.parts.beam": "Beam",
-    "armillary.model.flexible.parts.plate": "Plate",
-    "armillary.model.flexible.parts.section": "Section",
-    "armillary.model.quantities.jacobian": "jacobian",
-    "armillary.model.space.panels": "panels",
+    "armillary.model.flexible.beam": "Beam Section",
+    "armillary.model.flexible.plate": "Plate",
+    "armillary.model.quantities": "jacobian",
+    "armillary.model.space.spacecraft_parts": "panels",
     "armillary.results": "Run load_run plot",
     "armillary.results.spectra": "PowerSpectrum iso2631_weighting",
     "armillary.run_files.execute": "run",
@@ -196,8 +194,8 @@ _LATER = {
     "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
     "armillary.studies": "Study open_study",
     "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
-    "armillary.viewer.pages.sheet": "sheet",
-    "armillary.viewer.pages.views": "view",
+    "armillary.viewer.pose_page": "sheet",
+    "armillary.viewer.views": "view",
 }
 
 __version__ = VERSION

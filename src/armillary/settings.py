@@ -31,7 +31,7 @@ from armillary.model.reading.kinds import (
     ListOf,
     WholeNumber,
 )
-from armillary.model.units.values import BadValueError, finite, in_seconds, read_seconds
+from armillary.model.units import BadValueError, finite, in_seconds, read_seconds
 from armillary.untyped import DataMapping, DataTable, Given
 
 Verb = TypeVar("Verb", bound=Callable[..., object])

@@ -16,7 +16,7 @@ import pytest
 import armillary as arm
 from armillary.export.c import program_files
 from armillary.export.text.source import source
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from tests.export.conformance import CASES, DIFFERENT, NATIVE, At, equations, expected
 
 CC = shutil.which("cc")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.model import loops
 from armillary.model.bodies import motion
-from armillary.model.constraints import loops
 
 
 def hanging(links: int) -> arm.System:

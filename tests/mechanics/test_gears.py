@@ -14,7 +14,7 @@ import armillary as arm
 from armillary.algebra.derivatives.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 from armillary.program.formalisms.tree import geared_tree
 
 

@@ -129,7 +129,7 @@ def calls_of(action: Callable[[], Any], stop_at: int | None = None) -> int:
         code = frame.f_code
         if event == "call" and "/armillary/model/" in code.co_filename.replace("\\", "/"):
             # An error in a generator that is closed unread would be lost.
-            if code.co_filename.endswith(("verbs.py", "recorder.py")) or code.co_flags & inspect.CO_GENERATOR:
+            if code.co_filename.endswith("verbs.py") or code.co_flags & inspect.CO_GENERATOR:
                 return
             count += 1
             if count == stop_at:

@@ -8,9 +8,8 @@ import pytest
 import armillary as arm
 from armillary.algebra.units.dimension import ENERGY, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED
 from armillary.algebra.units.units import parse_unit
-from armillary.model.quantities.parameter_descriptions import parameter_descriptions
-from armillary.model.units.deduced_units import parameter_units
-from armillary.model.units.unit_system import SYSTEMS
+from armillary.model.parameter_meanings import parameter_descriptions, parameter_units
+from armillary.model.units import SYSTEMS
 from examples import car
 
 

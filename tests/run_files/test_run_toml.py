@@ -10,8 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.units.units import parse_unit
-from armillary.model.units.unit_system import SYSTEMS
-from armillary.model.units.values import read_number
+from armillary.model.units import SYSTEMS, read_number
 from armillary.run_files import RunFile, RunFileError, Simulation
 from armillary.run_files.run_file import parse_setting
 from tests.run_files.swing import RUN, write_swing

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.run_files.schema import run_schema
+from armillary.run_files.run_file import run_schema
 from armillary.runtime.integrators.settings import completed
 from armillary.settings import FILE_KEYS, SETTINGS, RunSettings, SettingOptions
 from armillary.stages.model import Model, RedundantModel

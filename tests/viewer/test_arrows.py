@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.results.plots.picture_options import PictureOptions
+from armillary.results.plots.motion import PictureOptions
 from armillary.viewer.figures import figure_of
 
 M, L, G = 2.0, 0.5, 9.81

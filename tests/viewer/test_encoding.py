@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armillary.viewer.figures import ARROW_LEVELS
-from armillary.viewer.pages.encoding import LEVELS, packed
+from armillary.viewer.poses import LEVELS, packed
 
 
 def _unpacked(coded: dict) -> np.ndarray:

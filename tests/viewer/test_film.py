@@ -14,10 +14,8 @@ import pytest
 from PIL import Image
 
 import armillary as arm
-from armillary.viewer.film.camera import fitted
-from armillary.viewer.film.raster import fragments, nearest
-from armillary.viewer.parts.part_surfaces import surfaces_of
-from armillary.viewer.parts.surfaces import between, turned_to
+from armillary.viewer.picture import fitted, fragments, nearest
+from armillary.viewer.surfaces import between, surfaces_of, turned_to
 
 # Volumes of the solids with a circle of 28 corners, of area 14 sin(2π/28) r² instead of π r²; balls are
 # inscribed, with 2.5 % less.

@@ -15,9 +15,9 @@ from scipy.spatial.transform import Rotation
 
 import armillary as arm
 from armillary.files.meshes.reading import read_surface
+from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of, relative
-from armillary.viewer.gltf.motion import _continuous, glb_of
-from armillary.viewer.parts.appearance import Appearance
+from armillary.viewer.gltf import _continuous, glb_of
 from armillary.viewer.poses import PoseFunction
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"

@@ -14,8 +14,7 @@ import pytest
 import armillary as arm
 from armillary.cli.app import app
 from armillary.runtime.models.compilation import compile_equations
-from armillary.viewer.live.grab import hand_names, with_hand
-from armillary.viewer.live.page import live_page
+from armillary.viewer.live import hand_names, live_page, with_hand
 from tests.browser import dragged, touching, wait_for_pictures
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"

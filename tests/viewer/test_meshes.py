@@ -15,9 +15,9 @@ import pytest
 import armillary as arm
 from armillary.files.meshes.reading import read_surface
 from armillary.files.meshes.surface import MeshFault, Paint, Surface, from_hex
+from armillary.viewer import meshes
 from armillary.viewer.figures import bodies_of
-from armillary.viewer.parts import meshes
-from armillary.viewer.parts.meshes import picture_mesh, upward_axis
+from armillary.viewer.meshes import picture_mesh, upward_axis
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
 

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 import armillary as arm
 from armillary.cli.app import app
 from armillary.results.plots import motion
-from armillary.viewer.parts.appearance import COLOURS, Appearance
+from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.poses import PoseFunction
 from tests.browser import dragged, touching, wait_for_pictures
 

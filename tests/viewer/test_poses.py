@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import armillary as arm
+from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import channels, quaternions
-from armillary.viewer.parts.appearance import Appearance
 from armillary.viewer.poses import PoseFunction
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.viewer.film.raster import fragments, plane
+from armillary.viewer.picture import fragments, plane
 
 WIDTH, HEIGHT = 12, 9
 RNG = np.random.default_rng(6)

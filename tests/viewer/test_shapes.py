@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of
-from armillary.viewer.film.figure import FilmFigure
-from armillary.viewer.parts.appearance import Appearance
+from armillary.viewer.picture import FilmFigure
 
 
 def _cart() -> arm.System:

@@ -16,8 +16,8 @@ from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionV
 from armillary.algebra.walk import transform
 from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
+from armillary.model import mass_properties, quantities
 from armillary.model.bodies.body import Body, Point
-from armillary.model.quantities import energy, mass_properties
 from armillary.program.functions import shared_part
 from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
@@ -26,12 +26,12 @@ from armillary.untyped import AnyFunction, DataMapping, Given
 
 # What a description gives as expressions: energies, and vectors along the ground's axes.
 QUANTITIES: dict[str, AnyFunction] = {
-    "kinetic_energy": energy.kinetic_energy,
-    "potential_energy": energy.potential_energy,
-    "strain_energy": energy.strain_energy,
-    "total_energy": energy.total_energy,
-    "momentum": energy.momentum,
-    "angular_momentum": energy.angular_momentum,
+    "kinetic_energy": quantities.kinetic_energy,
+    "potential_energy": quantities.potential_energy,
+    "strain_energy": quantities.strain_energy,
+    "total_energy": quantities.total_energy,
+    "momentum": quantities.momentum,
+    "angular_momentum": quantities.angular_momentum,
     "mass_centre": mass_properties.mass_centre,
 }
 

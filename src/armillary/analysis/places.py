@@ -11,7 +11,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, reals, table
 from armillary.algebra.derivatives.calculus import Values
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory, initial_states, vector

@@ -15,7 +15,7 @@ from armillary.errors import require
 from armillary.program.derivatives.sensitivities.directions import quotient
 from armillary.program.derivatives.sensitivities.equations import derivative_name
 from armillary.results import Run
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 In: command-line arguments. Out: text on a terminal, JSON for scripts, files, an exit code (0 well, 1 the work
 failed or differences were found, 2 wrong usage or input, 130 interrupted). Read `app.py` first: it finds the
-command and turns errors into sentences. One command per file, imported when it is called; `options.py` holds
-what several share, `show.py` how things are shown.
+command and turns errors into sentences. A file holds commands of one kind and is imported when one of them is
+called; `options.py` holds options that several share, `show.py` prints.
 """
 
 from __future__ import annotations

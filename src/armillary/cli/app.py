@@ -18,39 +18,40 @@ from armillary.untyped import DataTable
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
-# Name: module and one line of help, so that neither help nor completion imports what is not called.
+# Name of a command and its function: module, and one line of help; so
+# that neither help nor completion imports what is not called.
 COMMANDS = {
     "run": ("run", "Simulate a run file, or a model, and save the results."),
     "study": ("study", "Many runs of a model, varied and kept in a folder; resumed where they stopped."),
     "trim": (
-        "analyses.trim",
+        "analyses",
         "Find an operating point of a model: rest, steady motion, inputs that hold it.",
     ),
-    "check": ("tools.check", "Look for mistakes in a model, run or study file without running it."),
+    "check": ("tools", "Look for mistakes in a model, run or study file without running it."),
     "derive": ("derive", "Derive equations of motion: report, or equations as text, LaTeX or HTML."),
-    "plot": ("pictures.plot", "Draw outputs of one or more saved runs."),
-    "view": ("pictures.view", "Show how a system moves: one HTML page with bodies, plots and a time line."),
-    "live": ("pictures.live", "Write a page in which a model runs, with sliders: one HTML file, no network."),
-    "diff": ("tools.diff", "Compare two saved runs."),
-    "linearize": ("analyses.linearize", "A, B, C and D of a model at an operating point, and its poles."),
-    "bode": ("analyses.bode", "Frequency response of a model at an operating point, as a table or picture."),
-    "modes": ("analyses.modes", "Modes of a model: frequencies, dampings, what takes part in each."),
-    "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
-    "sweep": ("analyses.sweep", "Positions of a mechanism along a path, without its dynamics."),
-    "solve": ("analyses.solve", "Positions at which outputs have given values: inverse kinematics."),
-    "maneuver": ("analyses.maneuver", "Drive a car through a manoeuvre of a standard: figures, report."),
-    "export": ("export", "Write a model as a program in another language, or as an FMU."),
-    "bench": ("tools.bench", "Time derivation, compilation, evaluations and steps of a model."),
-    "verify": ("tools.verify", "Run the published cases: expected next to found."),
-    "examples": ("tools.examples", "List the examples, show one, or copy it here."),
-    "info": ("tools.info", "Versions, extras, compilers and the cache of compiled models."),
-    "schema": ("tools.schema", "Print the JSON schema of model, run or study files."),
-    "completion": ("tools.completion", "Print the script that completes commands in your shell."),
+    "plot": ("pictures", "Draw outputs of one or more saved runs."),
+    "view": ("pictures", "Show how a system moves: one HTML page with bodies, plots and a time line."),
+    "live": ("pictures", "Write a page in which a model runs, with sliders: one HTML file, no network."),
+    "diff": ("tools", "Compare two saved runs."),
+    "linearize": ("linear", "A, B, C and D of a model at an operating point, and its poles."),
+    "bode": ("linear", "Frequency response of a model at an operating point, as a table or picture."),
+    "modes": ("linear", "Modes of a model: frequencies, dampings, what takes part in each."),
+    "inverse": ("analyses", "Efforts along a saved run of a model, or a measured motion."),
+    "sweep": ("analyses", "Positions of a mechanism along a path, without its dynamics."),
+    "solve": ("analyses", "Positions at which outputs have given values: inverse kinematics."),
+    "maneuver": ("maneuver", "Drive a car through a manoeuvre of a standard: figures, report."),
+    "export": ("derive", "Write a model as a program in another language, or as an FMU."),
+    "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
+    "verify": ("bench", "Run the published cases: expected next to found."),
+    "examples": ("tools", "List the examples, show one, or copy it here."),
+    "info": ("tools", "Versions, extras, compilers and the cache of compiled models."),
+    "schema": ("tools", "Print the JSON schema of model, run or study files."),
+    "completion": ("tools", "Print the script that completes commands in your shell."),
 }
 
 
 class App(click.Group):
-    """A group whose commands are modules of this package."""
+    """A group of commands, each imported from its module when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -58,8 +59,7 @@ class App(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        place = COMMANDS[name][0]
-        found = getattr(importlib.import_module(f"armillary.cli.{place}"), place.rpartition(".")[2])
+        found = getattr(importlib.import_module(f"armillary.cli.{COMMANDS[name][0]}"), name)
         assert isinstance(found, click.Command)
         return found
 

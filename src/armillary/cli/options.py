@@ -1,4 +1,12 @@
-"""Parts that several commands share: common options, model arguments, and completion of names."""
+"""Options that several commands share, model arguments, completion of names, and option tables.
+
+Options of a command in a run file: a table of the command's name, ``[linearize] inputs = ["STEER"]``.
+
+Options on the command line come before those of the file. A table in it stands for several NAME=VALUE, and
+files are relative to the run file.
+
+Parts that several commands share: common options, model arguments, and completion of names.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +19,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from armillary.cli import show
-from armillary.untyped import AnyFunction, DataMapping, DataTable
+from armillary.run_files.run_file import ANALYSES
+from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
@@ -21,6 +30,51 @@ if TYPE_CHECKING:
     from armillary.studies.study_files.study_file import StudyFile
 
     File = TypeVar("File", RunFile, StudyFile)
+
+
+def options_in_file(command: click.Command, name: str, source: str) -> DataTable:
+    """Options and arguments of a command by parameter; none without a run file that has a table for it."""
+    if name not in ANALYSES or not source.endswith(".toml") or not Path(source).is_file():
+        return {}
+    from armillary.errors import suggestion
+    from armillary.files.model.documents import read_document
+    from armillary.run_files.run_file import RunFileError, where
+
+    document = read_document(source, "run file")
+    table = document.data.get(name)
+    if "model" not in document.data or not isinstance(table, dict):
+        return {}
+    known = {key: option for option in command.params for key in _keys(option)}
+    for key in ("source", "json", "debug", "trust", "import"):  # the file itself, and what it cannot grant
+        known.pop(key, None)
+    wrong = [
+        f"{where(document, name, key)}: unknown key '{key}' in [{name}]{suggestion(key, known)}"
+        for key in table
+        if key not in known
+    ]
+    if wrong:
+        raise RunFileError(wrong)
+    folder = Path(source).parent
+    return {str(known[key].name): _value(known[key], value, folder) for key, value in table.items()}
+
+
+def _keys(option: click.Parameter) -> list[str]:
+    """The keys of an option: its long forms without dashes; of an argument its name."""
+    return [text.lstrip("-") for text in option.opts if text.startswith("--") or text[:1] != "-"]
+
+
+def _value(option: click.Parameter, value: object, folder: Path) -> Given:
+    if isinstance(option.type, click.Path):
+        return str(folder / str(value))
+    if not option.multiple and option.nargs == 1:
+        return value if isinstance(value, bool) else _text(value)
+    if isinstance(value, dict):
+        return [f"{key}={_text(item)}" for key, item in value.items()]
+    return [_text(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _text(value: object) -> str:
+    return ",".join(map(_text, value)) if isinstance(value, list) else str(value)
 
 
 class NameType(click.ParamType):
@@ -50,8 +104,6 @@ class Command(click.Command):
         """A run file on the command line may hold options of the command, in the table of its name."""
         found, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         if isinstance(source := found.get("source"), str):
-            from armillary.cli.option_tables import options_in_file
-
             ctx.default_map = options_in_file(self, ctx.info_name or "", source)
         return super().parse_args(ctx, args)
 
@@ -138,7 +190,7 @@ class SettingType(click.ParamType):
 
 
 def _setting_names(source: str) -> dict[str, str]:
-    from armillary.model.quantities.parameter_descriptions import parameter_descriptions
+    from armillary.model.parameter_meanings import parameter_descriptions
     from armillary.run_files.models import open_model
     from armillary.settings import RUN_TABLE
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armillary.cli import options, show
-from armillary.cli.partial_runs import failure_with_data, partial_run
+from armillary.cli.show import failure_with_data, partial_run
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

@@ -1,15 +1,26 @@
-"""Output of commands: tables in columns, JSON with stable keys."""
+"""Output of commands, and the data of runs that had to stop.
+
+Output of commands: tables in columns, JSON with stable keys.
+
+Runs that had to stop: their data so far are kept, and the error names the file.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.columns import aligned
+from armillary.errors import SimulationError
 from armillary.untyped import Given
+
+if TYPE_CHECKING:
+    from armillary.results import Run
 
 
 def columns(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
@@ -80,3 +91,19 @@ def seconds(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value / 1e-9:.3g} ns"
+
+
+def partial_run(simulate: Callable[[], Run]) -> tuple[Run, SimulationError | None]:
+    """A run as far as it came, and the error that ended it early, if one did."""
+    try:
+        return simulate(), None
+    except SimulationError as error:
+        if error.run is None:
+            raise
+        return error.run, error
+
+
+def failure_with_data(failure: SimulationError, file: Path | None) -> SimulationError:
+    """The same error with the place of the data in files."""
+    message = str(failure).removesuffix("; the data so far are in the error's .run")
+    return SimulationError(f"{message}; the data so far are in '{file}'" if file is not None else message)

@@ -1,21 +1,105 @@
-"""`armillary study`: many runs of a model, from a study file to tables and charts."""
+"""The command `armillary study`, and the tables that it shows.
+
+Results as `armillary study` shows them: tables of metrics, sensitivities, charts in a folder.
+
+`armillary study`: many runs of a model, from a study file to tables and charts.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from armillary.cli import options, show
-from armillary.cli.partial_runs import failure_with_data, partial_run
-from armillary.untyped import DataTable
+from armillary.cli.show import failure_with_data, partial_run
+from armillary.errors import ArmillaryError, MissingExtraError
+from armillary.studies import Study
+from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.untyped import AnyFunction, DataTable
 
-if TYPE_CHECKING:
-    from armillary.studies import Study
+_LEVELS = {"lowest": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "highest": 1.0}
+
+
+def spreads(study: Study, names: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
+    """Quantiles of metrics over the runs made in which they are finite, and in how many they are not."""
+    table = study.table()
+    table = table[table["status"] != "not run"]
+    found = {}
+    for name in study.metrics if names is None else names:
+        if name in table:  # histograms are not in it
+            values = table[name].to_numpy()
+            known = values[np.isfinite(values)]
+            quantiles = np.quantile(known, list(_LEVELS.values())) if known.size else [np.nan] * len(_LEVELS)
+            found[name] = dict(zip(_LEVELS, map(float, quantiles), strict=True))
+            found[name]["without"] = int(values.size - known.size)
+    return found
+
+
+def metrics_table(study: Study, names: Sequence[str] | None = None) -> str:
+    """The metrics of a study, a line each."""
+    rows = []
+    for name, spread in spreads(study, names).items():
+        numbers = [f"{value:.5g}" for value in list(spread.values())[:-1]]
+        rows.append([name, *numbers, study.units[name], str(spread["without"] or "")])
+    heads = ["", *_LEVELS, "", "without"]
+    if not any(row[-1] for row in rows):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return show.columns([heads, *rows]) if rows else ""
+
+
+def row(study: Study, run: int) -> dict[str, float]:
+    """The metrics of one run as the study has them."""
+    table = study.table()
+    return {name: float(table[name].iloc[run]) for name in study.metrics if name in table}
+
+
+def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensitivity], dict[str, str]]:
+    """The sensitivities of metrics; and the reasons where they cannot be computed."""
+    found, unknown = {}, {}
+    known = study.table().columns
+    for name in names:
+        if name in known:
+            try:
+                found[name] = study.sensitivity(name)
+            except MissingExtraError:
+                raise
+            except ArmillaryError as error:
+                unknown[name] = str(error)
+    return found, unknown
+
+
+def draw(study: Study, folder: Path, names: Sequence[str], found: Mapping[str, Sensitivity]) -> list[Path]:
+    """Charts of a study in a folder."""
+    known = study.table().columns
+    shown = [name for name in names if name in known]
+    charts: dict[str, AnyFunction] = {f"fan {name}": partial(study.fan, name) for name in study.outputs}
+    charts |= {f"histogram {name}": partial(study.histogram, name) for name in names}
+    charts |= {f"sensitivity {name}": each.plot for name, each in found.items()}
+    if shown:
+        charts["scatter"] = partial(study.scatter, *study.varied, *shown)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArmillaryError(f"cannot make the folder '{folder}': {error.strerror or error}") from error
+    written = []
+    for title, chart in charts.items():
+        path = folder / (re.sub(r"[^\w.]+", "-", title).strip("-") + ".png")
+        try:
+            chart(path=path)
+        except MissingExtraError:
+            raise
+        except ArmillaryError:  # a metric without a finite value has no chart
+            continue
+        written.append(path)
+    return written
 
 
 @click.group(
@@ -90,8 +174,6 @@ def run(
         seconds = time.perf_counter() - began
         click.echo(show.as_json({"ok": not nothing, **_data("study run", made), "seconds": seconds}))
     elif not quiet:
-        from armillary.cli.study_tables import metrics_table
-
         click.echo("\n".join([*title, repr(made), metrics_table(made)]).rstrip())
         click.echo(show.faint(f"  {show.seconds(time.perf_counter() - began)}"))
         click.echo(f"  in {made.path}; see 'armillary study show {shlex.quote(str(made.path))}'")
@@ -137,7 +219,6 @@ def _interrupted(made: Study, json_wanted: bool) -> int:
 
 
 def _data(command: str, made: Study) -> DataTable:
-    from armillary.cli.study_tables import spreads
 
     status = made.status()
     return {
@@ -197,7 +278,6 @@ def show_(
     of sensitivities. From a saltelli design those are Sobol' indices, from a morris design Morris screening,
     from any other the part of the variance that each quantity explains.
     """
-    from armillary.cli.study_tables import draw, metrics_table, sensitivities
     from armillary.studies import open_study
 
     made = open_study(folder)
@@ -259,7 +339,6 @@ def rerun(
 
     Runs are numbered from 0, as in the tables. The results go to FOLDER-RUN.csv unless a file is named.
     """
-    from armillary.cli.study_tables import row
     from armillary.studies import open_study
 
     made = open_study(folder, trust=trust)

@@ -15,7 +15,7 @@ from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import BatchMetric, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.units.values import in_seconds
+from armillary.model.units import in_seconds
 from armillary.program.form.program import Program, section
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.integrators.settings import ROWS, completed

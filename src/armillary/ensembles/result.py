@@ -18,7 +18,7 @@ from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, nearest, require
-from armillary.results.pickles import PickledValue
+from armillary.results.run import PickledValue
 from armillary.untyped import DataMapping, DataTable, Given
 from armillary.version import VERSION
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-    from armillary.results.plots.motion import MotionView
-    from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.results.plots.motion import MotionPicture, MotionView
 
 _SHOWN = 6
 _TABLES = {
@@ -215,8 +214,7 @@ class Batch(PickledValue):
         Runs are coloured by ``colour``, a metric or something that differs between them. The histories of
         all coordinates must be kept (``outputs=``). ``model`` is needed for a batch without its model.
         """
-        from armillary.results.plots.motion import picture_of, show_page, write_html
-        from armillary.results.plots.picture_options import PictureOptions
+        from armillary.results.plots.motion import PictureOptions, picture_of, show_page, write_html
 
         shown = picture_of(self.picture, model, f"this batch of '{self.system}'")
         page = shown.cloud(self, colour, title, PictureOptions(view, theme=theme))

@@ -15,8 +15,7 @@ from armillary.ensembles.start_values import (
     without_texts,
 )
 from armillary.errors import ParameterError, nearest
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import text_number
+from armillary.model.units import state_factor, text_number
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import ParameterTable

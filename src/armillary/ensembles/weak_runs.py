@@ -16,7 +16,7 @@ import numpy as np
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, STATUS, TOO_SMALL, Plan
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.runtime.models.failures.weak_masses import SINGULAR_THERE
 from armillary.runtime.models.programs.instance import Instance
 

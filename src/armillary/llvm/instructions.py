@@ -16,6 +16,7 @@ from armillary.untyped import Given
 
 Operand = str | float  # the name of a value, or a number for every lane
 Values = Callable[[], list[str]]
+Place = tuple[str, int]  # an array and the index in it
 Places: TypeAlias = dict[Expr, Any]  # of values: the name of a register, or an array and the index in it
 
 # A label, over which LLVM's schedulers move nothing, and what a module with labels holds.

@@ -8,6 +8,7 @@ from functools import partial
 
 from armillary.llvm.instructions import LABEL_TEXT, ValueTypes
 from armillary.llvm.mathematics.trigonometry import sine_cosine_function
+from armillary.llvm.shared_values import SharedSections
 
 Sines = Callable[[int], tuple[str, str]]  # name and declaration of a function, for vectors of this length
 LIBRARY = {
@@ -35,11 +36,18 @@ class Module:
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     compiled_sines: Sines | None = None
+    shared: SharedSections = field(default_factory=SharedSections)
+    copies: dict[object, str] = field(default_factory=dict)  # functions that copy shared values
 
     @property
     def real(self) -> str:
         """The type of a value."""
         return ValueTypes(self.lanes, self.lanes == 1).real
+
+    @property
+    def shared_arrays(self) -> set[str]:
+        """The names of the arrays of shared values."""
+        return {group.array for group in self.shared.groups}
 
     def need(self, name: str, make: Callable[[], str]) -> str:
         """The name of a helper, written on its first use."""

@@ -19,14 +19,12 @@ from armillary.algebra.user_functions.tables import Piecewise
 from armillary.llvm import vector_math
 from armillary.llvm.blocks import IMPLEMENTATIONS, record_text, vector_places, workspace_length
 from armillary.llvm.fusion import is_plain
-from armillary.llvm.instructions import Instructions, Operand, Places, real
+from armillary.llvm.instructions import Instructions, Operand, Place, Places, real
 from armillary.llvm.mathematics.lookup import lookup_function
 from armillary.llvm.mathematics.signals import signal_function
 from armillary.llvm.module import Module
 from armillary.program.form.program import ProgramSection
 from armillary.program.lanes.pack import meant
-
-Place = tuple[str, int]  # an array and the place in it
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ NumberPlaces: TypeAlias = dict[float | tuple[tuple[float, ...], int], int]
 INSTANT = (0, 0.5, 1, 2)  # sizes of numbers that instructions hold, or that make them simpler
 LOADED = 400  # numbers that a function loads from an array; LLVM's time grows faster than their count
 
+
+COPIED = 240  # arguments of a block in one function that copies them
 
 _MEMSET = "@llvm.memset.p0.i64"
 
@@ -404,6 +404,8 @@ class Writer(Instructions):
     # ---------------------------------------------------------------- functions
 
     def function_node(self, node: Expr) -> str:
+        if isinstance(node.data, BlockFunction):
+            return self.block(node)
         return self.function_value(node, [self.value(a) for a in node.args])
 
     def function_value(self, node: Expr, args: list[str]) -> str:
@@ -459,8 +461,6 @@ class Writer(Instructions):
     def special(self, node: Expr, args: list[str]) -> str:
         """Lookup tables and foreign functions."""
         lanes, table = self.module.lanes, node.data
-        if isinstance(table, BlockFunction):
-            return self.block(node, args)
         if isinstance(table, BlockPart):
             return self.block_part(node.args[0].data, table.index, args[0])
         passed = ", ".join(f"{self.real} {a}" for a in args)
@@ -478,7 +478,7 @@ class Writer(Instructions):
             value = self.emit(f"insertelement {self.real} {value}, double {result}, i64 {i}")
         return value
 
-    def block(self, node: Expr, args: list[str]) -> str:
+    def block(self, node: Expr) -> str:
         """Call a block function, of several runs one after the other; return the place of its workspace."""
         block: BlockFunction = node.data
         name = IMPLEMENTATIONS[block.name]()
@@ -487,9 +487,9 @@ class Writer(Instructions):
         self.module.need(name, lambda: f"declare void @{name}(ptr, ptr) nounwind")
         places, length, lanes = vector_places(block), workspace_length(block), self.module.lanes
         slots = [places[v] + i for v in block.takes for i in range(block.vectors[v])]
-        given = [
-            (slot, x) for slot, x, a in zip(slots, args, node.args, strict=True) if not is_number_zero(a)
-        ]
+        given = [(slot, a) for slot, a in zip(slots, node.args, strict=True) if not is_number_zero(a)]
+        copied = self.copied_arguments(given)
+        values = [(slot, self.value(a)) for slot, a in given if slot not in copied]
         first, last = min(slots), max(slots) + 1
         room = self.emit(f"alloca [{length * lanes} x double], align 64")
         self.module.need("llvm.memset", lambda: f"declare void {_MEMSET}(ptr, i8, i64, i1)")
@@ -497,13 +497,38 @@ class Writer(Instructions):
             own = self.emit(f"getelementptr inbounds double, ptr {room}, i64 {k * length}")
             zeros = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {first}")
             self.lines.append(f"  call void {_MEMSET}(ptr {zeros}, i8 0, i64 {8 * (last - first)}, i1 false)")
-            for slot, value in given:
+            self.lines += [
+                f"  call void @{copy}(ptr {own}, {taken})" for copy, taken in copied.values() if copy
+            ]
+            for slot, value in values:
                 if lanes > 1:
                     value = self.emit(f"extractelement {self.real} {value}, i64 {k}")
                 at = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {slot}")
                 self.lines.append(f"  store double {value}, ptr {at}, align 8")
             self.lines.append(f"  call void @{name}(ptr @{record}, ptr {own})")
         return room
+
+    def copied_arguments(self, given: list[tuple[int, Expr]]) -> dict[int, tuple[str, str]]:
+        """Write functions that copy shared values into a workspace; return them, with the arrays that they
+        take, by the first slot of each, and "" by the others.
+
+        All blocks of a model take the same rows, so most functions serve several calls. LLVM's time grows
+        with the square of the stores in one function: 40 contacts have 1,440 in each of six calls.
+        """
+        found: dict[int, tuple[str, str]] = {}
+        if self.module.lanes > 1:
+            return found
+        for start in range(0, len(given), COPIED):
+            pairs = [(slot, self.places.get(meant(a))) for slot, a in given[start : start + COPIED]]
+            shared = [(s, p) for s, p in pairs if isinstance(p, tuple) and p[0] in self.module.shared_arrays]
+            if len(shared) < COPIED // 4:
+                continue
+            arrays = sorted({array for _, (array, _) in shared})
+            name = self.module.copies.setdefault(tuple(shared), f"copy_values_{len(self.module.copies)}")
+            self.module.need(name, partial(_copy_function, name, shared, arrays))
+            found |= {slot: ("", "") for slot, _ in shared}
+            found[shared[0][0]] = name, ", ".join(f"ptr %{array}" for array in arrays)
+        return found
 
     def block_part(self, block: BlockFunction, index: int, room: str) -> str:
         """Load a result of a block function."""
@@ -542,6 +567,20 @@ class Writer(Instructions):
             for i, angle in enumerate(angles):
                 one = self.emit(f"extractelement {vector} {found}, i64 {i}") if alone else found
                 self.values[function(angle)] = one
+
+
+def _copy_function(name: str, pairs: list[tuple[int, Place]], arrays: list[str]) -> str:
+    """Return a function that copies elements of arrays into slots of a workspace."""
+    head = ", ".join(f"ptr noalias nocapture readonly %{array}" for array in arrays)
+    lines = [f"define internal void @{name}(ptr noalias nocapture %out, {head}) noinline nounwind {{"]
+    for k, (slot, (array, index)) in enumerate(pairs):
+        lines += [
+            f"  %p{k} = getelementptr inbounds double, ptr %{array}, i64 {index}",
+            f"  %v{k} = load double, ptr %p{k}, align 8",
+            f"  %s{k} = getelementptr inbounds double, ptr %out, i64 {slot}",
+            f"  store double %v{k}, ptr %s{k}, align 8",
+        ]
+    return "\n".join([*lines, "  ret void", "}"])
 
 
 def _lanes(n: int) -> int:

@@ -20,12 +20,13 @@ from armillary.algebra.nodes.node import PRODUCT_OF_TWO
 from armillary.algebra.user_functions.blocks import is_block, is_block_part
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
 from armillary.llvm.fusion import fused_products
-from armillary.llvm.instructions import Places, ValueTypes, constant_array
+from armillary.llvm.instructions import Place, Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.mathematics.compiled_sines import compiled_sines
 from armillary.llvm.module import Module, Sines
-from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Place, Writer
+from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
+from armillary.llvm.shared_values import share_sections
 from armillary.mechanics.constraints.closing.closing_thresholds import (
     CORRECTIONS,
     LARGE_CORRECTION,
@@ -66,16 +67,25 @@ def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, 
     module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
-    for name, section in (
-        ("derivatives", program.derivatives),
-        ("outputs", program.outputs),
-        ("events", program.events),
-        ("update", program.update),
-        ("geometry", program.geometry),
-    ):
-        if section.results or name in ("derivatives", "outputs"):
-            wide = packed(section, program.alike, places) if name == "derivatives" else section
-            _ordinary(module, name, wide, places)
+    named = {
+        "derivatives": packed(program.derivatives, program.alike, places),
+        "outputs": program.outputs,
+        "events": program.events,
+        "update": program.update,
+        "geometry": program.geometry,
+        **_fire_sections(program),
+        **({"renew": program.normalise} if _renews_states(program) else {}),
+    }
+    named = {
+        name: section
+        for name, section in named.items()
+        if section.results or name in ("derivatives", "outputs")
+    }
+    module.shared = share_sections({name: section for name, section in named.items() if not section.packs})
+    _write_shared_values(module, places)
+    for name in ("derivatives", "outputs", "events", "update", "geometry"):
+        if name in named:
+            _ordinary(module, name, named[name], places)
     if program.fire:
         _fire(module, program, inputs, places)
     stepping = places | {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
@@ -211,6 +221,57 @@ def _ordinary(module: Module, name: str, section: ProgramSection, places: Places
     _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
 
 
+def _fire_sections(program: Program) -> dict[str, ProgramSection]:
+    """Return the sections of events by the names of their functions; equal effects share one."""
+    found: dict[tuple[Expr, ...], tuple[str, ProgramSection]] = {}
+    for k, section in enumerate(program.fire):
+        found.setdefault(section.results, (f"fire_{k}", section))
+    return dict(found.values())
+
+
+def _write_shared_values(module: Module, places: Places) -> None:
+    """Write the functions of values that several sections need."""
+    for group in module.shared.groups:
+        outs = [(group.array, i) for i in range(len(group.section.results))]
+        needed = [f"ptr {_ATTRIBUTES} readonly %{array}" for array in group.needs]
+        arguments = ", ".join([_inputs(module), *needed, f"ptr {_ATTRIBUTES} %{group.array}"])
+        _function(module, group.array, group.section, arguments, {**places, **module.shared.places}, outs)
+
+
+def _with_shared_values(
+    module: Module, name: str, arguments: str, places: Places, outs: Sequence[Place]
+) -> None:
+    """Write the rest of a section, and the section that calls it after the functions of shared values."""
+    groups = [group for group in module.shared.groups if name in group.users]
+    arrays = {group.array: max(1, len(group.section.results)) for group in groups}
+    given = ", ".join([arguments, *(f"ptr {_ATTRIBUTES} readonly %{array}" for array in arrays)])
+    rest = f"{name}_rest"
+    _function(module, rest, module.shared.rest[name], given, {**places, **module.shared.places}, outs)
+    lines = [f"  %{array} = alloca [{n} x {module.real}], align 64" for array, n in arrays.items()]
+    inputs = _passed(_inputs(module))
+    for group in groups:
+        passed = ", ".join([inputs, *(f"ptr %{array}" for array in (*group.needs, group.array))])
+        lines.append(f"  call void @{group.array}({passed})")
+    lines.append(f"  call void @{rest}({_passed(given)})")
+    module.define(f"void @{name}({arguments})", "\n".join(lines))
+
+
+def _rarely(name: str) -> str:
+    """Return the attributes of the code of events in models with contacts, which is long and rarely runs."""
+    return " optnone" if name.startswith("fire") and name.endswith("_rest") else ""
+
+
+def _passed(arguments: str) -> str:
+    """Return the arguments of a function as its caller hands them on."""
+    return arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
+
+
+def _renews_states(program: Program) -> bool:
+    """Whether states that depend on all others are renewed after each step."""
+    units = 4 * len(program.quaternions)
+    return program.normalises and not program.corrected and len(program.renewed) != units
+
+
 def _fire(module: Module, program: Program, inputs: str, places: Places) -> None:
     """One function per event, and the one that chooses among them."""
     n_memory = len(program.memory)
@@ -220,13 +281,13 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
     ]
     passed = "double %t, ptr %state, ptr %constants, ptr %memory, ptr %new_memory, ptr %new_state"
     cases, blocks = [], []
-    first: dict[tuple[Expr, ...], int] = {}  # events with the same effects share a function
+    written = {}
+    for name, section in _fire_sections(program).items():
+        written[section.results] = name
+        _function(module, name, section, arguments, places, outs)
     for k, section in enumerate(program.fire):
-        if section.results not in first:
-            first[section.results] = k
-            _function(module, f"fire_{k}", section, arguments, places, outs)
         cases.append(f"i64 {k}, label %event{k}")
-        blocks.append(f"event{k}:\n  call void @fire_{first[section.results]}({passed})\n  ret void")
+        blocks.append(f"event{k}:\n  call void @{written[section.results]}({passed})\n  ret void")
     body = f"  switch i64 %k, label %none [ {' '.join(cases)} ]\n" + "\n".join(blocks) + "\nnone:\n  ret void"
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
 
@@ -238,11 +299,11 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
     """
     units = list(program.renewed)
     arguments = _inputs(module).replace(" readonly %state", " %state")
-    if not program.corrected and len(units) == 4 * len(program.quaternions):
-        _function(module, "normalise", program.normalise, arguments, places, [("state", i) for i in units])
+    if _renews_states(program):
+        _renew_states(module, program, arguments, places)
         return
     if not program.corrected:
-        _renew_states(module, program, arguments, places)
+        _function(module, "normalise", program.normalise, arguments, places, [("state", i) for i in units])
         return
     types = ValueTypes(module.lanes, module.lanes == 1)
     v, mask, suffix = types.real, types.of("i1"), types.suffix
@@ -352,6 +413,9 @@ def _function(
     on arm64. With one address for all of them, code of the fruitfly (108 speeds) is 0.4 times as long there
     and takes 0.9 times the time.
     """
+    if name in module.shared.rest:
+        _with_shared_values(module, name, arguments, places, outs)
+        return
     angles = plain_angles(section)
     loading = module.lanes == 1
     read = {place[0] for place in places.values() if isinstance(place, tuple)}
@@ -398,7 +462,7 @@ def _function(
             module.functions.append(constant_array(array, number_values(given)))
         module.define(f"void @{name}({arguments})", body)
         return
-    passed = arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
+    passed = _passed(arguments)
     calls = []
     numbers: NumberPlaces | None = {} if loading or arranging else None
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
@@ -411,7 +475,7 @@ def _function(
         for node in piece:
             writer.node(node)
         writer.results(section, outs, found.results[k])
-        piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline"
+        piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline{_rarely(name)}"
         module.define(piece_head, writer.body(f"{name}_{k}"))
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:

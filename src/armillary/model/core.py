@@ -6,27 +6,25 @@ Loads, constraints, contact, memory, flexible parts and the space environment ar
 
 from __future__ import annotations
 
-from armillary.model.bodies import bodies
-from armillary.model.bodies.shapes import shape as body_shape
-from armillary.model.description import Description
+from armillary.model.bodies import bodies, shapes
+from armillary.model.description import Description, variables
 from armillary.model.flexible import attachment
-from armillary.model.quantities import variables
-from armillary.model.reading import expressions, names, references
+from armillary.model.reading import expressions, references
 
 
 class SystemCore(Description):
     """A description whose bodies, names and expressions are methods."""
 
-    parameter = names.parameter
-    function = names.function
+    parameter = expressions.parameter
+    function = expressions.function
     define = expressions.define
     body = bodies.body
-    shape = body_shape.shape
+    shape = shapes.shape
 
     expression = expressions.expression
     lookup = expressions.lookup
     triple = references.triple
-    variables = variables.variables
+    variables = variables
 
     _make_flexible = attachment.make_flexible
     _node = attachment.node_body

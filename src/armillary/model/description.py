@@ -1,6 +1,10 @@
-"""The record of a description: bodies, joints, points, parameters, and the records of all else.
+"""The record of a description, and the symbols of its motion.
+
+The record of a description: bodies, joints, points, parameters, and the records of all else.
 
 Functions that add to it stand above this file, each in the file of its idea; see ``core.py``.
+
+Symbols of a description that stand for quantities of its motion.
 """
 
 from __future__ import annotations
@@ -11,13 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from armillary.algebra.arguments import NamedTable, text
 from armillary.algebra.expression import UNIT, Expr, symbol
-from armillary.algebra.units.dimension import TIME
+from armillary.algebra.units.dimension import FORCE, MOMENT, RATE, TIME
 from armillary.algebra.vectors.triples import ExprTriple
 from armillary.algebra.vectors.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, make_ground
-from armillary.model.recording.identity import Identity, register_ground
-from armillary.model.recording.recorder import Call, Recorder
 from armillary.model.recording.records import (
     Constraint,
     EventRecord,
@@ -31,12 +33,13 @@ from armillary.model.recording.records import (
     Shape,
     StateRecord,
 )
-from armillary.model.units.unit_system import unit_system
+from armillary.model.recording.verbs import Call, Identity, Recorder, register_ground
+from armillary.model.units import unit_system
 from armillary.untyped import AnyFunction, DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.model.flexible.part import FlexiblePart
-    from armillary.model.space.attractor import Attractor
+    from armillary.model.space.fields import Attractor
 
 
 class Description:
@@ -116,3 +119,37 @@ class Description:
 
 
 SystemType = TypeVar("SystemType", bound=Description)  # the class that a reader of files makes
+
+
+def variables(system: Description) -> list[Expr]:
+    """Symbols that stand for quantities of the motion; those of all joints' reactions too."""
+    forces = [c.force for c in system.constraints.values()]
+    joints = [s for body in system.bodies.values() for s in reaction_symbols(system, body)]
+    efforts = [effort_symbol(system, u) for u in system.speeds]
+    memories = [m.symbol for m in system.memories.values()]
+    return [*system.moving(), *system.accelerations.values(), *memories, *forces, *joints, *efforts]
+
+
+def reaction_symbols(system: Description, body: Body) -> tuple[Expr, ...]:
+    """Components of the force and the moment of a body's joint on the body, in its axes."""
+    if body.name not in system.reactions:
+        system.reactions[body.name] = tuple(
+            symbol(f"{body.name} joint {what} {axis}", "variable", dimension=dimension, owner=system.identity)
+            for what, dimension in (("force", FORCE), ("moment", MOMENT))
+            for axis in "xyz"
+        )
+    return system.reactions[body.name]
+
+
+def effort_symbol(system: Description, speed: Expr) -> Expr:
+    """The force or moment along a speed that keeps it as it is given."""
+    if speed not in system.efforts:
+        dimension = MOMENT if speed.dimension is RATE else FORCE
+        system.efforts[speed] = symbol(
+            f"effort of {speed}",
+            "variable",
+            dimension=dimension,
+            owner=system.identity,
+            about=f"effort along {speed}",
+        )
+    return system.efforts[speed]

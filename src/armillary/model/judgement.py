@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly
-from armillary.model.reading.argument_types import ExpressionLike
 from armillary.model.reading.expressions import read_expression
+from armillary.model.reading.kinds import ExpressionLike
 from armillary.model.recording.verbs import ListForm, verb
 
 if TYPE_CHECKING:

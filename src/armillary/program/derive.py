@@ -10,8 +10,8 @@ from armillary.mechanics.constraints.reduction import Configuration, initial_con
 from armillary.mechanics.masses.massless import check_masses
 from armillary.model.description import Description
 from armillary.model.judgement import judgements
+from armillary.model.parameter_meanings import parameter_units
 from armillary.model.recording.snapshot import snapshot
-from armillary.model.units.deduced_units import parameter_units
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Clock, Derivation, derivation
 from armillary.program.formalisms.registry import formalism_named

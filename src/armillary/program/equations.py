@@ -14,8 +14,8 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
-from armillary.model.space.initial_motion import MassCentreStart, mass_centre_starts
-from armillary.model.units.unit_system import state_factor
+from armillary.model.space.orbit import MassCentreStart, mass_centre_starts
+from armillary.model.units import state_factor
 from armillary.program.form.cost import Operations, sum_operations
 from armillary.program.form.program import Program
 from armillary.program.lanes.packing import in_lanes, packed

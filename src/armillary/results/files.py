@@ -30,6 +30,7 @@ from armillary.limited_files import UnreadableFileError, opened
 from armillary.results.erd import read_erd, write_erd
 from armillary.results.record import (
     TIME,
+    UNKNOWN,
     FileContent,
     as_json,
     distinct,
@@ -38,7 +39,6 @@ from armillary.results.record import (
     read_metadata,
     stack,
 )
-from armillary.results.units import UNKNOWN
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.columns import Html, counted, html_table, html_text
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 
 if TYPE_CHECKING:
     from armillary.results.run import Run

@@ -1,4 +1,9 @@
-"""The content of a run's file, whatever the format, and its metadata as lines of text."""
+"""The content of a run's file, its metadata as text, and units of outputs.
+
+The content of a run's file, whatever the format, and its metadata as lines of text.
+
+Units of outputs, where runs meet each other and the reader.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armillary.algebra.units.units import parse_unit
+from armillary.errors import UnitsError
 from armillary.untyped import DataTable
 
 TIME = "time"
@@ -91,3 +98,28 @@ def stack(columns: list[np.ndarray], time: np.ndarray) -> np.ndarray:
 
 def as_json(value: object, ascii_only: bool = False) -> str:
     return json.dumps(value, ensure_ascii=ascii_only)
+
+
+UNKNOWN = "?"  # of tables that other programs wrote
+
+
+def label_units(units: str) -> str:
+    """Units as a label shows them: none where they say that there are none, or nothing."""
+    return "" if units.strip() in ("1", "-", UNKNOWN) else units
+
+
+def conversion(name: str, source: str, target: str) -> float:
+    """The factor from one unit of an output to another of the same dimension, 1 where one is not known."""
+    if UNKNOWN in (source, target) or label_units(source) == label_units(target):
+        return 1.0
+    try:
+        one, other = (parse_unit(label_units(text) or "1") for text in (source, target))
+    except UnitsError as error:
+        raise UnitsError(
+            f"output '{name}' cannot be converted from '{source}' to '{target}': {error}"
+        ) from error
+    if one.dimension != other.dimension:
+        raise UnitsError(
+            f"output '{name}' cannot be compared: it is in '{target}' here and in '{source}' there"
+        )
+    return one.scale / other.scale

@@ -1,15 +1,20 @@
-"""One simulation, recorded: samples of every output, and all that is needed to make them again."""
+"""Runs: one simulation recorded, and its pickle.
+
+Results as pickles: what they hold, without what belongs to the process that made them.
+
+One simulation, recorded: samples of every output, and all that is needed to make them again.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -25,8 +30,7 @@ from armillary.results.compare import (
 )
 from armillary.results.files import to_pandas, to_xarray, write_record
 from armillary.results.plots.run_plot import plot
-from armillary.results.record import FileContent
-from armillary.results.units import UNKNOWN, conversion, label_units
+from armillary.results.record import UNKNOWN, FileContent, conversion, label_units
 from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
@@ -36,9 +40,46 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from armillary.results.plots.motion import MotionView
-    from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.results.plots.motion import MotionPicture, MotionView
     from armillary.results.spectra import PowerSpectrum
+
+
+class PickledValue:
+    """A frozen dataclass that is pickled, and copied between processes, as plain data.
+
+    Mappings and arrays that cannot be written to are so again in the copy. Fields named in
+    ``_of_process`` (code, equations) are None in the copy, as after loading a saved file.
+    """
+
+    _of_process: ClassVar[tuple[str, ...]] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # mypy: all subclasses are dataclasses.
+        held = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._of_process}  # type: ignore[arg-type]
+        read_only = tuple(n for n, x in held.items() if _is_read_only(x))
+        plain = {n: x.copy() if isinstance(x, MappingProxyType) else x for n, x in held.items()}
+        return _made_again, (type(self), plain | dict.fromkeys(self._of_process), read_only)
+
+    def __copy__(self) -> Self:
+        return self
+
+
+def _is_read_only(value: object) -> bool:
+    return isinstance(value, MappingProxyType) or (
+        isinstance(value, np.ndarray) and not value.flags.writeable
+    )
+
+
+def _made_again(kind: type, held: DataTable, read_only: tuple[str, ...] = ()) -> object:
+    made: object = object.__new__(kind)
+    for name, value in held.items():
+        if name in read_only and isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        elif name in read_only:
+            value = MappingProxyType(value)
+        object.__setattr__(made, name, value)
+    return made
+
 
 Info: TypeAlias = str | int | float
 
@@ -318,8 +359,7 @@ class Run:
         bodies of whose joints it shows forces and moments. A run from a file does not have its model any
         more: give it as ``model``, compiled.
         """
-        from armillary.results.plots.motion import write_motion
-        from armillary.results.plots.picture_options import PictureOptions
+        from armillary.results.plots.motion import PictureOptions, write_motion
 
         options = PictureOptions(view, follow, paths, theme, size, rate, speed, time, arrows, reactions)
         return write_motion(self, path, model, title, options)
@@ -338,8 +378,7 @@ class Run:
         reactions: Sequence[str] = (),
     ) -> MotionView:
         """The motion in the browser, or in a notebook; arguments are as in ``animate``."""
-        from armillary.results.plots.motion import show_motion
-        from armillary.results.plots.picture_options import PictureOptions
+        from armillary.results.plots.motion import PictureOptions, show_motion
 
         options = PictureOptions(view, follow, paths, theme, speed=speed, arrows=arrows, reactions=reactions)
         return show_motion(self, model, title, options)

@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.arguments import one_of, place, real, reals
 from armillary.errors import ArmillaryError
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 
 if TYPE_CHECKING:
     from armillary.results.run import Run

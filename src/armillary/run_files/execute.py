@@ -16,8 +16,16 @@ from armillary.errors import ArmillaryError, ParameterError, alternatives, shown
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.run_files.echo import echo_text, write_echo
-from armillary.run_files.hooks import OnEcho, OnInput, recording, user_echo, user_input, with_changes
-from armillary.run_files.models import NoSuchModelError, open_model
+from armillary.run_files.models import (
+    NoSuchModelError,
+    OnEcho,
+    OnInput,
+    open_model,
+    recording,
+    user_echo,
+    user_input,
+    with_changes,
+)
 from armillary.run_files.resolve import RunValues, matching_outputs, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
 from armillary.settings import RunSettings

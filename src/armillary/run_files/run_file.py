@@ -1,4 +1,6 @@
-"""Run files: which model, which values, how to integrate, what to keep.
+"""Run files, and their JSON schema.
+
+Run files: which model, which values, how to integrate, what to keep.
 
     model = "car.toml"              # relative to this file; or the name of an example
     title = "step steer"
@@ -30,6 +32,8 @@
 
 A run file is data: nothing in it is executed. Its own form is checked here, its values against the model in
 `resolve.py`.
+
+The JSON schema of run files, for editors that complete and check them.
 """
 
 from __future__ import annotations
@@ -42,6 +46,24 @@ from typing import NamedTuple
 
 from armillary.errors import ArmillaryError, shortened, shown, suggestion
 from armillary.files.model.documents import Document, read_document
+from armillary.files.model.sections import SCHEMA_VERSION
+from armillary.model.reading.kinds import (
+    COUNT,
+    NUMBER,
+    PATH,
+    QUANTITY,
+    UNITS,
+    WORDS,
+    Described,
+    Either,
+    KeyedTable,
+    Kind,
+    ListOf,
+    TableKind,
+    TableOf,
+    choice,
+)
+from armillary.model.signals.signals import INTERPOLATIONS
 from armillary.settings import RUN_TABLE
 from armillary.untyped import DataTable, Given
 
@@ -259,3 +281,51 @@ def by_dotted_name(
         else:
             found[".".join(keys)] = (keys, value)
     return found
+
+
+def _values(about: str) -> Kind:
+    # A dotted name may be a table in a table: RB.q1 = 1 is the same as "RB.q1" = 1.
+    return Described(TableOf(Either((QUANTITY, TableKind()))), about)
+
+
+SELECTED = Either((WORDS, ListOf(WORDS)))
+_OUTPUT = KeyedTable(
+    "the results",
+    {
+        "file": Described(WORDS, "results: .csv, .nc, .parquet or .erd"),
+        "select": Described(SELECTED, "outputs to keep, by name or pattern; all where left out"),
+    },
+)
+_COLUMN = Either((WORDS, COUNT))
+_DATA: dict[str, Kind] = {"units": UNITS, "interpolation": choice(*INTERPOLATIONS)}
+_INPUT = Either(
+    (
+        QUANTITY,
+        KeyedTable(
+            "columns of a file", {"file": PATH, "time": _COLUMN, "column": _COLUMN, **_DATA}, ("file",)
+        ),
+        KeyedTable("points", {"t": ListOf(NUMBER), "y": ListOf(NUMBER), **_DATA}, ("t", "y")),
+        TableKind(),
+    )
+)
+RUN_FILE = KeyedTable(
+    "a run file",
+    {
+        "model": Described(WORDS, "model file, relative to this one, or an example"),
+        "title": WORDS,
+        "parameters": _values("numbers in the parameters' own units, or text with others"),
+        "initial": _values("coordinates and speeds at the start"),
+        "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
+        "memory": _values("memories at the start"),
+        "user": Described(TableKind(), "data for the user's own function on_input"),
+        "run": KeyedTable("the settings of the run", {key: s.file_kind for key, s in RUN_TABLE.items()}),
+        "output": _OUTPUT,
+        **{name: Described(TableKind(), f"options of armillary {name}") for name in ANALYSES},
+    },
+    ("model",),
+)
+
+
+def run_schema() -> DataTable:
+    """The schema of run files."""
+    return {"$schema": SCHEMA_VERSION, "title": "Armillary run file", **RUN_FILE.schema()}

@@ -75,7 +75,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         out, the method is "rk4" with a step and "dopri5" without one.
         With ``grab`` (left out: where the system allows it) bodies are pulled with the pointer.
         """
-        from armillary.viewer.live.page import write_live
+        from armillary.viewer.live import write_live
 
         return write_live(
             self, path, sliders=sliders, inputs=inputs, plots=plots, parameters=parameters, initial=initial,

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
     from armillary.program.equations import DerivedEquations
     from armillary.results import Run
-    from armillary.results.plots.motion import MotionView
-    from armillary.results.plots.picture_options import PictureOptions
+    from armillary.results.plots.motion import MotionView, PictureOptions
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.viewer.sketch import Drawing
 
@@ -29,33 +28,33 @@ class MotionPictures:
 
     def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
         """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
-        from armillary.viewer.pages.page import page_of
+        from armillary.viewer.page import page_of
 
         return page_of(run, self._drawn, title, options)
 
     def film(self, run: Run, path: Path, options: PictureOptions) -> None:
         """The motion of a run as a picture or film, for ``run.animate``."""
-        from armillary.viewer.film.film import film_of
+        from armillary.viewer.film import film_of
 
         film_of(run, self._drawn, path, options)
 
     def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
         """Several motions as the text of one HTML page, for ``modes.view``."""
         from armillary.viewer.figures import figure_of
-        from armillary.viewer.pages.views import page_of_figures
+        from armillary.viewer.views import page_of_figures
 
         figures = [figure_of(run, self._drawn, options, arrows=False) for run in runs]
         return page_of_figures(figures, runs, labels, "choose", title, options)
 
     def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
         """All runs of a batch as the text of one HTML page, for ``batch.view``."""
-        from armillary.viewer.pages.cloud import cloud_page
+        from armillary.viewer.views import cloud_page
 
         return cloud_page(batch, self._drawn, colour, title, options)
 
     def scene(self, run: Run, path: Path) -> None:
         """The motion of a run as a binary glTF file, for ``run.animate``."""
-        from armillary.viewer.gltf.motion import write_glb
+        from armillary.viewer.gltf import write_glb
 
         write_glb(run, self._drawn, path)
 
@@ -98,9 +97,8 @@ class ModelPictures(MotionPictures):
         """The system to be posed by hand: a page with a slider for each coordinate, in the browser or a
         notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
         """
-        from armillary.results.plots.motion import show_page, write_html
-        from armillary.results.plots.picture_options import PictureOptions
-        from armillary.viewer.pages.pose_page import posing_page
+        from armillary.results.plots.motion import PictureOptions, show_page, write_html
+        from armillary.viewer.pose_page import posing_page
 
         page = posing_page(
             cast("CompiledModel", self), initial, parameters, title, PictureOptions(view, theme=theme)

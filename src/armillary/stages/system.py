@@ -6,15 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armillary.files.fmu import element
-from armillary.files.ssp import element as ssp_element
-from armillary.model import core, judgement
-from armillary.model.constraints import equations, given_motion, loops
-from armillary.model.loads import armature, contact, efforts, forces, rigid
-from armillary.model.quantities import energy, mass_properties, reactions
-from armillary.model.signals import events, memory, outputs, states
-from armillary.model.signals.control import feedback, lags, linear, pid
-from armillary.model.space import attitude, attraction, initial_motion, propulsion, sunlight, wheels
+from armillary.files import elements
+from armillary.files import elements as ssp_element
+from armillary.model import constraints, core, judgement, loops, mass_properties, quantities
+from armillary.model.loads import contacts, forces, rigid
+from armillary.model.signals import control_blocks, linear_blocks, signals
+from armillary.model.space import attitude, attraction, orbit, spacecraft_parts, thrust_and_sunlight
 from armillary.stages.other_stages import OtherStages
 
 if TYPE_CHECKING:
@@ -34,25 +31,25 @@ class System(OtherStages, core.SystemCore):
 
     # ------------------------------------------------------------ quantities
 
-    input = memory.input
-    update = memory.update
-    memory = memory.memory
-    event = events.event
-    output = outputs.output
-    state = states.state
-    rate = states.rate
-    state_rates = states.state_rates
+    input = signals.input
+    update = signals.update
+    memory = signals.memory
+    event = signals.event
+    output = signals.output
+    state = signals.state
+    rate = signals.rate
+    state_rates = signals.state_rates
 
     # ------------------------------------------------------------ control blocks
 
-    lag = lags.lag
-    second_order_lag = lags.second_order_lag
-    rate_limit = lags.rate_limit
-    pid = pid.pid
-    transfer_function = linear.transfer_function
-    delay = linear.delay
-    linear_model = linear.linear_model
-    feedback = feedback.feedback
+    lag = control_blocks.lag
+    second_order_lag = control_blocks.second_order_lag
+    rate_limit = control_blocks.rate_limit
+    pid = control_blocks.pid
+    transfer_function = linear_blocks.transfer_function
+    delay = linear_blocks.delay
+    linear_model = linear_blocks.linear_model
+    feedback = control_blocks.feedback
 
     # ------------------------------------------------------------ loads
 
@@ -60,27 +57,27 @@ class System(OtherStages, core.SystemCore):
     force = forces.force
     moment = forces.moment
     strut = forces.strut
-    force_vector = efforts.force_vector
-    moment_vector = efforts.moment_vector
-    effort_on = efforts.effort_on
-    joint_effort = efforts.joint_effort
-    stop = contact.stop
-    brake = contact.brake
-    contact = contact.contact
+    force_vector = forces.force_vector
+    moment_vector = forces.moment_vector
+    effort_on = forces.effort_on
+    joint_effort = forces.joint_effort
+    stop = contacts.stop
+    brake = contacts.brake
+    contact = contacts.contact
     clutch = rigid.clutch
     unilateral = rigid.unilateral
-    fmu = element.fmu
+    fmu = elements.fmu
     ssp = ssp_element.ssp
 
     # ------------------------------------------------------------ constraints and given motion
 
-    constrain = equations.constrain
+    constrain = constraints.constrain
     close_loop = loops.close_loop
     close_joint = loops.close_joint
-    start = given_motion.start
-    prescribe = given_motion.prescribe
-    lock = given_motion.lock
-    armature = armature.armature
+    start = constraints.start
+    prescribe = constraints.prescribe
+    lock = constraints.lock
+    armature = forces.armature
 
     # ------------------------------------------------------------ judgement
 
@@ -90,15 +87,15 @@ class System(OtherStages, core.SystemCore):
 
     # ------------------------------------------------------------ reactions, energies and momenta
 
-    reaction_force = reactions.reaction_force
-    reaction_moment = reactions.reaction_moment
-    effort = reactions.effort
-    kinetic_energy = energy.kinetic_energy
-    potential_energy = energy.potential_energy
-    strain_energy = energy.strain_energy
-    total_energy = energy.total_energy
-    momentum = energy.momentum
-    angular_momentum = energy.angular_momentum
+    reaction_force = quantities.reaction_force
+    reaction_moment = quantities.reaction_moment
+    effort = quantities.effort
+    kinetic_energy = quantities.kinetic_energy
+    potential_energy = quantities.potential_energy
+    strain_energy = quantities.strain_energy
+    total_energy = quantities.total_energy
+    momentum = quantities.momentum
+    angular_momentum = quantities.angular_momentum
     total_mass = mass_properties.total_mass
     mass_centre = mass_properties.mass_centre
     composites = mass_properties.composites
@@ -109,13 +106,13 @@ class System(OtherStages, core.SystemCore):
     all_gravities = attraction.all_gravities
     all_loads = attraction.all_loads
     modal_forces = attraction.modal_forces
-    thruster = propulsion.thruster
-    solar_pressure = sunlight.solar_pressure
-    reaction_wheel = wheels.reaction_wheel
-    control_moment_gyro = wheels.control_moment_gyro
-    start_mass_centre = initial_motion.start_mass_centre
-    start_orbit = initial_motion.start_orbit
-    mass_centre_starts = initial_motion.mass_centre_starts
+    thruster = thrust_and_sunlight.thruster
+    solar_pressure = thrust_and_sunlight.solar_pressure
+    reaction_wheel = spacecraft_parts.reaction_wheel
+    control_moment_gyro = spacecraft_parts.control_moment_gyro
+    start_mass_centre = orbit.start_mass_centre
+    start_orbit = orbit.start_orbit
+    mass_centre_starts = orbit.mass_centre_starts
     attitude_output = attitude.attitude_output
 
     # ------------------------------------------------------------ files
@@ -128,7 +125,7 @@ class System(OtherStages, core.SystemCore):
 
     def __reduce__(self) -> tuple[object, ...]:
         """A system is pickled, and copied, as its text model."""
-        from armillary.files.model.pickles import from_files, to_files
+        from armillary.files.model.save import from_files, to_files
 
         return from_files, (to_files(self), type(self))
 

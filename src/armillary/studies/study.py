@@ -14,7 +14,7 @@ from armillary.atomic import reason
 from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics
 from armillary.errors import ArmillaryError, ModelError, ParameterError, require
-from armillary.model.units.values import in_seconds
+from armillary.model.units import in_seconds
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel

@@ -18,10 +18,9 @@ from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataTable, Given
-from armillary.viewer.parts.appearance import COLOURS, Appearance
-from armillary.viewer.parts.given_shapes import SURROUNDINGS
-from armillary.viewer.parts.part_surfaces import surfaces_of
+from armillary.viewer.appearance import COLOURS, SURROUNDINGS, Appearance
 from armillary.viewer.poses import PoseFunction, Poses
+from armillary.viewer.surfaces import surfaces_of
 
 _WIDTH, _TALLEST, _MARGIN, _SYMBOL = 720.0, 620.0, 60.0, 9.0
 _GROUND = "#8a949d"

@@ -19,7 +19,7 @@ import numpy as np
 from armillary.algebra.derivatives import calculus
 from armillary.algebra.derivatives.calculus import evaluator
 from armillary.algebra.expression import as_expr
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 
 STEP = 1e-30

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.fmi.compiler import compile_library
-from armillary.files.fmu.stepping import stepped
+from armillary.files.fmu.functions import stepped
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import place_of_binary
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.model.units.unit_system import SYSTEMS
+from armillary.model.units import SYSTEMS
 from tests.files.model.random_words import TEXTS, UNITS, Words
 
 

@@ -6,9 +6,8 @@ import inspect
 import re
 
 import armillary as arm
-from armillary.files.model.load import load_text
+from armillary.files.model.load import load_ssp, load_text
 from armillary.files.robots import load_mjcf, load_urdf
-from armillary.files.ssp.loading import load_ssp
 
 
 def test_the_help_of_load_lists_the_options_of_all_importers_and_no_others() -> None:

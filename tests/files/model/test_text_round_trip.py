@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model.recording.equality import differences
+from armillary.model.recording.snapshot import differences
 from armillary.toml_text import toml_text
 
 FOLDER = Path(__file__).parents[3] / "examples"

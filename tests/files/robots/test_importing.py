@@ -13,7 +13,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, ImportedWarning
 from armillary.files import robots
-from armillary.files.robots.mjcf.shapes import solid
+from armillary.files.robots.mjcf_geoms import solid
 from armillary.files.robots.rotations import to_quaternion
 from armillary.stages import System
 

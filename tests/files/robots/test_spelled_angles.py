@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ImportedWarning
-from armillary.files.robots.angles import multiple_spelled
+from armillary.files.robots.rotations import multiple_spelled
 
 
 @pytest.mark.parametrize(

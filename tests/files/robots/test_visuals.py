@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ImportedWarning
-from armillary.viewer.parts.appearance import Appearance
+from armillary.viewer.appearance import Appearance
 
 DATA = Path(__file__).parent / "data"
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from armillary.errors import ModelError
-from armillary.model.flexible.complex_modes import (
+from armillary.model.flexible.modal_data import (
     complex_modes,
+    free_vehicle_mass,
     nodal_mass,
     real_modes,
-    reduced_mass,
     spinning_matrices,
 )
 from tests.verification.common import reference
@@ -29,7 +29,7 @@ def nodes(record: dict[str, Any]) -> tuple[list[float], list[np.ndarray]]:
 def test_real_modes_of_the_generic_tree(m: int) -> None:
     """Frequencies and shapes, up to the sign of each."""
     record = GENERIC["appendages_MBDYFN_MBDYFL"][m]
-    mass = reduced_mass(nodal_mass(*nodes(record)), TOTAL)
+    mass = free_vehicle_mass(nodal_mass(*nodes(record)), TOTAL)
     frequencies, shapes = real_modes(mass, np.array(record["stiffness_6n"]), "appendage")
     kept = record["modes_kept"]
     np.testing.assert_allclose(frequencies[:kept], record["sigma"], rtol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError
-from armillary.model.flexible.complex_modes import complex_modes, spinning_matrices
+from armillary.model.flexible.modal_data import complex_modes, spinning_matrices
 from tests.verification.common import reference
 
 # The appendage of the report's spinning rotor: one mass, springs that give 10 and 30 rad/s.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
-from armillary.model.flexible.complex_modes import complex_modes, spinning_matrices
+from armillary.model.flexible.modal_data import complex_modes, spinning_matrices
 from armillary.verification.reference import largest
 from tests.mechanics.appendages.vehicles import full, spinning, triple, vehicle, with_rotors
 from tests.verification.common import ACCELERATIONS, assert_near, reference

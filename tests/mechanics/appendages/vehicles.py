@@ -19,7 +19,7 @@ from armillary.mechanics.formalisms.jpl.vehicle import (
     Substructure,
     Vehicle,
 )
-from armillary.model.flexible.complex_modes import ComplexModes
+from armillary.model.flexible.modal_data import ComplexModes
 
 
 def triple(values: Any) -> Triple:

@@ -10,9 +10,8 @@ import pytest
 import scipy.sparse
 
 from armillary.errors import ModelError
-from armillary.model.flexible.parts.beam import Beam
-from armillary.model.flexible.parts.plate import Plate
-from armillary.model.flexible.parts.section import Section
+from armillary.model.flexible.beam import Beam, Section
+from armillary.model.flexible.plate import Plate
 from armillary.model.flexible.reading import flexible_part
 from tests.model.flexible.structures import beam_elements, chain
 

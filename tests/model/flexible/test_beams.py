@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from armillary.model.flexible.beam import _STEP, Beam, Section, roots
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.parts.beam import Beam
-from armillary.model.flexible.parts.section import Section
-from armillary.model.flexible.parts.waves import _STEP, roots
 from armillary.model.flexible.reading import flexible_part
 
 LENGTH, EI, MASS = 2.0, 3.0, 0.5

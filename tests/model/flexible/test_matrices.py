@@ -11,8 +11,8 @@ import pytest
 import scipy.io
 import scipy.sparse
 
+from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.parts.beam import Beam
 from armillary.model.flexible.reading import flexible_part
 from armillary.verification.reference import largest
 from tests.model.flexible.structures import GAUSS, bar_of_bricks, beam_elements, brick_functions, chain

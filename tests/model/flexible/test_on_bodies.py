@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError
-from armillary.model.flexible.checks import place_name
+from armillary.model.flexible.part_input import place_name
 
 COUPLING = {"coupling": (np.array([[0], [1.0], [0]]), np.array([[0], [0], [1.0]])), "frequencies": [3.0]}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.parts.plate import Plate
+from armillary.model.flexible.plate import Plate
 from armillary.model.flexible.reading import flexible_part
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.model.flexible.modal_integrals import rounded
 from armillary.model.flexible.reading import flexible_part
-from armillary.model.flexible.reduction.eigenpairs import ritz
-from armillary.model.flexible.reduction.rounding import rounded
+from armillary.model.flexible.reduction import ritz
 from tests.model.flexible.structures import beam_elements
 
 ARRAYS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g")

@@ -13,7 +13,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, several
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
-from armillary.results.units import UNKNOWN, conversion
+from armillary.results.record import UNKNOWN, conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping, DataTable, Given
 

@@ -22,7 +22,7 @@ from armillary.analysis.fitting.statistics import (
 from armillary.analysis.fitting.unknowns import Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from armillary.analysis.identification.link_parameters import (
 )
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 from armillary.program.equations import DerivedEquations
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 
 _PLACES = 4  # of random places, as many times the number of parameters over that of speeds
 _LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers with more digits than are shown

@@ -28,10 +28,9 @@ from armillary.analysis.identification.regressor import RegressorModel, conditio
 from armillary.analysis.places import Places
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, shown
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import seconds
+from armillary.model.units import seconds, state_factor
 from armillary.results import Run
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory

@@ -12,7 +12,7 @@ from armillary.analysis.fitting.outcome import rounded_to_error
 from armillary.analysis.identification.inertias import BodyInertia
 from armillary.analysis.result_files import json_text, write_result
 from armillary.columns import aligned, counted, html_table
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -40,7 +40,7 @@ from armillary.mechanics.tree.structure.regroup import regroup
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
 from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.untyped import DataTable

@@ -23,7 +23,7 @@ from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.kept_results import kept_per_object
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 

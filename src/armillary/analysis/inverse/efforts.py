@@ -13,7 +13,7 @@ from armillary.algebra.arguments import place
 from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.results import Run
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 
 if TYPE_CHECKING:
     import pandas

@@ -33,7 +33,7 @@ from armillary.mechanics.tree.structure.regroup import simplified
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.description import Description
 from armillary.model.recording.records import Load
-from armillary.model.signals.states import state_rates
+from armillary.model.signals.signals import state_rates
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation

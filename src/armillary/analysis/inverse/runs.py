@@ -10,10 +10,10 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
-from armillary.results.units import conversion
+from armillary.results.record import conversion
 from armillary.runtime.start.initial import initial_memory
 
 SPLINE = "spline"

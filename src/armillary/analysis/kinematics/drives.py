@@ -12,9 +12,8 @@ from armillary.algebra.derivatives.calculus import Values
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.analysis.kinematics.mechanism.kinematics import Kinematics
 from armillary.errors import ArmillaryError, UnitsError, shown
-from armillary.model.units.unit_system import SYSTEMS
-from armillary.model.units.values import seconds, text_number
-from armillary.results.units import conversion
+from armillary.model.units import SYSTEMS, seconds, text_number
+from armillary.results.record import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import initial_memory

@@ -18,8 +18,7 @@ from armillary.errors import ArmillaryError, require
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.notebook import sparkline
-from armillary.results.record import FileContent
-from armillary.results.units import label_units
+from armillary.results.record import FileContent, label_units
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from armillary.analysis.kinematics.table import SweepColumns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
 from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 
 _STIFF = 1e5  # weight of loops and limits over outputs, where these cannot be met

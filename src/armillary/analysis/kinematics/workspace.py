@@ -24,7 +24,7 @@ from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, shown
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import FIGURES, check_suffix, drawn, literal
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataTable, Given
 

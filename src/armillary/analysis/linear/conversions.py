@@ -12,7 +12,7 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import linked_matrices, minimal_matrices, single_zeros
 from armillary.errors import ArmillaryError, require
-from armillary.model.units.values import seconds
+from armillary.model.units import seconds
 from armillary.untyped import LibraryObject
 
 _ROTATED = 1e-13  # of its largest: the elements of a matrix in other axes

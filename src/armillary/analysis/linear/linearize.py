@@ -14,7 +14,7 @@ from armillary.analysis.linear.closed_contacts import HeldLinearization, held_mo
 from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices, linearization
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.points import OperatingPoints, operating_points
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization.form import LinearForm
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance

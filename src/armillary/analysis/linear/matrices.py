@@ -10,8 +10,8 @@ from armillary.algebra.derivatives.calculus import NumericValue
 from armillary.analysis.linear.derivatives.jacobians import Linearization
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.linearization.form import Variable
-from armillary.results.pickles import PickledValue
-from armillary.results.units import label_units
+from armillary.results.record import label_units
+from armillary.results.run import PickledValue
 from armillary.untyped import DataMapping
 
 

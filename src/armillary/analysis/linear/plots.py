@@ -11,7 +11,7 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.structure import transmission_zeros
 from armillary.errors import ArmillaryError
 from armillary.results.plots.figure import COLOURS, drawn, literal
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,8 +20,7 @@ import numpy as np
 from armillary.algebra.arguments import table
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import seconds
+from armillary.model.units import seconds, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel

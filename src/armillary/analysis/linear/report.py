@@ -6,7 +6,7 @@ import numpy as np
 
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import aligned, html_table, html_text
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 
 Table = tuple[str, list[str], list[list[str]], str]
 

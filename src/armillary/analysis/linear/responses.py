@@ -14,7 +14,7 @@ from armillary.algebra.arguments import flag, pair, place, reals, table
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
-from armillary.model.units.values import in_seconds
+from armillary.model.units import in_seconds
 from armillary.results import Run
 from armillary.results.spectra import PowerSpectrum
 

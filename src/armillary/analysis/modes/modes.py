@@ -30,14 +30,13 @@ from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.derivatives.linearization.form import Variable
 from armillary.results import Run
-from armillary.results.pickles import PickledValue
-from armillary.results.plots.picture_options import PictureOptions
+from armillary.results.plots.motion import PictureOptions
+from armillary.results.run import PickledValue
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.results.plots.motion import MotionView
-    from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.results.plots.motion import MotionPicture, MotionView
 
 
 @dataclass(frozen=True, eq=False, repr=False)

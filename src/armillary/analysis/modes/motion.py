@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.analysis.modes.shapes.bodies import LinearPlace
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.results import Run
-from armillary.results.plots.motion_picture import MotionPicture
+from armillary.results.plots.motion import MotionPicture
 
 _AMPLITUDE = 0.15  # of the leading coordinate, in rad or the model's unit of length
 _CONSTANTS = 3.0  # time constants for which a mode without oscillation is shown

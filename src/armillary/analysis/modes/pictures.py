@@ -11,16 +11,16 @@ from armillary.errors import ArmillaryError
 from armillary.results.plots.motion import (
     FILMS,
     MotionView,
+    PictureOptions,
     motion_path,
     picture_of,
     show_page,
     write_page,
 )
-from armillary.results.plots.picture_options import PictureOptions
 
 if TYPE_CHECKING:
     from armillary.analysis.modes.modes import Modes
-    from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.results.plots.motion import MotionPicture
 
 _SECONDS = 2.0  # of a period in a film
 

@@ -31,7 +31,7 @@ from armillary.analysis.operating.rate_units import rate_units
 from armillary.analysis.operating.search.cyclic import cyclic
 from armillary.kept_results import kept_per_object
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization import form
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation

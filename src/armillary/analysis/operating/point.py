@@ -14,8 +14,8 @@ from armillary.analysis.operating.json_files import point_content, read_point, w
 from armillary.analysis.operating.stability import Stability
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, html_table, html_text, listed
-from armillary.results.pickles import PickledValue
-from armillary.results.units import label_units
+from armillary.results.record import label_units
+from armillary.results.run import PickledValue
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:

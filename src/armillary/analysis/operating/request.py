@@ -15,8 +15,7 @@ from armillary.algebra.units.units import parse_unit
 from armillary.analysis.operating.rate_units import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.kept_results import kept_per_object
-from armillary.model.units.unit_system import state_factor
-from armillary.model.units.values import seconds, text_number
+from armillary.model.units import seconds, state_factor, text_number
 from armillary.runtime.models.parameters import model_number, plain_number
 from armillary.runtime.start.initial import initial_memory, state_number
 from armillary.untyped import DataMapping, DataTable

@@ -21,7 +21,7 @@ from armillary.ensembles.plan import (
 )
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.results import Run
 
 # Statuses of single runs that stopped early; those of other runs are "failed".

@@ -24,7 +24,7 @@ from armillary.export.fmi.model import model_files
 from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
 from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.text.source import source
-from armillary.model.units.values import in_seconds
+from armillary.model.units import in_seconds
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import completed

@@ -1,7 +1,7 @@
 """Imported FMUs: a model of another program as a force element of a system.
 
-Enters: an FMU file. Leaves: its description, which is data (description.py, reading.py), and a verb of
-`System` (element.py, cosimulation.py) that steps the FMU along with the system and gives its outputs as
+Enters: an FMU file. Leaves: its description, which is data (description.py), and a verb of
+`System` (files/elements.py, coupling.py) that steps the FMU along with the system and gives its outputs as
 expressions. The library inside the FMU is machine code; it is loaded by that verb and by nothing else.
 """
 
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 def fmu(path: str | os.PathLike[str]) -> Fmu:
     """The description of an FMU file, FMI 2.0 or 3.0. Nothing of the FMU is executed."""
-    from armillary.files.fmu.reading import read  # archives and XML, which few models need
+    from armillary.files.fmu.description import read  # archives and XML, which few models need
 
     return read(path)

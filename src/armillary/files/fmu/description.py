@@ -1,12 +1,32 @@
-"""An FMU as it describes itself: data, which reading.py takes from the file."""
+"""Descriptions of FMUs: the data, the archive that holds it, and its reading. Nothing is executed.
+
+An FMU as it describes itself: data, which reading.py takes from the file.
+
+FMU files as archives from outside: nothing in them is believed before it is checked.
+
+An FMU's description of itself: variables, units and what it can do, from modelDescription.xml alone.
+
+Sources: FMI specification 2.0.4, sections 2.2 and 4.3; 3.0.1, sections 2.4 and 4.4.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 
+from armillary.algebra.arguments import file_path
 from armillary.algebra.units.dimension import Dimension
-from armillary.errors import ModelError, nearest, there_are
+from armillary.algebra.units.units import parse_unit
+from armillary.errors import ModelError, UnitsError, nearest, there_are
+from armillary.files.xml import Element, parse_xml
+from armillary.limited_files import UnreadableFileError, limited
 
 NUMERIC = (
     "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean",
@@ -115,3 +135,301 @@ class Fmu:
     def __repr__(self) -> str:
         counts = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs, {len(self.parameters)} parameters"
         return f"Fmu({self.name!r}, FMI {self.version}: {counts})"
+
+
+LONGEST_DESCRIPTION = (
+    64 << 20
+)  # bytes of modelDescription.xml: that of a model with 100,000 variables is 20 MiB
+LARGEST = 2 << 30  # bytes of all that is unpacked
+_CHUNK = 1 << 20
+
+# What reading a damaged archive may raise.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, EOFError, OSError),
+    *(ValueError, IndexError, OverflowError),
+)
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfile.ZipFile]:
+    """The archive of an FMU or a package; damage found anywhere in the block is one error that names it."""
+    if not Path(path).is_file():
+        raise ModelError(f"there is no {what.partition(' ')[2]} '{path}'")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except ModelError:
+        raise
+    except _DAMAGE as error:
+        raise ModelError(
+            f"'{path}' is not {what} that can be read: {error or type(error).__name__}"
+        ) from error
+
+
+def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
+    """A file of an archive; what is longer than it may be, or than its entry states, is refused."""
+    try:
+        entry = archive.getinfo(name)
+    except KeyError:
+        raise ModelError(f"'{archive.filename}' is not {what}: it holds no {name}") from None
+    try:
+        with archive.open(entry) as file:
+            return limited(file, most)
+    except UnreadableFileError as error:
+        raise ModelError(f"'{archive.filename}': {name}: {error}") from None
+
+
+def unpack(path: str | os.PathLike[str], folders: tuple[str, ...], target: Path) -> None:
+    """Files below some folders of an FMU, written below a folder of this machine."""
+    left = LARGEST
+    with opened(path) as archive:
+        for entry in archive.infolist():
+            if entry.is_dir() or not entry.filename.startswith(tuple(f"{folder}/" for folder in folders)):
+                continue
+            place = target / _inside(path, entry.filename)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as source, place.open("wb") as written:
+                while chunk := source.read(_CHUNK):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise ModelError(f"'{path}' unpacks to more than {LARGEST >> 30} GiB")
+                    written.write(chunk)
+
+
+def _inside(path: str | os.PathLike[str], name: str) -> PurePosixPath:
+    """A name that stays below the folder it is unpacked to."""
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts or "\\" in name or ":" in name or "\0" in name:
+        raise ModelError(f"'{path}' holds a file that would be unpacked elsewhere: '{name}'")
+    return place
+
+
+_BASES = ("kg", "m", "s", "A", "K")
+_VERSIONS = ("2.0", "3.0")
+_FILE = "modelDescription.xml"
+
+
+def read(path: str | os.PathLike[str]) -> Fmu:
+    """The description of an FMU file."""
+    path = file_path(path, "an FMU", ModelError)
+    with opened(path) as archive:
+        text = content(archive, _FILE, LONGEST_DESCRIPTION)
+    root = parse_xml(text, f"{Path(path).name}/{_FILE}")
+    if root.tag != "fmiModelDescription":
+        raise ModelError(f"'{path}': its {_FILE} describes no FMU but a '{root.tag[:80]}'")
+    version = root.text("fmiVersion", "")
+    known = next((v for v in _VERSIONS if version.startswith(v)), None)
+    if known is None:
+        raise ModelError(
+            f"'{path}' is of FMI version '{version[:80]}'; {' and '.join(_VERSIONS)} can be imported"
+        )
+    variables, listed = _variables(root, known)
+    return Fmu(
+        Path(path).resolve(),
+        root.text("modelName", "") or Path(path).stem,
+        known,
+        root.text("guid" if known == "2.0" else "instantiationToken", ""),
+        _identifier(root.only("CoSimulation")),
+        variables,
+        _exchange(root, known, listed),
+    )
+
+
+def _identifier(element: Element | None) -> str:
+    """The name of a library: an identifier of C (FMI 2.0.4, 2.2.1), so no path."""
+    if element is None:
+        return ""
+    found = element.text("modelIdentifier", "")
+    if not (found.isascii() and found.isidentifier()):
+        element.fail(f"its modelIdentifier '{found[:80]}' is not a name of a library: letters, digits and _")
+    return found
+
+
+def _exchange(
+    root: Element, version: str, listed: list[tuple[Element, list[FmuVariable]]]
+) -> Exchange | None:
+    """States and event functions of model exchange."""
+    element = root.only("ModelExchange")
+    if element is None:
+        return None
+    structure = root.only("ModelStructure")
+    variables = {_whole(entry[0], "valueReference", ""): entry for entry in listed}
+    states: list[FmuVariable] = []
+    if version == "2.0":
+        unknowns = structure.inside("Derivatives") if structure else []
+        for unknown in unknowns:
+            rate, _ = _listed(listed, _whole(unknown, "index", ""), unknown)
+            real = rate.only("Real") or rate
+            states += _listed(listed, _whole(real, "derivative", ""), rate)[1]
+        indicators = _whole(root, "numberOfEventIndicators", "0")
+    else:
+        indicators = 0
+        for unknown in structure.children if structure else []:
+            reference = _whole(unknown, "valueReference", "")
+            if unknown.tag not in ("ContinuousStateDerivative", "EventIndicator"):
+                continue
+            if reference not in variables:
+                unknown.fail(f"there is no variable with valueReference {reference}")
+            element_of, parts = variables[reference]
+            if unknown.tag == "EventIndicator":
+                indicators += len(parts)
+                continue
+            state_reference = _whole(element_of, "derivative", "")
+            if state_reference not in variables:
+                element_of.fail(f"there is no variable with valueReference {state_reference}")
+            states += variables[state_reference][1]
+    if not 0 <= indicators <= MOST_ELEMENTS:
+        root.fail(f"it has {indicators} event indicators")
+    needed = element.text("completedIntegratorStepNotNeeded", "false") != "true"
+    if version == "3.0":
+        needed = element.text("needsCompletedIntegratorStep", "true") == "true"
+    return Exchange(_identifier(element), tuple(states), indicators, needed)
+
+
+def _listed(
+    variables: list[tuple[Element, list[FmuVariable]]], index: int, element: Element
+) -> tuple[Element, list[FmuVariable]]:
+    """A variable by its place in the list, from 1 on."""
+    if not 1 <= index <= len(variables):
+        element.fail(f"there is no variable number {index}")
+    return variables[index - 1]
+
+
+MOST_ELEMENTS = 10_000  # of an array that is read
+# Types of FMI 2.0 by those of FMI 3.0.
+_SECOND = {
+    "Real": "Float64", "Integer": "Int32", "Boolean": "Boolean", "String": "String",
+    "Enumeration": "Enumeration",
+}  # fmt: skip
+
+
+def _variables(
+    root: Element, version: str
+) -> tuple[dict[str, FmuVariable], list[tuple[Element, list[FmuVariable]]]]:
+    """Variables by name, and in the order of the file with their elements."""
+    units = {u.text("name", ""): _unit(u) for u in root.inside("UnitDefinitions") if u.tag == "Unit"}
+    types = {
+        t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
+        for t in root.inside("TypeDefinitions")
+    }
+    found: dict[str, FmuVariable] = {}
+    groups: list[tuple[Element, list[FmuVariable]]] = []
+    listed = root.inside("ModelVariables")
+    sizes = {
+        e.text("valueReference", ""): e for e in listed if e.text("causality", "") == "structuralParameter"
+    }
+    for element in listed:
+        typed, kind = element, element.tag
+        if version == "2.0":
+            typed = next((c for c in element.children if c.tag in _SECOND), element)
+            kind = _SECOND.get(typed.tag, typed.tag)
+        reference = _whole(element, "valueReference", "")
+        if not 0 <= reference < 1 << 32:
+            element.fail(f"its valueReference {reference} is no 32-bit number")
+        unit = typed.text("unit", "") or types.get(typed.text("declaredType", ""), "")
+        shape = [_dimension(d, sizes) for d in element.all("Dimension")] if version == "3.0" else []
+        size = math.prod(shape)
+        if size > MOST_ELEMENTS:
+            element.fail(f"it has {size} elements; arrays of up to {MOST_ELEMENTS} can be read")
+        starts = _starts(typed, kind, size)
+        plain = FmuVariable(
+            element.text("name", ""),
+            reference,
+            element.text("causality", "local"),
+            element.text("variability", "continuous" if kind in ("Float64", "Float32") else "discrete"),
+            starts[0] if starts else None,
+            units.get(unit, FmuUnit(unit)),
+            element.text("description", ""),
+            kind,
+            size,
+            0,
+            tuple(starts) or (0.0,) * size,
+        )
+        parts = [plain] if not shape else [_element(plain, shape, k, starts) for k in range(size)]
+        found |= {v.name: v for v in parts}
+        groups.append((element, parts))
+    return found, groups
+
+
+def _element(whole: FmuVariable, shape: list[int], place: int, starts: list[float]) -> FmuVariable:
+    """An element of an array, numbered from 1 on, row by row."""
+    numbers, rest = [], place
+    for length in reversed(shape):
+        numbers.append(rest % length + 1)
+        rest //= length
+    name = f"{whole.name}[{','.join(map(str, reversed(numbers)))}]"
+    return replace(whole, name=name, place=place, start=starts[place] if starts else None)
+
+
+def _dimension(element: Element, sizes: dict[str, Element]) -> int:
+    """The length of an array in one direction: a number, or the start value of a structural parameter."""
+    by = element.text("valueReference", "")
+    source = sizes.get(by) if by else element
+    if source is None:
+        element.fail(f"there is no structural parameter with valueReference {by[:20]}")
+    found = _whole(source, "start", "")
+    if found < 1:
+        element.fail(f"it has {found} elements")
+    return found
+
+
+def _starts(element: Element, kind: str, size: int) -> list[float]:
+    """Start values as numbers; one for all elements, or one for each."""
+    if not element.has("start") or kind not in NUMERIC:
+        return []
+    words = element.text("start", "").split()
+    if kind == "Boolean":
+        known = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+        if any(word not in known for word in words):
+            element.fail(f"its start is {' '.join(words)[:80]!r}, neither true nor false")
+        found = [known[word] for word in words]
+    else:
+        found = [_finite(element, "start", word) for word in words]
+    if len(found) == 1:
+        return found * size
+    if len(found) != size:
+        element.fail(f"it has {len(found)} start values for {size} elements")
+    return found
+
+
+def _unit(element: Element) -> FmuUnit:
+    """A unit by its base units; by its name where it has none."""
+    name = element.text("name", "")
+    base = element.only("BaseUnit")
+    if base is None:
+        try:
+            unit = parse_unit(name)
+        except UnitsError:
+            return FmuUnit(name)
+        return FmuUnit(name, unit.dimension, unit.scale)
+    if any(base.text(other, "0") != "0" for other in ("mol", "cd")):
+        return FmuUnit(name)
+    exponents = [_whole(base, b, "0") for b in _BASES]
+    if any(abs(e) > 100 for e in exponents):
+        base.fail("it has an exponent beyond 100")
+    factor, offset = _number(base, "factor", "1"), _number(base, "offset", "0")
+    if factor == 0.0:
+        base.fail("it has the factor zero")
+    return FmuUnit(name, Dimension(*exponents), factor, offset)
+
+
+def _whole(element: Element, key: str, default: str) -> int:
+    text = element.text(key, default)
+    try:
+        return int(text)
+    except ValueError:
+        element.fail(f"its {key} is {text[:80]!r}, not a whole number")
+
+
+def _number(element: Element, key: str, default: str) -> float:
+    return _finite(element, key, element.text(key, default))
+
+
+def _finite(element: Element, key: str, text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        element.fail(f"its {key} is {text[:80]!r}, not a finite number")
+    return found

@@ -1,12 +1,28 @@
-"""Instances of an imported FMU: one per thread that runs the model, in a table that compiled code reads.
+"""Instances of an imported FMU in compiled code: their table, their functions and their values.
+
+Values of an FMU's variables in compiled code: a model has doubles, an FMU numbers of many types.
+
+An array is set and read whole; elements that nothing drives keep their start values. Whole numbers are
+rounded to the nearest, truths are zero or not.
+
+Instances of an imported FMU: one per thread that runs the model, in a table that compiled code reads.
 
 A run has an instance of its own: the thread that starts a run frees the instance of its last one, so that
 runs in several threads do not meet.
+
+Functions over the instances of an imported FMU, under construction.
+
+    f["time"]                       a field of the instance's record, read or written
+    f.answer("DoStep", …)           the status that a function of the FMU's library gives
+    f.find(handle, table)           the record of a handle; the function gives NaN where there is none
+
+All else is written in the words of `llvm/building/builder.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +31,213 @@ from typing import Any
 from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.errors import SimulationError
 from armillary.files.fmu.description import FmuVariable
-from armillary.files.fmu.instance_code import SLOTS
 from armillary.files.fmu.library import DISCARD, ERROR, OK, Library
+from armillary.llvm.building.assembly import (
+    ADDRESS,
+    REAL,
+    TRUTH,
+    WHOLE,
+    Callee,
+    Function,
+    FunctionType,
+    IRModule,
+    Raw,
+    constant,
+)
+from armillary.llvm.building.builder import Code, Operand, Span, Value
+
+SLOTS = 1024  # runs at the same time
+_STATUS = "i32"  # of FMI
+_KINDS = {ctypes.c_double: REAL, ctypes.c_int64: WHOLE}
+_NULL = Raw(ADDRESS, "null")
+
+
+class InstanceModule(IRModule):
+    """Functions over records of one FMU, whose fields take eight bytes each."""
+
+    def __init__(self, library: Library, record: type[ctypes.Structure]) -> None:
+        super().__init__()
+        self.library = library
+        kinds = {name: _KINDS.get(kind, ADDRESS) for name, kind, *_ in record._fields_}
+        self.fields = {name: (place, kind) for place, (name, kind) in enumerate(kinds.items())}
+
+    def function(self, name: str, result: str, arguments: Sequence[str]) -> InstanceCode:
+        """A function that others call, whose first argument is the address of a record or of an instance."""
+        made = InstanceCode(self, Function(self, FunctionType(result, (ADDRESS, *arguments)), name))
+        made.function.linkage = "internal"
+        return made
+
+    def entry(self, name: str, arguments: int) -> InstanceCode:
+        """A function of so many reals that gives one, called from outside."""
+        return InstanceCode(self, Function(self, FunctionType(REAL, (REAL,) * arguments), name))
+
+
+class InstanceCode(Code):
+    """One function under construction."""
+
+    def __init__(self, module: InstanceModule, function: Function) -> None:
+        super().__init__(function)
+        self.module = module
+        self.record = function.args[0]
+        self.arguments = [Value(self, raw) for raw in function.args[1:]]
+
+    def find(self, handle: Value, table: int) -> None:
+        """The record of a handle in a table of addresses."""
+        with self.when(~((handle >= 0.0) & (handle < float(SLOTS)))):
+            self.fail()
+        place = self.builder.place(_outside(table), handle.to_whole().raw, ADDRESS)
+        self.record = self.builder.load(place, ADDRESS)
+        with self.when(Value(self, self.builder.compare("==", self.record, _NULL, reals=False))):
+            self.fail()
+
+    def fail(self) -> None:
+        """The end of the function with a result that is not a number."""
+        self.give(self.real(math.nan))
+
+    def truth(self, value: bool) -> Value:
+        return Value(self, Raw(TRUTH, "true" if value else "false"))
+
+    # Fields of the record
+
+    def _place(self, field: str) -> Raw:
+        return self.builder.place(self.record, constant(WHOLE, self.module.fields[field][0]), WHOLE)
+
+    def __getitem__(self, field: str) -> Value:
+        return Value(self, self.builder.load(self._place(field), self.module.fields[field][1]))
+
+    def __setitem__(self, field: str, value: Operand) -> None:
+        self.builder.store(self.of_kind(self.module.fields[field][1], value).raw, self._place(field))
+
+    def vector(self, field: str) -> Span:
+        """Reals whose address is in the record."""
+        return Span(self, self[field].raw)
+
+    def room(self, count: int, kind: str = REAL) -> Span:
+        """Room for so many numbers; one at least, for it has an address."""
+        return Span(self, self.builder.local(f"[{max(1, count)} x {kind}]"))
+
+    # Calls
+
+    def run(self, other: InstanceCode, *arguments: Value) -> Value:
+        """A call of a function over the same record."""
+        raw = [self.record, *(a.raw for a in arguments)]
+        return Value(self, self.builder.call(other.function.callee, raw))
+
+    def transfer(self, other: InstanceCode, values: Span) -> Value:
+        """Variables of the instance set or read, by a function of `values.py`; the status."""
+        return Value(self, self.builder.call(other.function.callee, [self["instance"].raw, values.address]))
+
+    def answer(self, name: str, instance: Raw, *operands: Raw) -> Value:
+        """The status of a call of the library; as a whole number, of which no value is negative."""
+        called = _outside(self.module.library.address(name)).name
+        raw = self.builder.call(_callee(_STATUS, called, (instance, *operands)), (instance, *operands))
+        return Value(self, self.builder.convert("zext", raw, WHOLE))
+
+    def call_back(self, function: int) -> Value:
+        """The result of a function of the process for the record."""
+        called = _callee(WHOLE, _outside(function).name, (self.record,))
+        return Value(self, self.builder.call(called, (self.record,)))
+
+    def worst(self, statuses: Sequence[Value]) -> Value:
+        """The greatest of several statuses, 0 of none."""
+        found = self.whole(0)
+        for status in statuses:
+            found = Value(self, self.builder.select((status > found).raw, status.raw, found.raw))
+        return found
+
+
+def _outside(address: int) -> Raw:
+    """An address of the process as a constant of the code."""
+    return Raw(ADDRESS, f"inttoptr (i64 {address} to ptr)")
+
+
+def _callee(result: str, name: str, operands: Sequence[Raw]) -> Callee:
+    return Callee(FunctionType(result, tuple([a.type for a in operands])), name)
+
+
+@dataclass(frozen=True)
+class ValueKind:
+    """A type of FMI: that of LLVM, and the end of the names of its functions."""
+
+    llvm: str
+    function: str
+    sign: str = ""  # "s" and "u" of whole numbers
+
+
+def kind_of(variable: FmuVariable, version: str) -> ValueKind:
+    """The kind of a variable in a version of FMI."""
+    second = version == "2.0"
+    match variable.type:
+        case "Float64":
+            return ValueKind("double", "Real" if second else "Float64")
+        case "Float32":
+            return ValueKind("float", "Float32")
+        case "Boolean":
+            return ValueKind("i32" if second else "i8", "Boolean")
+        case "Enumeration":
+            return ValueKind("i32", "Integer", "s") if second else ValueKind("i64", "Int64", "s")
+        case "Int32" if second:
+            return ValueKind("i32", "Integer", "s")
+    whole = variable.type.removeprefix("U").removeprefix("Int")
+    return ValueKind(f"i{whole}", variable.type, "u" if variable.type[0] == "U" else "s")
+
+
+def transfer(module: InstanceModule, verb: str, name: str, variables: Sequence[FmuVariable]) -> InstanceCode:
+    """A function of (instance, values): variables set to doubles ("Set"), or read as such ("Get"); it gives
+    the worst status.
+    """
+    version = module.library.fmu.version
+    f = module.function(name, WHOLE, (ADDRESS,))
+    instance, values = f.function.args[0], Span(f, f.function.args[1])
+    groups: dict[ValueKind, list[tuple[int, FmuVariable]]] = {}
+    for i, v in enumerate(variables):
+        groups.setdefault(kind_of(v, version), []).append((i, v))
+    statuses = []
+    for g, (kind, members) in enumerate(groups.items()):
+        wholes = list({v.reference: v for _, v in members}.values())
+        starts, total = {}, 0
+        for v in wholes:
+            starts[v.reference] = total
+            total += v.size
+        items = ", ".join(f"i32 {v.reference}" for v in wholes)
+        references = Raw(ADDRESS, f"@{name}_references{g}")
+        module.constants.append(f"{references.name} = private constant [{len(wholes)} x i32] [{items}]")
+        places = {starts[v.reference] + v.place: i for i, v in members}
+        buffer = f.room(total, kind.llvm).address
+        if verb == "Set":
+            resting = {starts[v.reference] + k: f.real(x) for v in wholes for k, x in enumerate(v.starts)}
+            given = {place: values[i] for place, i in places.items()}
+            for place, value in {**resting, **given}.items():
+                at = f.builder.place(buffer, constant(WHOLE, place), kind.llvm)
+                f.builder.store(_of_kind(f, kind, value), at)
+        size = (constant(WHOLE, total),) if version == "3.0" else ()
+        count = constant(WHOLE, len(wholes))
+        statuses.append(f.answer(f"{verb}{kind.function}", instance, references, count, buffer, *size))
+        if verb == "Get":
+            for place, i in places.items():
+                at = f.builder.place(buffer, constant(WHOLE, place), kind.llvm)
+                values[i] = _as_real(f, kind, Value(f, f.builder.load(at, kind.llvm)))
+    f.give(f.worst(statuses))
+    return f
+
+
+def _of_kind(f: InstanceCode, kind: ValueKind, value: Value) -> Raw:
+    """A double as a number of another type."""
+    if kind.function == "Boolean":
+        return f.builder.convert("zext", value.differs(0.0).raw, kind.llvm)
+    if kind.sign:
+        near = value + f.choose(value < 0.0, -0.5, 0.5)
+        return f.builder.convert(f"fpto{kind.sign}i", near.raw, kind.llvm)
+    return f.builder.convert("fptrunc", value.raw, kind.llvm)
+
+
+def _as_real(f: InstanceCode, kind: ValueKind, value: Value) -> Value:
+    """A number of another type as a double."""
+    if kind.function == "Boolean":
+        return Value(f, f.builder.convert("uitofp", value.differs(0).raw, REAL))
+    operation = f"{kind.sign}itofp" if kind.sign else "fpext"
+    return Value(f, f.builder.convert(operation, value.raw, REAL))
+
 
 Setting = float | str  # of a parameter
 

@@ -1,7 +1,7 @@
 """The library inside an FMU, loaded into this process, and its instances for co-simulation.
 
 What happens once per run is called from here, through ctypes; what happens at every communication point is
-called by compiled code (stepping.py).
+called by compiled code (functions.py).
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from pathlib import Path
 
 from armillary.errors import ArmillaryError, ModelError, SimulationError
 from armillary.export.fmi.platforms import PLATFORMS, folders, this_platform
-from armillary.files.fmu.archive import opened, unpack
-from armillary.files.fmu.description import Fmu, FmuVariable
+from armillary.files.fmu.description import Fmu, FmuVariable, opened, unpack
 from armillary.untyped import LibraryObject
 
 # The status of a call. After an error an instance may only be freed; after a fatal one nothing of the library

@@ -15,8 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from armillary.files.meshes.obj import Beside
-from armillary.files.meshes.surface import MOST, MeshFault, Paint, Patch, fans, hex_colour, placed
-from armillary.files.meshes.textures import texture
+from armillary.files.meshes.surface import MOST, MeshFault, Paint, Patch, fans, hex_colour, placed, texture
 from armillary.files.xml import Element, parse_xml
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")

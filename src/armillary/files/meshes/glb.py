@@ -16,8 +16,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.files.meshes.obj import Beside
-from armillary.files.meshes.surface import MOST, MeshFault, Paint, Patch, fans, hex_colour, placed
-from armillary.files.meshes.textures import srgb, texture
+from armillary.files.meshes.surface import (
+    MOST,
+    MeshFault,
+    Paint,
+    Patch,
+    fans,
+    hex_colour,
+    placed,
+    srgb,
+    texture,
+)
 from armillary.untyped import DataTable
 
 _KINDS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from armillary.files.meshes.surface import Paint, Patch, hex_colour
-from armillary.files.meshes.textures import texture
+from armillary.files.meshes.surface import Paint, Patch, hex_colour, texture
 
 Beside = Callable[[str], bytes]  # a file in the folder of another, by its name; empty where it cannot be read
 

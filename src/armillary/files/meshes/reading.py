@@ -15,8 +15,7 @@ from armillary.errors import ModelError
 from armillary.files.meshes.dae import read_dae
 from armillary.files.meshes.glb import read_glb
 from armillary.files.meshes.obj import Beside, read_obj
-from armillary.files.meshes.surface import MeshFault, Paint, Patch, Surface, Triangles
-from armillary.files.meshes.textures import texture
+from armillary.files.meshes.surface import MeshFault, Paint, Patch, Surface, Triangles, texture
 from armillary.limited_files import UnreadableFileError, read_limited
 
 LARGEST = 200_000_000  # bytes

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field, replace
 from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.errors import suggestion
 from armillary.files.model.build import ModelPart
-from armillary.files.model.check import read_model
-from armillary.files.model.documents import Document
+from armillary.files.model.documents import Document, read_model
 from armillary.files.model.sections import FUNCTION, TOP, entry_kind, verb_of
+from armillary.model.reading.expressions import MODEL_FUNCTIONS
 from armillary.model.reading.kinds import Written
-from armillary.model.reading.text_functions import MODEL_FUNCTIONS
 from armillary.model.recording.verbs import QUANTITIES
 from armillary.untyped import DataMapping, DataTable
 

@@ -1,5 +1,9 @@
-"""``system.save``: the records of a description as a text model, and the proof that it reads back the
+"""Systems as text models: saved files, and pickles made of them.
+
+``system.save``: the records of a description as a text model, and the proof that it reads back the
 same.
+
+Systems in pickles: the files of their text models, so that a pickle holds data and nothing that is run.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -20,20 +25,27 @@ from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.algebra.user_functions.tables import Piecewise
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, ModelError
-from armillary.files.model.arrays import part_arrays
-from armillary.files.model.build import TextFunction
-from armillary.files.model.check import FORMAT
-from armillary.files.model.documents import FileError
+from armillary.files.model.build import TextFunction, part_arrays
+from armillary.files.model.documents import FORMAT, FileError
 from armillary.files.model.load import load_text
 from armillary.files.model.sections import LAYOUT, SECTIONS, entry_form, entry_kind, verb_of
 from armillary.files.model.values import Values
 from armillary.model.bodies.body import Body
-from armillary.model.description import Description
+from armillary.model.description import Description, SystemType
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.reading.kinds import PATH, Kind, ListOf, Written
-from armillary.model.recording.equality import differences
-from armillary.model.recording.recorder import Record, undo_always
-from armillary.model.recording.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb
+from armillary.model.recording.snapshot import differences
+from armillary.model.recording.verbs import (
+    VERBS,
+    EntryForm,
+    LaterForm,
+    ListForm,
+    PairForm,
+    Record,
+    TableForm,
+    Verb,
+    undo_always,
+)
 from armillary.toml_text import toml_text
 from armillary.untyped import DataTable, Given
 
@@ -354,3 +366,24 @@ def _plainly(value: object, default: object) -> bool:
     if isinstance(value, tuple) and any(isinstance(item, Expr) for item in value):
         return False
     return type(value) is type(default) and value == default
+
+
+_MODEL = "model.toml"
+
+
+def to_files(system: Description) -> dict[str, bytes]:
+    """The text model of a system and the arrays beside it, by file name."""
+    with TemporaryDirectory() as folder:
+        try:
+            save(system, Path(folder) / _MODEL)
+        except ModelError as error:
+            raise ModelError(f"{error}; a system is pickled, and copied, as its text model") from None
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def from_files(files: dict[str, bytes], make: type[SystemType]) -> SystemType:
+    """The system again."""
+    with TemporaryDirectory() as folder:
+        for name, content in files.items():
+            (Path(folder) / Path(name).name).write_bytes(content)
+        return load_text(Path(folder) / _MODEL, make)

@@ -1,14 +1,28 @@
-"""The sections of a text model, from the forms of the verbs: which verb an entry means, and its kinds.
+"""The sections, objects and JSON schema of text models.
+
+Beams, plates and their cross-sections in a text model, and how any object is described by a table.
+
+beam = { length = 2.0, section = { tube = [0.05, 0.002] }, E = 70e9, density = 2700.0 }
+
+The sections of a text model, from the forms of the verbs: which verb an entry means, and its kinds.
 
 These tables read models, write them, rename what is included and make the published schema. What a section of
 its own kind holds (parameters, tables, functions, parts of bodies, included models) is described here.
+
+The published JSON schema of text models, made from the same tables that read them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from armillary.files.model.objects import BEAMS, PLATES
+from armillary.model.bodies.shapes import FIGURES
+from armillary.model.flexible.beam import SECTIONS as BEAM_SECTIONS
+from armillary.model.flexible.beam import Beam
+from armillary.model.flexible.plate import Plate
+from armillary.model.joints import Joint
+from armillary.model.joints.text_forms import JOINTS
+from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import (
     ARRAY,
     BODY,
@@ -26,11 +40,27 @@ from armillary.model.reading.kinds import (
     KeyedTable,
     Kind,
     ListOf,
+    ObjectForm,
     OneOf,
     TableOf,
     choice,
 )
 from armillary.model.recording.verbs import VERBS, EntryForm, TopForm, Verb
+from armillary.model.space.orbit import ORBITS
+from armillary.untyped import DataTable, Given
+
+BEAMS = (ObjectForm("length", Beam),)
+PLATES = (ObjectForm("a", Plate),)
+ALL = (*BEAM_SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES, *FIGURES)
+
+
+def object_form(value: Given) -> ObjectForm | None:
+    """The description of an object; None for one that no text can describe."""
+    cls = type(value)
+    if cls is Joint:
+        return next(m for m in JOINTS if m.key == ("translate" if value.translate else "rotate"))
+    return next((m for m in ALL if m.make is cls), None)
+
 
 FLEXIBLE: dict[str, Kind] = {
     "beam": OneOf(BEAMS), "plate": OneOf(PLATES), "part": PATH, "held": WORDS, "spin": NUMBERS,
@@ -137,3 +167,26 @@ def verb_of(section: str, entry: Mapping[str, object]) -> Verb | None:
     if found:
         return found[0]
     return verbs[0] if len(verbs) == 1 or not keys[0] else None
+
+
+SCHEMA_VERSION = "https://json-schema.org/draft/2020-12/schema"
+
+
+def model_schema() -> DataTable:
+    """The JSON schema of text models, for editors that complete and check them."""
+    properties = {}
+    for key in LAYOUT:
+        if key in SECTIONS:
+            forms = [entry_kind(verb).schema() for verb in verbs_of(key)]
+            entry = forms[0] if len(forms) == 1 else {"anyOf": forms}
+            properties[key] = {"type": "object", "additionalProperties": entry}
+        else:
+            properties[key] = TOP[key].schema()
+    return {
+        "$schema": SCHEMA_VERSION,
+        "title": "Armillary text model",
+        "description": "A mechanical system for Armillary: bodies, joints, loads, constraints, outputs.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }

@@ -20,7 +20,7 @@ from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.files.model.objects import object_form
+from armillary.files.model.sections import object_form
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Joint

@@ -1,12 +1,32 @@
-"""A package as data: its FMUs, what is connected, which connectors it shows, which parameters it sets."""
+"""SSP packages: their data, their reading, and their FMUs as parts of a system.
+
+A package as data: its FMUs, what is connected, which connectors it shows, which parameters it sets.
+
+A package's description of itself, from SystemStructure.ssd (SSP 1.0, section 4). Nothing is executed.
+
+The FMUs of a package as parts of a system, stepped along with it and connected as the package states.
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from armillary.errors import ModelError, nearest
+from armillary.algebra.arguments import file_path
+from armillary.algebra.expression import Expr, number
+from armillary.errors import ModelError, nearest, there_are
+from armillary.files.fmu import fmu as read_fmu
+from armillary.files.fmu.coupling import FmuPart, check_period, join, outward, prepare, settings
+from armillary.files.fmu.description import LONGEST_DESCRIPTION, Fmu, FmuVariable, content, opened, unpack
+from armillary.files.xml import Element, parse_xml
+from armillary.model.description import Description
+from armillary.model.reading.expressions import check_new_name
+from armillary.model.recording.records import OutputRecord
+from armillary.untyped import DataMapping, DataTable, Given
 
 STRUCTURE = "SystemStructure.ssd"
 SSD = "http://ssp-standard.org/SSP1/SystemStructureDescription"
@@ -60,3 +80,217 @@ def connector(text: object, components: Mapping[str, object], where: str) -> Con
     if dot and (near := nearest(first, components)):
         raise ModelError(f"{where}: there is no FMU '{first}'{near}")
     return Connector("", text)
+
+
+_FMU = "application/x-fmu-sharedlibrary"
+
+
+def read(path: str | os.PathLike[str]) -> Package:
+    """The package in a file."""
+    path = file_path(path, "an SSP package", ModelError)
+    with opened(path, "an SSP package") as archive:
+        root = _parsed(archive, STRUCTURE)
+        system = root.need("System")
+        if root.tag != "SystemStructureDescription":
+            root.fail(f"a '{root.tag[:80]}', not a SystemStructureDescription")
+        components: dict[str, str] = {}
+        parameters: dict[Connector, float | str | bool] = {}
+        _bindings(archive, system, "", parameters)
+        for element in system.inside("Elements"):
+            if element.tag != "Component":
+                element.fail(f"a {element.tag} inside the system; FMUs side by side can be read")
+            name = element.text("name")
+            if name in components:
+                element.fail(f"two FMUs are called '{name}'")
+            if element.text("type", _FMU) != _FMU:
+                element.fail(f"'{name}' is of type '{element.text('type')[:80]}'; FMUs can be read")
+            components[name] = _inside(element)
+            _bindings(archive, element, name, parameters)
+    connections = tuple(_connection(c, components) for c in system.inside("Connections"))
+    shown = {c.text("name"): c.text("kind", "") for c in system.inside("Connectors")}
+    return Package(
+        Path(path).resolve(), root.text("name", "") or Path(path).stem, components, connections,
+        tuple(name for name, kind in shown.items() if kind == "input"),
+        tuple(name for name, kind in shown.items() if kind == "output"),
+        {where: value for where, value in parameters.items() if where.component in components},
+    )  # fmt: skip
+
+
+def _parsed(archive: zipfile.ZipFile, name: str) -> Element:
+    """A file of XML, without the prefixes of its names."""
+    file = f"{Path(archive.filename or '').name}/{name}"
+    root = parse_xml(content(archive, name, LONGEST_DESCRIPTION, "an SSP package"), file)
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        element.tag = element.tag.rpartition(":")[2]
+        stack += element.children
+    return root
+
+
+def _inside(element: Element) -> str:
+    """The place of an FMU in the package."""
+    source = element.text("source")
+    place = PurePosixPath(source)
+    if ":" in source or place.is_absolute() or ".." in place.parts or not source.startswith("resources/"):
+        element.fail(f"its source '{source[:80]}' is not a file below resources/ of the package")
+    return str(place)
+
+
+def _connection(element: Element, components: dict[str, str]) -> Connection:
+    ends = []
+    for end in ("start", "end"):
+        component = element.text(f"{end}Element", "")
+        if component and component not in components:
+            element.fail(f"there is no FMU '{component}'")
+        ends.append(Connector(component, element.text(f"{end}Connector")))
+    change = element.only("LinearTransformation")
+    others = [c.tag for c in element.children if c.tag.endswith("MappingTransformation")]
+    if others:
+        element.fail(f"a {others[0]}; linear ones can be read")
+    factor, offset = (change.number("factor", 1.0), change.number("offset", 0.0)) if change else (1.0, 0.0)
+    return Connection(ends[0], ends[1], factor, offset)
+
+
+def _bindings(
+    archive: zipfile.ZipFile, owner: Element, name: str, found: dict[Connector, float | str | bool]
+) -> None:
+    """Parameters that a component or the system sets, the system's by their names with a dot."""
+    for binding in owner.inside("ParameterBindings"):
+        if binding.only("ParameterMapping"):
+            binding.fail("a ParameterMapping; give the parameters their own names")
+        values = binding.only("ParameterValues")
+        source = binding.text("source", "")
+        sets = values.children if values else [_parsed(archive, source)] if source else []
+        prefix = binding.text("prefix", "")
+        for group in sets:
+            for parameter in group.inside("Parameters"):
+                full = f"{prefix}{parameter.text('name')}"
+                component, variable = (name, full) if name else _split(full)
+                found[Connector(component, variable)] = _value(parameter)
+
+
+def _split(text: str) -> tuple[str, str]:
+    component, _, variable = text.partition(".")
+    return component, variable
+
+
+def _value(parameter: Element) -> float | str | bool:
+    for kind in parameter.children:
+        match kind.tag:
+            case "Real" | "Integer":
+                return kind.number("value")
+            case "Boolean":
+                return kind.flag("value")
+            case "String" | "Enumeration":
+                return kind.text("value")
+    parameter.fail("it has no value that can be read: a Real, Integer, Boolean or String")
+
+
+def add_package(
+    system: Description,
+    name: str,
+    source: str | os.PathLike[str],
+    every: float | str,
+    inputs: Mapping[str, object] | None,
+    parameters: Mapping[str, object] | None,
+    extrapolate: bool,
+) -> dict[str, Expr]:
+    """The implementation of the verb ``ssp``."""
+    check_new_name(system, name, "SSP package")
+    where = f"SSP package '{name}'"
+    package = read(source)
+    period = check_period(every, where)
+    with tempfile.TemporaryDirectory(prefix="armillary-ssp-", ignore_cleanup_errors=True) as folder:
+        unpack(package.path, ("resources",), Path(folder))
+        units = {key: read_fmu(Path(folder, place)) for key, place in package.components.items()}
+        given = _given(package, units, parameters, where)
+        parts: dict[str, FmuPart] = {}
+        for key, unit in units.items():
+            label = f"{where}, FMU '{key}'"
+            values = settings(unit, given.get(key), label)
+            shown = list(unit.outputs.values())
+            parts[key] = prepare(system, f"{name}_{key}", unit, period, values, shown, extrapolate)
+        result = {
+            f"{key}.{variable}": value
+            for key, part in parts.items()
+            for variable, value in part.outputs.items()
+        }
+        driven = _driven(system, package, units, result, inputs or {}, where)
+        for key, part in parts.items():
+            own = {v: value for (component, v), value in driven.items() if component == key}
+            join(system, part, own, coupled=True)
+    shown_by = {str(c.end): c for c in package.connections if not c.end.component}
+    for label in package.outputs:
+        if label in shown_by:
+            value = _source(shown_by[label].start, result, where)
+            result[label] = shown_by[label].factor * value + number(shown_by[label].offset, value.dimension)
+            _show(system, f"{name}_{label}", result[label], label)
+    return result
+
+
+def _show(system: Description, label: str, value: Expr, about: str) -> None:
+    check_new_name(system, label, "output")
+    units = system.units.unit_text(value.dimension) if value.dimension is not None else ""
+    system.definitions[label] = value
+    system.outputs[label] = OutputRecord(label, value, units, f"output '{about}' of the package")
+
+
+def _source(start: Connector, outputs: Mapping[str, Expr], where: str) -> Expr:
+    if str(start) not in outputs:
+        raise ModelError(f"{where}: there is no output '{start}'{nearest(str(start), outputs)}")
+    return outputs[str(start)]
+
+
+def _given(
+    package: Package, units: Mapping[str, Fmu], parameters: DataMapping | None, where: str
+) -> dict[str, DataTable]:
+    """Parameters by FMU: those of the package, and in their place those of the user."""
+    found: dict[str, DataTable] = {}
+    for at, value in package.parameters.items():
+        if at.variable in units[at.component].parameters:
+            found.setdefault(at.component, {})[at.variable] = value
+    for key, value in (parameters or {}).items():
+        at = connector(key, units, where)
+        if not at.component:
+            raise ModelError(f"{where}: parameter '{key}' names no FMU; there are {', '.join(units)}")
+        found.setdefault(at.component, {})[at.variable] = value
+    return found
+
+
+def _driven(
+    system: Description,
+    package: Package,
+    units: Mapping[str, Fmu],
+    outputs: Mapping[str, Expr],
+    inputs: Mapping[str, object],
+    where: str,
+) -> dict[tuple[str, FmuVariable], Expr]:
+    """The source of each input of an FMU, in its units."""
+    found: dict[tuple[str, FmuVariable], Expr] = {}
+    unused = {str(key) for key in inputs}
+    for link in package.connections:
+        if not link.end.component:
+            continue
+        label = f"{where}, connection to '{link.end}'"
+        variable = units[link.end.component].variable(link.end.variable, "input", label)
+        if link.start.component:
+            value: Given = _source(link.start, outputs, label)
+        elif link.start.variable in unused or link.start.variable in inputs:
+            value = inputs[link.start.variable]
+            unused.discard(link.start.variable)
+        else:
+            continue  # it keeps its start value
+        signal = outward(system, value, variable, label)
+        found[link.end.component, variable] = link.factor * signal + link.offset
+    for key in sorted(unused):
+        at = connector(key, units, f"{where}, inputs")
+        if not at.component:
+            raise ModelError(
+                f"{where} has no input '{key}'{nearest(key, package.inputs)}; {there_are(package.inputs)}"
+            )
+        variable = units[at.component].variable(at.variable, "input", where)
+        if (at.component, variable) in found:
+            raise ModelError(f"{where}: input '{key}' is connected inside the package already")
+        found[at.component, variable] = outward(system, inputs[key], variable, f"{where}, input '{key}'")
+    return found

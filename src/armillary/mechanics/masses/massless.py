@@ -38,7 +38,7 @@ from armillary.mechanics.masses.mass_sweep import (
 from armillary.mechanics.tree.structure.build import build_tree
 from armillary.mechanics.tree.tree import LINEAR, MODAL, Tree
 from armillary.model.description import Description
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 
 _TIMES = (0.37, 1.13, 2.9)
 CLEAR = 1e-6  # of its own size, with which a link's own inertia surely suffices

@@ -30,7 +30,7 @@ from armillary.mechanics.masses.massless import (
     tree_masses,
 )
 from armillary.model.description import Description
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 
 _AT_ONCE = 4096  # sets of values in one sweep
 _MOST = 2**17  # sets of a batch, seconds of work: of more, only those with a zero are checked

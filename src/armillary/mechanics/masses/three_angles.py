@@ -16,7 +16,7 @@ import numpy as np
 
 from armillary.algebra.vectors.triples import cross_triples
 from armillary.model.description import Description
-from armillary.model.joints.steps import Turn
+from armillary.model.joints.base import Turn
 
 _IN_A_PLANE = 1e-7  # of a determinant of unit axes; its square is what is left of the inertias
 

@@ -10,25 +10,28 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.algebra.vectors.matrices import Matrix
 from armillary.errors import ModelError
-from armillary.model.bodies.body import Body, add_points
-from armillary.model.bodies.body_frames import build_frames
+from armillary.model.bodies.body import Body, add_points, build_frames
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.joints.text_forms import JOINT
 from armillary.model.judgement import judge_joint
-from armillary.model.reading.argument_types import (
+from armillary.model.reading.expressions import check_new_name, make_parameter
+from armillary.model.reading.inertia_input import read_inertia, read_mass
+from armillary.model.reading.kinds import (
+    BODY,
+    EXPRESSION,
+    MATRIX,
+    TRIPLE,
+    Either,
     ExpressionLike,
     Flag,
     GivenMatrix,
     GivenScalar,
     GivenTriple,
+    ListOf,
     OrientationLike,
     TripleLike,
 )
-from armillary.model.reading.inertia_input import read_inertia, read_mass
-from armillary.model.reading.kinds import BODY, EXPRESSION, MATRIX, TRIPLE, Either, ListOf
-from armillary.model.reading.names import check_new_name, make_parameter
-from armillary.model.reading.orientation import orientation_matrix
-from armillary.model.reading.references import constant_reader, find_body, triple
+from armillary.model.reading.references import constant_reader, find_body, orientation_matrix, triple
 from armillary.model.recording.verbs import EntryForm, verb
 
 if TYPE_CHECKING:

@@ -1,20 +1,29 @@
-"""Bodies and points: what moves, and where things attach."""
+"""Bodies and points, and their frames.
+
+The frames of a body and its place in its parent, from the steps of its joint.
+
+Bodies and points: what moves, and where things attach.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.vectors.matrices import ExprMatrix, Matrix
-from armillary.algebra.vectors.triples import ExprTriple, Triple
-from armillary.algebra.vectors.vectors import Frame, Vector
+from armillary.algebra.intermediate import measured
+from armillary.algebra.units.dimension import RATE, SPEED, Dimension
+from armillary.algebra.vectors.matrices import ExprMatrix, Matrix, matrix_product
+from armillary.algebra.vectors.scalars import Scalar, is_zero
+from armillary.algebra.vectors.triples import ExprTriple, Triple, combined
+from armillary.algebra.vectors.vectors import Frame, Vector, cross
 from armillary.errors import ModelError, nearest
-from armillary.model.joints import Assembly, Fixed, JointType
+from armillary.model.joints import Assembly, Drift, Fixed, Flexed, JointType, Slide, Step, Tumble, Turn
+from armillary.model.joints.base import axis_rotation
 from armillary.model.reading.kinds import BODY, POINT
 from armillary.model.recording.verbs import NoForm, verb
 from armillary.untyped import Given
@@ -23,6 +32,79 @@ if TYPE_CHECKING:
     from armillary.model.description import Description
     from armillary.model.flexible.part import FlexiblePart
     from armillary.model.recording.records import Flexible
+
+
+def build_frames(
+    name: str, parent: Frame, place: Triple, steps: Sequence[Step], orient: Matrix | None
+) -> tuple[Frame, Vector, Vector]:
+    """(frame of the body, displacement of its origin from the parent's, velocity of its origin in the
+    parent).
+
+    Each turn gets a frame of its own, so that mixed-frame vectors stay short; the last one is also turned by
+    ``orient``: v_parent = R_joint(q) R_orient v_child. A flexible body held at one of its nodes moves in
+    that node's axes last of all.
+    """
+    if steps and isinstance(steps[-1], Flexed) and (len(steps) > 1 or orient is not None):
+        held, displacement, drift = build_frames(f"{name}'", parent, place, steps[:-1], orient)
+        frame, moved, moving = build_frames(name, held, (0, 0, 0), steps[-1:], None)
+        turning = sum((f.rate for f in _between(held, parent)), Vector({}))
+        return frame, displacement + moved, drift + moving + cross(turning, moved)
+    frame = parent
+    displacement = parent.vector(place)
+    drift = Vector({})
+    turned = Vector({})  # angular velocity of the present frame in the parent
+    for number, step in enumerate(steps, start=1):
+        if isinstance(step, Slide):
+            moved = frame.vector(step.axis) * step.distance
+            displacement = displacement + moved
+            drift = drift + frame.vector(step.axis) * step.speed + cross(turned, moved)
+            continue
+        last = number == len(steps)
+        rotation = axis_rotation(step.axis, step.angle) if isinstance(step, Turn) else step.rotation
+        if last and orient is not None:
+            rotation = matrix_product(rotation, orient, f"R_{name}")
+        before = frame
+        frame = Frame(name if last else name + "'" * number, before, rotation, _rate(step, before))
+        if isinstance(step, Drift):
+            moved = before.vector(step.position)
+            axes = frame if step.velocity == "body" else before
+            displacement = displacement + moved
+            drift = drift + axes.vector([step.linear.get(i, 0) for i in range(3)]) + cross(turned, moved)
+        elif isinstance(step, Flexed):
+            moved = before.vector(step.position)
+            displacement = displacement + moved
+            drift = drift + frame.vector(_modal(step.moving, step, SPEED)) + cross(turned, moved)
+        turned = turned + frame.rate
+    if not steps or isinstance(steps[-1], Slide):
+        frame = Frame(name, frame) if orient is None else Frame(name, frame, orient)
+    return frame, displacement, drift
+
+
+def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Scalar]:
+    """A velocity by modes, Σ column·speed, with the dimension that its numbers hide."""
+    values = combined(columns, step.speeds)
+    return [0 if is_zero(x) else measured(x, dimension, "modal") for x in values]
+
+
+def _between(frame: Frame, parent: Frame) -> list[Frame]:
+    """The frames of a joint, without the parent's."""
+    found = []
+    while frame is not parent:
+        found.append(frame)
+        assert frame.parent is not None
+        frame = frame.parent
+    return found
+
+
+def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Callable[[Frame], Vector]:
+    """Angular velocity of the new frame in the one before; a joint's speeds are in the child's axes."""
+    if isinstance(step, Turn):
+        return lambda frame: before.vector(step.axis) * step.speed
+    if isinstance(step, Tumble):
+        return lambda frame: frame.vector(step.speeds)
+    if isinstance(step, Flexed):
+        return lambda frame: frame.vector(_modal(step.turning, step, RATE))
+    return lambda frame: frame.vector([step.angular.get(i, 0) for i in range(3)])
 
 
 class NoSuchPartError(ModelError, AttributeError):

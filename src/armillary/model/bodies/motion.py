@@ -16,7 +16,7 @@ from armillary.algebra.vectors.vectors import Frame, Vector, ancestors, cross
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, Point
-from armillary.model.recording.identity import Identity
+from armillary.model.recording.verbs import Identity
 
 
 def _place(thing: object, verb: str) -> Point:

@@ -11,9 +11,8 @@ from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies.bodies import make_acceleration
-from armillary.model.bodies.body import Body, massless_body
-from armillary.model.bodies.body_frames import build_frames
-from armillary.model.flexible.kinematics import held_step, node_step
+from armillary.model.bodies.body import Body, build_frames, massless_body
+from armillary.model.flexible.deformation import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
 from armillary.model.recording.records import Flexible

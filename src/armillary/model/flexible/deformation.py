@@ -1,25 +1,276 @@
-"""A flexible part in its present shape: first moment, inertia and couplings as functions of its modes.
+"""Motion, present shape and energy of a flexible part as functions of its modes.
+
+The motion of a node of a flexible body by its modes, exactly.
+
+A node's small rotation b = Θη is the vector of a finite one, so that its axes stay orthonormal and energy is
+conserved however large the modes grow. With x = b·b
+
+    Exp(b) = 1 + A b̃ + B b̃b̃        Jl(b) = 1 + B b̃ + C b̃b̃        ω = Jl(b) ḃ   (in the axes before)
+
+    A = sin √x/√x        B = (1 − cos √x)/x        C = (√x − sin √x)/(x √x)
+
+Their derivatives by x need two further functions of the same family, from which A, B and C follow without
+cancellation:
+
+    D = (½ − B)/x        E = (⅙ − C)/x        C = ⅙ − xE        B = ½ − xD        A = 1 − xC
+    dB/dx = D − C/2      dC/dx = (3E − D)/2
+
+D and E are power series in x up to 1 rad, without a singular place at zero, and sines and cosines beyond, so
+that a rotation by any angle is exact to rounding. Source: corrected statement of momentum-state dynamics
+(Stoneking 2010), joints at flexible nodes.
+
+A flexible part in its present shape: first moment, inertia and couplings as functions of its modes.
 
 The symbols are those of ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q that
 do and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes, and Σ
 ξ_p ξ_q B_qp is Ḣξ.
+
+Energy and momentum of flexible parts, in the symbols of ``part.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import factorial
 from typing import Any
 
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import Scalar, ScalarMap, combination, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, joined, named
-from armillary.model.flexible.part import FlexiblePart
+from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
+from armillary.algebra.intermediate import measured
+from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, ONE, SPEED, Dimension
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
+from armillary.algebra.vectors.scalars import (
+    Scalar,
+    ScalarMap,
+    combination,
+    inner,
+    is_zero,
+    plus,
+    product,
+    sum_of_products,
+    times,
+)
+from armillary.algebra.vectors.triples import (
+    ZEROS,
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    joined,
+    named,
+    negative,
+    scaled,
+)
+from armillary.algebra.vectors.vectors import Vector
+from armillary.model.bodies.body import Body
+from armillary.model.flexible.part import FlexibleNode, FlexiblePart
+from armillary.model.joints.base import Flexed, principal_rotation
 from armillary.untyped import DataTable
+
+# Terms of D and E that reach rounding at 1 rad: the first ones left out are 1/20! and 1/19!.
+_TERMS = {4: 8, 5: 7}
+
+
+def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
+    """The motion of a node's axes in its body's."""
+    label = f"{body}_{node.name}"
+    place, shapes, quick = _displaced(node, eta, xi, label)
+    turning = _Turning(_columns(node.rotation), eta, xi, label)
+    inverse = transposed(turning.matrix)
+    moving = tuple(named(matrix_vector(inverse, column), f"psi_{label}") for column in shapes)
+    rates = turning.rates(-1)
+    return Flexed(
+        body,
+        place,
+        turning.matrix,
+        tuple(xi),
+        rates.columns,
+        moving,
+        turned=rates.bias,
+        moved=matrix_vector(inverse, quick),
+        axis=turning.axis,
+        angle=turning.angle,
+    )
+
+
+def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
+    """The motion of a body's axes in those of the node that holds it: the inverse of the node's motion."""
+    label = f"{body}_{node.name}"
+    place, shapes, quick = _displaced(node, eta, xi, label)
+    turning = _Turning(_columns(node.rotation), eta, xi, label)
+    inverse = transposed(turning.matrix)
+    rates = turning.rates(1)
+    columns = tuple(negative(c) for c in rates.columns)
+    bias = negative(rates.bias)
+    moving = tuple(
+        named(add(cross_triples(place, turn), negative(shape)), f"held_psi_{body}")
+        for turn, shape in zip(columns, shapes, strict=True)
+    )
+    # v = −ω × x − Ψξ in the body's axes, and its rate as seen from the node's
+    spin, drift = combined(columns, xi), combined(shapes, xi)
+    v = combined(moving, xi)
+    moved = add(
+        cross_triples(spin, v),
+        cross_triples(place, bias),
+        negative(cross_triples(spin, drift)),
+        negative(quick),
+    )
+    position = negative(matrix_vector(inverse, place))
+    return Flexed(
+        body,
+        position,
+        inverse,
+        tuple(xi),
+        columns,
+        moving,
+        turned=bias,
+        moved=named(moved, f"held_a_{body}"),
+        axis=turning.axis,
+        angle=None if turning.angle is None else -turning.angle,
+    )
+
+
+def _displaced(
+    node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr], label: str
+) -> tuple[Triple, list[Triple], Triple]:
+    """(place, shapes, what their change adds to the acceleration), where the node's path bends to second
+    order: x = r + Ψη + ½ Σ η_p η_q G_pq.
+    """
+    straight = _columns(node.shape)
+    if node.shortening is None:
+        place = add(_numbers(node.position), combined(straight, eta))
+        return _lengths(place, f"at_{label}"), straight, (0, 0, 0)
+    bent = [_columns(node.shortening[:, p, :]) for p in range(len(eta))]
+    shapes = [
+        named(add(column, combined(G, eta)), f"shape_{label}")
+        for column, G in zip(straight, bent, strict=True)
+    ]
+    mean = [scaled(add(a, b), 0.5) for a, b in zip(straight, shapes, strict=True)]
+    place = add(_numbers(node.position), combined(mean, eta))
+    quick = combined([combined(G, xi) for G in bent], xi)
+    return _lengths(place, f"at_{label}"), shapes, named(quick, f"bent_{label}")
+
+
+class _Rates:
+    """Angular velocity per modal speed, and the angular acceleration that remains at steady ones."""
+
+    def __init__(self, columns: tuple[Triple, ...], bias: Triple) -> None:
+        self.columns = columns
+        self.bias = bias
+
+
+class _Turning:
+    """A node's rotation by its modes."""
+
+    def __init__(self, turns: Sequence[Triple], eta: Sequence[Expr], xi: Sequence[Expr], label: str) -> None:
+        self.turns = turns
+        self.label = label
+        self.b = named(combined(turns, eta), f"b_{label}")
+        self.v = named(combined(turns, xi), f"bd_{label}")
+        axes = [i for i in range(3) if not is_zero(self.b[i])]
+        self.single = len(axes) <= 1
+        self.x: Scalar = 0
+        self.axis: int | None = axes[0] if len(axes) == 1 else None
+        self.angle = None if self.axis is None else as_expr(self.b[self.axis])
+        if not axes:
+            self.matrix: Matrix = IDENTITY
+        elif self.axis is not None:
+            self.matrix = principal_rotation(self.axis, fn.cos(self.angle), fn.sin(self.angle))
+        else:
+            # a plain number, whatever the modes are measured in: judged small, it lies below 1
+            self.x = measured(sum_of_products(zip(self.b, self.b, strict=True)), ONE, f"bb_{label}")
+            self.D, self.E = _remainders(self.x, label)
+            self.C = fn.named(1 / 6 - self.x * self.E, f"C_{label}")
+            self.B = fn.named(0.5 - self.x * self.D, f"B_{label}")
+            self.matrix = self._exponential()
+
+    def _exponential(self) -> Matrix:
+        A = fn.named(1.0 - self.x * self.C, f"A_{self.label}")
+        tilde, square = skew(self.b), _tilde_squared(self.b, self.x)
+        rows = []
+        for i in range(3):
+            row = []
+            for j in range(3):
+                value = plus(times(A, tilde[i][j]), times(self.B, square[i][j]))
+                row.append(measured(plus(value, 1.0) if i == j else value, ONE, f"E_{self.label}"))
+            rows.append(joined(row))
+        return joined(rows)
+
+    def rates(self, sign: int) -> _Rates:
+        """Columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
+        if self.single:
+            return _Rates(tuple(self.turns), (0, 0, 0))
+        label, b, v, B, C = self.label, self.b, self.v, self.B, self.C
+        columns = []
+        for turn in self.turns:
+            once = cross_triples(b, turn)
+            twice = cross_triples(b, once)
+            column = add(turn, scaled(once, times(B, sign)), scaled(twice, C))
+            columns.append(named(column, f"theta_{label}"))
+        growth = fn.named(2.0 * sum_of_products(zip(b, v, strict=True)), f"xd_{label}")
+        B_rate = times(self.D - 0.5 * C, growth)
+        C_rate = times(1.5 * self.E - 0.5 * self.D, growth)
+        once = named(cross_triples(b, v), f"bxv_{label}")
+        bias = add(
+            scaled(once, times(B_rate, sign)),
+            scaled(cross_triples(b, once), C_rate),
+            scaled(cross_triples(v, once), C),
+        )
+        return _Rates(tuple(columns), named(bias, f"bias_{label}"))
+
+
+def _remainders(x: Expr, label: str) -> tuple[Expr, Expr]:
+    """D = Σ (−x)^k/(2k + 4)! and E = Σ (−x)^k/(2k + 5)!, by these series up to x = 1, in closed form beyond.
+
+    The closed forms are evaluated at max(x, 1), so that they are finite where the series are used.
+    """
+    near = x < 1.0
+    y = fn.named(fn.maximum(x, 1.0), f"far_{label}")
+    angle = fn.named(fn.sqrt(y), f"angle_{label}")
+    inverse = fn.named(1.0 / y, f"inverse_{label}")
+    B = (1.0 - fn.cos(angle)) * inverse
+    C = (1.0 - fn.sin(angle) / angle) * inverse
+    D = fn.select(near, _series(x, 4), (0.5 - B) * inverse)
+    E = fn.select(near, _series(x, 5), (1 / 6 - C) * inverse)
+    return fn.named(D, f"D_{label}"), fn.named(E, f"E_{label}")
+
+
+def _series(x: Expr, first: int) -> Expr:
+    """Σ (−x)^k/(2k + first)!."""
+    coefficients = [(-1.0) ** k / factorial(2 * k + first) for k in range(_TERMS[first])]
+    value = number(coefficients[-1], None)
+    for c in reversed(coefficients[:-1]):
+        value = fn.named(value * x + number(c, None), "series")
+    return value
+
+
+def _columns(matrix: np.ndarray) -> list[Triple]:
+    """Columns of a 3 × N array as triples of plain numbers, zeros exactly zero."""
+    return [_numbers(column) for column in matrix.T]
+
+
+def _numbers(triple: np.ndarray) -> Triple:
+    return joined(float(a) if a else 0 for a in triple)
+
+
+def _lengths(v: Triple, name: str) -> Triple:
+    x, y, z = (
+        0 if is_zero(a) else measured(a, LENGTH, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True)
+    )
+    return x, y, z
+
+
+def _tilde_squared(b: Triple, x: Scalar) -> Matrix:
+    """b̃b̃ = b bᵀ − (b·b) 1."""
+    rows = []
+    for i in range(3):
+        row = [times(b[i], b[j]) for j in range(3)]
+        row[i] = plus(row[i], -x)
+        rows.append(joined(row))
+    return joined(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,3 +396,116 @@ def weighted(
             value = combination([m[i][j] for m in matrices], weights)
             rows[i][j] = rows[j][i] = fn.named(value, f"{name}_{i + 1}{j + 1}")
     return joined(joined(row) for row in rows)
+
+
+def _shape(body: Body) -> Deformation:
+    flex = body.flex
+    assert flex is not None
+    return deformation(body.name, flex.part, flex.coordinates, flex.speeds)
+
+
+def first_moment(body: Body) -> Triple:
+    """c(η) of a body's flexible part in body axes; zero for a rigid body."""
+    if body.flex is None:
+        return (ZERO, ZERO, ZERO)
+    return _named(add(body.flex.part.first.tolist(), _shape(body).first), f"c_{body.name}", MASS * LENGTH)
+
+
+@dataclass(frozen=True, eq=False)
+class Central:
+    """A flexible part about its present mass centre, in body axes: where that is from the body's origin, the
+    inertia, and how both change with the modes."""
+
+    mass: Expr
+    centre: Triple
+    inertia: Matrix
+    shifts: tuple[Triple, ...]  # ∂centre/∂η_p = P_p/m
+    slopes: tuple[Matrix, ...]  # ∂inertia/∂η_p
+
+
+def central(body: Body) -> Central:
+    """The flexible part of a body, which has mass, about its mass centre: J − (c·c 1 − c cᵀ)/m."""
+    flex = body.flex
+    assert flex is not None
+    part, shape, name = flex.part, _shape(body), body.name
+    c = first_moment(body)
+    share = 1.0 / part.mass
+    J = [add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True)]
+    slopes = []
+    for p, (P, S) in enumerate(zip(shape.P, shape.slopes, strict=True)):
+        both = [[_product(c[i], P[j]) + _product(P[i], c[j]) for j in range(3)] for i in range(3)]
+        slopes.append(_less(S, both, share, f"Ic_{name}_{p + 1}"))
+    square = [[_product(c[i], c[j]) for j in range(3)] for i in range(3)]
+    return Central(
+        number(part.mass, MASS),
+        _named(joined(product(x, share) for x in c), f"cm_{name}", LENGTH),
+        _less(J, square, share, f"Ic_{name}"),
+        tuple(joined(product(as_expr(x), share) for x in P) for P in shape.P),
+        tuple(slopes),
+    )
+
+
+def _less(J: Sequence[Triple], square: Sequence[Sequence[Scalar]], share: float, name: str) -> Matrix:
+    """J − share (tr(square) 1 − square), of dimension inertia."""
+    trace = square[0][0] + square[1][1] + square[2][2]
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            moved = trace - square[i][j] if i == j else -square[i][j]
+            value = plus(as_expr(J[i][j]), product(as_expr(moved), -share))
+            row.append(measured(value, INERTIA, f"{name}_{i + 1}{j + 1}"))
+        rows.append(joined(row))
+    return joined(rows)
+
+
+def _product(a: object, b: object) -> Expr:
+    return as_expr(a) * as_expr(b)
+
+
+def flexible_strain_energy(body: Body) -> Expr:
+    """½ η·Kη."""
+    flex = body.flex
+    assert flex is not None
+    eta = flex.coordinates
+    energy = HALF * as_expr(inner([combination(row, eta) for row in flex.part.K.tolist()], eta))
+    return measured(energy, ENERGY, f"strain_{body.name}")
+
+
+def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
+    """T of a body's flexible part: ½ (v·p + ω·L + ξ·π), half the speeds times their momenta."""
+    flex = body.flex
+    assert flex is not None
+    shape, xi = _shape(body), flex.speeds
+    p, L = _momenta(body, shape, w, v)
+    modal = [
+        plus(plus(inner(P, v), inner(H, w)), combination(row, xi))
+        for P, H, row in zip(shape.P, shape.H, shape.M, strict=True)
+    ]
+    energy = HALF * as_expr(plus(plus(inner(v, p), inner(w, L)), inner(xi, modal)))
+    return measured(energy, ENERGY, f"kinetic_{body.name}")
+
+
+def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
+    """(momentum, angular momentum about the body's origin) of a body's flexible part."""
+    p, L = _momenta(body, _shape(body), w, v)
+    return body.frame.vector(p), body.frame.vector(L)
+
+
+def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Triple, Triple]:
+    """p = m v + ω × c + Pξ and L = Jω + c × v + Hξ in body axes."""
+    flex = body.flex
+    assert flex is not None
+    part, xi = flex.part, flex.speeds
+    c = first_moment(body)
+    J = joined(add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True))
+    mass = tuple(product(x, part.mass) if part.mass else ZERO for x in v)
+    p = add(mass, cross_triples(w, c), combined(shape.P, xi))
+    L = add(matrix_vector(J, w), cross_triples(c, v), combined(shape.H, xi))
+    momentum = MASS * SPEED
+    return _named(p, f"p_{body.name}", momentum), _named(L, f"L_{body.name}", momentum * LENGTH)
+
+
+def _named(v: Triple, name: str, dimension: Dimension) -> Triple:
+    x, y, z = (measured(a, dimension, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
+    return x, y, z

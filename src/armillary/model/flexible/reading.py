@@ -8,12 +8,10 @@ from dataclasses import replace
 
 from armillary.algebra.arguments import flag
 from armillary.errors import ModelError, nearest, shown
-from armillary.model.flexible.checks import numbers
+from armillary.model.flexible.modal_data import from_complex_modes, from_coupling, from_integrals
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.parts.complex_shapes import from_complex_modes
-from armillary.model.flexible.parts.matrices import from_matrices
-from armillary.model.flexible.parts.modal_integrals import from_coupling, from_integrals
-from armillary.model.flexible.parts.nodes import from_nodes
+from armillary.model.flexible.part_input import numbers
+from armillary.model.flexible.structures import from_matrices, from_nodes
 from armillary.untyped import DataTable, Given
 
 # The option that distinguishes a way from the others, the first that is given decides; the name of that way;

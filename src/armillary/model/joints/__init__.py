@@ -5,10 +5,9 @@ first, then ``simple.py`` (turns and slides) and ``free.py`` (ball joint and fre
 class here.
 """
 
-from armillary.model.joints.base import Assembly, JointType, Maker
+from armillary.model.joints.base import Assembly, Drift, Flexed, JointType, Maker, Slide, Step, Tumble, Turn
 from armillary.model.joints.free import Free, Spherical
 from armillary.model.joints.simple import Cylindrical, Fixed, Gimbal, Joint, Planar, Prismatic, Revolute
-from armillary.model.joints.steps import Drift, Flexed, Slide, Step, Tumble, Turn
 
 __all__ = [
     "Assembly",

@@ -20,15 +20,15 @@ from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,
     Assembly,
+    Drift,
     JointType,
     Maker,
+    Tumble,
     check_sequence,
     principal_rotation,
     sequence_rotation,
 )
-from armillary.model.joints.steps import Drift, Tumble
-from armillary.model.reading.argument_types import Flag
-from armillary.model.reading.kinds import FLAG, WORDS, Either, choice
+from armillary.model.reading.kinds import FLAG, WORDS, Either, Flag, choice
 
 _Rotation = Annotated[str, Either((WORDS, FLAG), 'how it turns, such as "quaternion" or "zyx", or true')]
 _Velocity = Annotated[str, choice("parent", "body", "auto")]

@@ -20,8 +20,12 @@ from armillary.model.joints.base import (
     PLACES,
     UNIT_AXES,
     Assembly,
+    Drift,
     JointType,
     Maker,
+    Slide,
+    Step,
+    Turn,
     across,
     axis_name,
     check_axis,
@@ -29,9 +33,7 @@ from armillary.model.joints.base import (
     principal_rotation,
     unit_axis,
 )
-from armillary.model.joints.steps import Drift, Slide, Step, Turn
-from armillary.model.reading.argument_types import AxisLike, Flag
-from armillary.model.reading.kinds import AXIS, WORDS, Either, ListOf, choice
+from armillary.model.reading.kinds import AXIS, WORDS, AxisLike, Either, Flag, ListOf, choice
 from armillary.untyped import Given
 
 GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')

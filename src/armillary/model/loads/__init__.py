@@ -1,6 +1,7 @@
 """Loads: what pushes, pulls and turns bodies, and the laws of contact and friction.
 
 Enters: names, magnitudes, directions, points and bodies, in the user's words. Leaves: ``Load`` records. Read
-``forces.py`` first: forces, moments, struts and gravity. ``contact.py`` has stops, brakes and contacts, with
-their laws in ``laws.py`` and ``sticking.py``; ``armature.py`` has the rotors of drives.
+``forces.py`` first: forces, moments, struts, gravity, efforts along joints and armatures. ``contacts.py`` has
+compliant stops, brakes and contacts, with their laws in ``laws.py``; ``rigid.py`` has contacts without
+compliance.
 """

@@ -1,31 +1,116 @@
-"""Loads: gravity, forces at points, moments on bodies, and struts between two points."""
+"""Loads: forces, moments, struts, gravity, efforts along joints, and the armature of drives.
+
+Loads: gravity, forces at points, moments on bodies, and struts between two points.
+
+The variables of a force along a line: distance, nominal distance and velocity.
+
+    x = p · e,   x₀ = x with all coordinates zero,   v = ṗ · e
+
+for the vector p from one point to the other and a direction e: x is the distance of the second point from the
+plane through the first that is perpendicular to e.
+
+Source: Sayers (1990), Appendix A, add-line-force, with his dummy variables x, x0 and v.
+
+Places of contacts, stops and brakes in the user's words: coordinates of bodies, points and planes.
+
+Loads along the coordinates of joints, and loads that are given as vectors.
+
+Armature: the inertia of a drive's rotor behind its gear, as the joint feels it.
+
+A rotor of inertia J behind a gear of ratio n turns n times as fast as the joint, so a = n² J. Its energy is
+
+    ½ a u²
+
+in the joint's own speed u, and its share of the equations of motion a u̇ in the row of that speed: a term on
+the diagonal of the mass matrix. Gyroscopic moments of the rotor are not part of it, nor is its mass, which
+belongs to the body that carries the drive. The rotor turns relative to the parent: a joint that its parent
+carries along, without a speed of its own, feels nothing of it.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count
-from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
+from armillary.algebra.units.dimension import (
+    ACCELERATION,
+    ENERGY,
+    FORCE,
+    LENGTH,
+    MOMENT,
+    ONE,
+    SPEED,
+    Dimension,
+)
 from armillary.algebra.vectors import vectors as vec
-from armillary.errors import ModelError, outside
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import Triple, cross_triples
+from armillary.algebra.vectors.vectors import Vector, cross, dot
+from armillary.algebra.walk import substitute, symbols
+from armillary.errors import ModelError, nearest, outside
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
 from armillary.model.description import Description
-from armillary.model.loads.line_force import line_variables
-from armillary.model.reading.argument_types import ExpressionLike, GivenScalar, VectorLike
-from armillary.model.reading.expressions import parse_text, read_expression
-from armillary.model.reading.kinds import POINT, ListOf, Written
-from armillary.model.reading.names import check_new_name
-from armillary.model.reading.references import find_body, find_point, unit_direction
-from armillary.model.reading.text_functions import argument_range
+from armillary.model.joints import Drift
+from armillary.model.joints.base import UNIT_AXES, across
+from armillary.model.reading.expressions import argument_range, check_new_name, parse_text, read_expression
+from armillary.model.reading.kinds import (
+    POINT,
+    ExpressionLike,
+    GivenScalar,
+    ListOf,
+    VariableLike,
+    VectorLike,
+    Written,
+)
+from armillary.model.reading.references import (
+    constant_reader,
+    find_body,
+    find_point,
+    find_speed,
+    unit_direction,
+)
 from armillary.model.recording.records import Gravity, Load
-from armillary.model.recording.verbs import EntryForm, TableForm, verb
+from armillary.model.recording.verbs import EntryForm, PairForm, TableForm, verb
+from armillary.untyped import Given
+
+_WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")
+
+
+def line_variables(
+    system: Description, name: str, text: str, ends: tuple[Point, Point], direction: Vector
+) -> dict[str, Expr]:
+    """Those of x, x0 and v that a text uses and that are no names of the system's own."""
+    tables = (system.parameters, system.bodies, system.memories, system.states, system.loads)
+    taken = {known for table in (*tables, system.definitions) for known in table}
+    used = set(_WORD.findall(text)) - taken
+    if not used:
+        return {}
+    distance = as_expr(vec.dot(motion.position(ends[1], ends[0]), direction))
+    found = {"x": fn.named(distance, f"{name}_length")}
+    if "x0" in used:
+        found["x0"] = substitute(distance, _nominal(system))
+    if "v" in used:
+        found["v"] = fn.named(vec.dot(motion.velocity(ends[1], ends[0]), direction), f"{name}_rate")
+    return {word: found[word] for word in used}
+
+
+def _nominal(system: Description) -> dict[Expr, Expr]:
+    """All coordinates at zero, Euler parameters at no rotation."""
+    values = {q: number(0, q.dimension) for q in system.coordinates}
+    for body in system.bodies.values():
+        for start in body.assembly.quaternions:
+            values[body.coordinates[start]] = number(1, body.coordinates[start].dimension)
+    return values
+
 
 _UNIT = 0.01  # by which the square of a unit vector's length may differ from one: 0.577 is written for 1/√3
 LAW = Written("an expression", x=LENGTH, v=SPEED)
@@ -197,3 +282,200 @@ def add_load(system: Description, load: Load) -> Expr:
     """A load of the description; returns its size."""
     system.loads[load.name] = load
     return load.magnitude
+
+
+def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, Expr, Body]:
+    """(coordinate, the speed that is its rate, its body)."""
+    q = read_expression(system, coordinate, where)
+    body = next((b for b in system.bodies.values() if q in b.coordinates), None)
+    if body is None:
+        hint = nearest(str(q), [str(c) for c in system.coordinates])
+        raise ModelError(f"{where}: '{q}' is not a coordinate of this system{hint}")
+    u = system.rates[q]
+    if u not in body.speeds:
+        raise ModelError(
+            f"{where}: the rate of '{q}' ({body.joint.describe()}) is not one of its speeds; use a contact "
+            "of a point with a plane, or a load of your own with arm.contact_force or arm.friction_force"
+        )
+    return q, u, body
+
+
+def travel_end(system: Description, value: object, where: str, coordinate: Expr) -> Expr:
+    """An end of a coordinate's travel, which may move with time."""
+    node = read_expression(system, value, where, coordinate.dimension)
+    moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time", "memory")]
+    if moving:
+        raise ModelError(
+            f"{where}: '{node}' depends on '{moving[0]}'; it may depend on time, memory and parameters only"
+        )
+    return node
+
+
+def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
+    """A load between a body and its parent that does work on one of the joint's speeds and on no other.
+
+    Among partial velocities a, b, c of the joint's speeds, along which the load must do no work but on the
+    first, it is along (b × c) / (a · b × c): along a itself where they are at right angles.
+    """
+    assert body.parent is not None
+    turning = motion.angular_velocity(body, body.parent)
+    turns = {s: axis for s in body.speeds if (axis := motion.partial(turning, s)).terms}
+    slides = {s: axis for s in body.speeds if (axis := motion.partial(body.drift, s)).terms}
+    if turns.keys() & slides.keys():
+        raise ModelError(
+            f"{where}: the joint of body '{body.name}' slides after it turns; put the slide on another body"
+        )
+    axes = turns if u in turns else slides
+    if u not in axes:
+        raise ModelError(f"{where}: '{u}' is the speed of a mode; it acts on the coordinate of a joint")
+    vector = _dual(axes[u], [axis for s, axis in axes.items() if s is not u])
+    kind, at = ("moment", None) if u in turns else ("force", body.origin)
+    effort = read_expression(system, value, where, MOMENT if u in turns else FORCE)
+    return add_load(system, Load(name, kind, effort, vector * fn.named(effort, name), body, at, body.parent))
+
+
+def _dual(axis: Vector, others: list[Vector]) -> Vector:
+    """The vector whose products with the others vanish, and whose product with the axis is one."""
+    if all(is_zero(dot(axis, other)) for other in others):
+        return axis
+    across_both = cross(others[0], others[1] if len(others) > 1 else cross(axis, others[0]))
+    found: Vector = across_both / dot(axis, across_both)
+    return found
+
+
+def read_plane(system: Description, plane: Given, where: str) -> tuple[Point, Vector]:
+    """(a point of the plane, its unit normal in the axes of the point's body)."""
+    if item_count(plane) != 2:
+        raise ModelError(f"{where}: plane={plane!r} is not a point and a normal, e.g. (ground, ground.z)")
+    base = find_point(system, plane[0], f"plane of {where}")
+    normal = unit_direction(system, plane[1], f"plane of {where}")
+    own = normal.components(base.body.frame)
+    if any(isinstance(x, Expr) and not x.constant for x in own):
+        raise ModelError(
+            f"plane of {where}: its normal {plane[1]} is not fixed in '{base.body.name}', whose point "
+            f"'{base.name}' is in the plane; give a normal such as {base.body.name}.z"
+        )
+    return base, base.body.frame.vector(own)
+
+
+def axes_in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
+    """Two unit vectors that complete the normal to a right-handed triad; the body's own axes if possible."""
+    own: Triple = normal.components(body.frame)
+    start = next(i for i in range(3) if not is_zero(own[i]))
+    flat = [i % 3 for i in (start + 1, start + 2) if is_zero(own[i % 3])]
+    first: Triple = UNIT_AXES["xyz"[flat[0]]] if flat else across(own)
+    return body.frame.vector(first), body.frame.vector(cross_triples(own, first))
+
+
+def dimension_of(node: Expr) -> Dimension:
+    """That of a coordinate or speed; amplitudes of modes are numbers."""
+    return ONE if node.dimension is None else node.dimension
+
+
+def effort_of(coordinate: Expr) -> Dimension:
+    """That of the load on a coordinate."""
+    return FORCE if coordinate.dimension is LENGTH else MOMENT
+
+
+def effort_on(
+    system: Description, coordinate: VariableLike, effort: ExpressionLike, *, name: str | None = None
+) -> Expr:
+    """An effort along a coordinate of a joint, between its body and the parent: a moment for an angle, a
+    force for a length, positive towards greater values. It works on this coordinate alone.
+
+    ``s.effort_on("arm.q1", "-k*arm.q1 - c*arm.u1", name="servo")``; without a name it is ``effort_arm_q1``.
+    Returns the effort.
+    """
+    where = "effort_on"
+    q, _, _ = travel(system, coordinate, where)
+    label = f"effort_{str(q).replace('.', '_')}"
+    numbered = (label if i == 1 else f"{label}_{i}" for i in count(1))
+    chosen = name if name is not None else next(n for n in numbered if n not in system.loads)
+    return joint_effort(system, chosen, q, effort)
+
+
+@verb(EntryForm("loads", key="effort"))
+def joint_effort(system: Description, name: str, coordinate: VariableLike, effort: ExpressionLike) -> Expr:
+    """The load of ``effort_on``, with a name."""
+    where = f"effort '{name}'"
+    check_new_name(system, name, "effort")
+    q, u, body = travel(system, coordinate, where)
+    value = read_expression(system, effort, where, effort_of(q))
+    return load_on(system, name, value, u, body, where)
+
+
+@verb(EntryForm("loads", key="force_vector", argument="vector"))
+def force_vector(
+    system: Description, name: str, vector: VectorLike, *, at: PointLike, reaction: PointLike | None = None
+) -> Expr:
+    """A force as a vector, ``3*ground.x + 4*ground.y`` in N, at a point; opposite at the reaction point.
+    Without a reaction the ground takes it. Returns its size.
+    """
+    where = f"force '{name}'"
+    check_new_name(system, name, "force")
+    point = find_point(system, at, where)
+    value = _vector(system, vector, where, FORCE)
+    other = None if reaction is None else find_point(system, reaction, f"reaction of {where}")
+    size = _size(value, name)
+    body = None if other is None else other.body
+    return add_load(system, Load(name, "force", size, value, point.body, point, body, other))
+
+
+@verb(EntryForm("loads", key="moment_vector", argument="vector"))
+def moment_vector(
+    system: Description, name: str, vector: VectorLike, *, on: BodyLike, reaction: BodyLike | None = None
+) -> Expr:
+    """A moment as a vector, ``2*ground.z - 0.1*A.x`` in N·m, on a body; opposite on the reaction body, if
+    given. Returns its size.
+    """
+    where = f"moment '{name}'"
+    check_new_name(system, name, "moment")
+    body = find_body(system, on, where)
+    value = _vector(system, vector, where, MOMENT)
+    other = None if reaction is None else find_reaction(system, reaction, body, where)
+    return add_load(system, Load(name, "moment", _size(value, name), value, body, None, other))
+
+
+def _vector(system: Description, value: object, where: str, dimension: Dimension) -> Vector:
+    found = parse_text(system, value, where, {}) if isinstance(value, str) else value
+    if not isinstance(found, Vector) or not found.terms:
+        raise ModelError(f"{where}: {value!r} is not a vector; give one such as 3*ground.x + 4*ground.y")
+    return found.map(lambda c: read_expression(system, c, where, dimension))
+
+
+def _size(vector: Vector, name: str) -> Expr:
+    found: Expr = fn.named(as_expr(vec.length(vector)), Signed(name))
+    return found
+
+
+@verb(PairForm("armature"))
+def armature(system: Description, coordinate: VariableLike, value: ExpressionLike) -> None:
+    """Reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
+
+    ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The
+    value is a number, a text or an expression of parameters, in kg m² for a speed that turns and in kg
+    for one that slides.
+    """
+    speed = find_speed(system, coordinate, "armature")
+    where = f"armature of '{speed}'"
+    if speed in system.armatures:
+        raise ModelError(f"{where}: it has one already, {system.armatures[speed]}; give their sum once")
+    if any(speed in flex.speeds for flex in system.flexibles.values()):
+        raise ModelError(f"{where}: it is the speed of a mode; an armature belongs to a joint's speed")
+    _check_velocity_axes(system, speed, where)
+    dimension = None if speed.dimension is None else ENERGY / (speed.dimension * speed.dimension)
+    inertia = constant_reader(system, where, dimension)(value)
+    if inertia.kind == "number" and inertia.data < 0:
+        raise ModelError(f"{where}: {inertia.data:g} is negative; an inertia is zero or positive")
+    system.armatures[speed] = inertia
+
+
+def _check_velocity_axes(system: Description, speed: Expr, where: str) -> None:
+    """A velocity in body axes turns with the body: its rate is not the acceleration along it."""
+    for body in system.bodies.values():
+        for step in body.assembly.steps:
+            if isinstance(step, Drift) and step.velocity == "body" and speed in step.linear.values():
+                raise ModelError(
+                    f"{where}: it is a velocity of body '{body.name}' in axes that turn with it, along "
+                    "which no drive acts; use Free(velocity='parent'), or add to the body's mass"
+                )

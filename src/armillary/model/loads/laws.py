@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from armillary.algebra import functions as fn
 from armillary.algebra.functions import Operand
 from armillary.errors import ModelError
-from armillary.model.reading.argument_types import ExpressionLike
-from armillary.model.reading.kinds import ObjectForm, OneOf
+from armillary.model.reading.kinds import ExpressionLike, ObjectForm, OneOf
 
 
 def contact_force(

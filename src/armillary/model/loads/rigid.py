@@ -22,13 +22,10 @@ from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
-from armillary.model.loads.forces import add_load, force
-from armillary.model.loads.places import axes_in_plane, effort_of, load_on, travel
-from armillary.model.reading.argument_types import ExpressionLike, Number, VariableLike
-from armillary.model.reading.expressions import read_expression
+from armillary.model.loads.forces import add_load, axes_in_plane, effort_of, force, load_on, travel
+from armillary.model.reading.expressions import check_new_name, read_expression
 from armillary.model.reading.inertia_input import finite_number
-from armillary.model.reading.kinds import choice
-from armillary.model.reading.names import check_new_name
+from armillary.model.reading.kinds import ExpressionLike, Number, VariableLike, choice
 from armillary.model.reading.references import bounded_constant, check_sign, known_value
 from armillary.model.recording.records import (
     AMBIGUOUS,
@@ -41,7 +38,7 @@ from armillary.model.recording.records import (
     RigidContact,
 )
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.signals.memory import memory
+from armillary.model.signals.signals import memory
 from armillary.untyped import Given
 
 LAWS = ("newton", "poisson", "energetic")

@@ -1,34 +1,199 @@
-"""Reading of what users write: texts, numbers and expressions become expressions, each checked."""
+"""Names, numbers, texts and expressions as users write them, each checked.
+
+Names of a description: parameters and functions, and whether a new name is free.
+
+Reading of what users write: texts, numbers and expressions become expressions, each checked.
+
+Functions that texts may call besides the mathematical ones, and how many arguments a function takes.
+"""
 
 from __future__ import annotations
 
+import inspect
+import keyword
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
-from armillary.algebra.arguments import checked_names
-from armillary.algebra.expression import Expr, number
-from armillary.algebra.functions import BY_NAME
+from armillary.algebra.arguments import checked_names, text
+from armillary.algebra.expression import Expr, number, symbol
+from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.algebra.intermediate import measured
 from armillary.algebra.notation.parsing import parse
 from armillary.algebra.units.deduction import holds_bare_numbers
 from armillary.algebra.units.dimension import ONE, Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.vectors import vectors as vec
 from armillary.algebra.vectors.vectors import Dyadic, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
+from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
-from armillary.model.quantities.variables import variables
+from armillary.model.description import variables
+from armillary.model.loads import laws
 from armillary.model.reading.inertia_input import dimensioned, finite_number
-from armillary.model.reading.names import check_new_name, declare_parameter
-from armillary.model.reading.text_functions import MODEL_FUNCTIONS, giving_nodes
 from armillary.model.recording.verbs import NoForm, quantities_of, verb
-from armillary.untyped import Given
+from armillary.untyped import AnyFunction, DataMapping, Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
+
+
+_MOST_ARGUMENTS = 255
+
+MODEL_FUNCTIONS: dict[str, tuple[AnyFunction, Given]] = {
+    "dot": (vec.dot, 2),
+    "cross": (vec.cross, 2),
+    "magnitude": (vec.magnitude, 1),
+    "direction": (vec.direction, 1),
+    "project": (vec.project, 2),
+    "angle": (vec.angle, (2, 3)),
+    "position": (motion.position, (1, 2)),
+    "velocity": (motion.velocity, (1, 2)),
+    "acceleration": (motion.acceleration, 1),
+    "angular_velocity": (motion.angular_velocity, (1, 2)),
+    "angular_acceleration": (motion.angular_acceleration, 1),
+    "time_derivative": (motion.time_derivative, 1),
+    "contact_force": (laws.contact_force, (3, 5)),
+    "friction_force": (laws.friction_force, (4, 6)),
+}
+
+
+def giving_nodes(function: Callable[..., object]) -> AnyFunction:
+    """The function with plain numbers made expressions: the dot product of two axes of one body is 0 or 1."""
+
+    def called(*arguments: object) -> Given:
+        found = function(*arguments)
+        return number(found) if isinstance(found, int | float) else found
+
+    return called
+
+
+def count_arguments(function: Callable[..., object]) -> Given:
+    """Number of arguments, or the least and the greatest number."""
+    known = getattr(function, "arity", None)
+    if known is not None:
+        return known
+    try:
+        kinds = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return (0, math.inf)
+    if any(p.kind is p.VAR_POSITIONAL for p in kinds):
+        return (0, math.inf)
+    places = [p for p in kinds if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p for p in places if p.default is p.empty]
+    return len(places) if len(needed) == len(places) else (len(needed), len(places))
+
+
+def stated_arguments(function: Callable[..., object], arity: object, name: str) -> Given:
+    """Number of arguments as a user states it, else as it is found."""
+    if arity is None:
+        return count_arguments(function)
+    if isinstance(arity, bool) or not isinstance(arity, int) or not 0 <= arity <= _MOST_ARGUMENTS:
+        raise ModelError(f"function '{name}': arity={shown(arity)} is not a number of arguments")
+    return arity
+
+
+def argument_range(function: Callable[..., object]) -> tuple[float, float]:
+    """The least and the greatest number of arguments."""
+    count = count_arguments(function)
+    return (count, count) if isinstance(count, int) else count
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+
+
+def check_new_name(system: Description, name: str, kind: str) -> None:
+    """An error for a name that is not a name, reserved or taken."""
+    if not isinstance(name, str) or not _NAME.match(name):
+        near = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_") if isinstance(name, str) else ""
+        hint = f"; write '{near}'" if _NAME.match(near) else ""
+        raise ModelError(
+            f"{kind} name {name!r} is not a name: letters, digits and underscores, a digit not first{hint}"
+        )
+    taken: dict[str, DataMapping] = {
+        "parameter": system.parameters,
+        "body": system.bodies,
+        "memory": system.memories,
+        "state": system.states,
+        "load": system.loads,
+        "function": system.functions,
+        "named expression": system.definitions,
+    }
+    for what, table in taken.items():
+        if name in table:
+            late = what == "parameter" and kind in ("parameter", "memory", "state")
+            hint = "declare it before the first text that uses it, or " if late else ""
+            raise ModelError(f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another")
+    if name in {"t", "pi", "ground", *RESERVED, *MODEL_FUNCTIONS} or keyword.iskeyword(name):
+        raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
+    if name in system.attractors:
+        raise ModelError(f"{kind} '{name}': an attractor of that name exists already; choose another name")
+
+
+@verb(NoForm("[parameters] holds all parameters, those that texts made too"))
+def parameter(
+    system: Description, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
+) -> Expr:
+    """A constant that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
+    check_new_name(system, name, "parameter")
+    text(about, f"the description of parameter '{name}'", ModelError)
+    dimension = parse_unit(units).dimension if units is not None else None
+    where = f"the default of parameter '{name}'"
+    if is_quantity(default):
+        value, own = magnitude_in_si(default)
+        if dimension not in (None, own):
+            raise UnitsError(f"{where} has dimension [{own}], but its units {units} have [{dimension}]")
+        dimension, units = own, system.units.unit_text(own)
+        default = value / system.units.scale(own)
+    if default is not None:
+        default = finite_number(default, where)
+    return declare_parameter(system, name, dimension, about, default, units)
+
+
+def declare_parameter(
+    system: Description,
+    name: str,
+    dimension: Dimension | None,
+    about: str,
+    default: float | None = None,
+    units: str | None = None,
+) -> Expr:
+    """A new parameter; its dimension is None if none is stated."""
+    node = symbol(
+        name,
+        "parameter",
+        dimension=dimension,
+        owner=system.identity,
+        units=units,
+        about=about,
+        default=default,
+        undeclared=dimension is None,
+    )
+    system.parameters[name] = node
+    return node
+
+
+def make_parameter(system: Description, name: str, dimension: Dimension, about: str) -> Expr:
+    """A new parameter in the units of the model."""
+    return declare_parameter(system, name, dimension, about, units=system.units.unit_text(dimension))
+
+
+@verb(NoForm("a table is in [tables], a function of expressions in [functions], by its value"))
+def function(
+    system: Description, name: str, function: Callable[..., object], arity: int | None = None
+) -> AnyFunction:
+    """A function for use in text expressions: a Python function of expressions (traced, so that it
+    becomes part of the program), a lookup table or a foreign compiled function. Returned as it is, for
+    use in Python."""
+    check_new_name(system, name, "function")
+    if not callable(function):
+        raise ModelError(f"function '{name}': {function!r} cannot be called")
+    system.functions[name] = (function, stated_arguments(function, arity, name))
+    return function
+
 
 _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")

@@ -1,7 +1,14 @@
-"""Kinds of values in a text model: what each may be, in words for errors and as JSON schema for editors.
+"""Kinds of values in a text model, and the types of arguments that have them.
+
+Kinds of values in a text model: what each may be, in words for errors and as JSON schema for editors.
 
 Verbs state the kinds of their arguments in these terms (``verbs.py``). Texts of some kinds are written in the
 names of the model; those names change when a subsystem is included under a prefix.
+
+Types of arguments of verbs and objects: what Python takes, and the kind of value that a text model has.
+
+Readers and writers of text models find the kind in the annotation (``argument_kinds``), so that a signature
+is the one list of the arguments. What has another kind is annotated ``Annotated[type, KIND]``.
 """
 
 from __future__ import annotations
@@ -13,9 +20,13 @@ from collections import ChainMap, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import get_args, get_type_hints
+from typing import Annotated, SupportsFloat, TypeAlias, get_args, get_type_hints
 
+import numpy as np
+
+from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.vectors.vectors import Vector
 from armillary.errors import shown, suggestion
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
@@ -286,7 +297,7 @@ class KeyedTable(Kind):
 
 
 def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
-    """The kinds in the annotations of a function or class, by argument (``argument_types.py``)."""
+    """The kinds in the annotations of a function or class, by argument."""
     own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[function.__module__])
     # Names that only type checkers import are of no kind.
     names = ChainMap(own, vars(builtins), defaultdict(lambda: Given))
@@ -427,3 +438,24 @@ def choice(*values: str) -> Plain:
 
 
 AXIS = Either((choice("x", "y", "z", "-x", "-y", "-z"), TRIPLE))
+
+
+Number = Annotated[float, NUMBER]
+Count = Annotated[int, COUNT]
+Flag = Annotated[bool, FLAG]
+Words = Annotated[str, WORDS]
+UnitText = Annotated[str, UNITS]
+# A text, or what it stands for. Quantities of Pint have ``__float__``, too.
+GivenScalar: TypeAlias = Expr | SupportsFloat | str
+GivenTriple: TypeAlias = Sequence[GivenScalar] | np.ndarray
+GivenMatrix: TypeAlias = Sequence[GivenTriple] | np.ndarray
+ExpressionLike = Annotated[GivenScalar, EXPRESSION]
+ExpressionsLike = Annotated[Sequence[GivenScalar], ListOf(EXPRESSION)]
+VectorLike = Annotated[Vector | str, VECTOR]
+VariableLike = Annotated[Expr | str, NAME]
+AxisLike = Annotated[str | GivenTriple, AXIS]
+TripleLike = Annotated[GivenTriple, TRIPLE]
+OrientationLike = Annotated[GivenMatrix | Sequence[GivenScalar], Either((MATRIX, Turned(EXPRESSION)))]
+GivenValues: TypeAlias = (
+    Mapping[str, GivenScalar] | Mapping[Expr, GivenScalar] | Mapping[Expr | str, GivenScalar]
+)

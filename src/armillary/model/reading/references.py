@@ -1,4 +1,9 @@
-"""References of users to bodies, points, directions, speeds and constants: objects or texts, each checked."""
+"""References of users to bodies, points, directions and orientations, each checked.
+
+References of users to bodies, points, directions, speeds and constants: objects or texts, each checked.
+
+Fixed orientations as users give them: a matrix, or a sequence of turns about body-fixed axes.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,17 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import LENGTH, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.algebra.vectors import vectors as vec
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, transposed
 from armillary.algebra.vectors.triples import ExprTriple, joined
 from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies.body import Body, Point
 from armillary.model.joints import JointType
-from armillary.model.joints.base import UNIT_AXES, check_axis
+from armillary.model.joints.base import UNIT_AXES, check_axis, check_sequence, plain, sequence_rotation
 from armillary.model.reading.expressions import check_owner, parse_text, read_expression
 from armillary.model.reading.inertia_input import finite_number
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -189,3 +195,40 @@ def ground_place(system: Description, value: Given, where: str, dimension: Dimen
     if item_count(value) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {value!r}")
     return joined(function_of_time(system, x, where, dimension) for x in value)
+
+
+def orientation_matrix(orient: Given, where: str, read: Callable[[Given], Expr]) -> Matrix | None:
+    """R with v_parent = R v_child, or None where the axes agree."""
+    if orient is None:
+        return None
+    items = list(orient) if item_count(orient) > 0 else []
+    if items and isinstance(items[0], str) and len(items) == len(items[0]) + 1:
+        sequence = check_sequence(items[0], (1, 2, 3), f"{where}: orient")
+        turned = sequence_rotation(sequence, [read(a) for a in items[1:]], "")
+        return _plain(turned)
+    if len(items) != 3 or any(item_count(row) != 3 for row in items):
+        raise ModelError(
+            f"{where}: orient is a 3×3 matrix or a sequence with its angles, e.g. ('zx', 0.1, 0.2), "
+            f"not {orient!r}"
+        )
+    matrix = _plain(tuple(tuple(read(value) for value in row) for row in items))
+    _check_rotation(matrix, where)
+    return matrix
+
+
+def _plain(matrix: Given) -> Matrix:
+    return joined(joined(plain(v) if isinstance(v, Expr) else v for v in row) for row in matrix)
+
+
+def _check_rotation(matrix: Matrix, where: str) -> None:
+    if any(isinstance(v, Expr) for row in matrix for v in row):
+        return
+    product = matrix_product(transposed(matrix), matrix)
+    worst = max(abs(float(product[i][j] - IDENTITY[i][j])) for i in range(3) for j in range(3))
+    (a, b, c), (d, e, f), (g, h, i) = matrix
+    determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+    if not worst <= 1e-9 or determinant < 0:
+        raise ModelError(
+            f"{where}: orient is not a rotation matrix (RᵀR differs from 1 by {worst:.2g}, "
+            f"determinant {determinant:.3g})"
+        )

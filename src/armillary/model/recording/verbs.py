@@ -1,28 +1,236 @@
-"""Verbs: functions that add to the description of a system, each with its form in text models.
+"""Verbs with their text forms, the recorder of their calls, and the system of an argument.
+
+The system of a symbol, a vector or a body.
+
+The recorder of a description: verbs as the user called them, calls that made expressions, and undo.
+
+Verbs are recorded so that a system can be written as a text model. ``arm.dot(arm.position(C.com), N.y)`` is a
+sum of sines and cosines at once, but a saved model should show the call: so the calls of users that made
+expressions and vectors are recorded too. A verb that fails leaves the description as it was.
+
+Verbs: functions that add to the description of a system, each with its form in text models.
 
     @verb(EntryForm("loads", key="force", argument="magnitude"))
     def force(system: System, name: str, magnitude: ExpressionLike, direction: VectorLike, …) -> Expr: ...
 
 The decorator makes the function all-or-nothing and recorded; readers and writers of text models, and their
 JSON schema, use the form, and the kinds of values that annotations of the arguments hold
-(``reading/argument_types.py``). ``stages.System`` lists the verbs that users call.
+(``reading/kinds.py``). ``stages.System`` lists the verbs that users call.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial, wraps
-from typing import TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from armillary.algebra.arguments import check_keywords
 from armillary.algebra.call_record import bound_arguments, independent_copy
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
+from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf, argument_kinds
-from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error
-from armillary.untyped import AnyFunction, Given
+from armillary.model.units import UnitSystem
+from armillary.untyped import AnyFunction, DataTable, Given
+
+if TYPE_CHECKING:
+    from armillary.model.description import Description
+
+
+class Identity:
+    """The identity of a system for its symbols: enough to read them once the system itself is gone.
+
+    A system and its snapshots have one identity, so a symbol belongs to all of them alike. It holds none of
+    them, and no expression: symbols hold it, and a circle of both would be freed late.
+    """
+
+    def __init__(self, system: Description) -> None:
+        self.name: str = system.name
+        self.units: UnitSystem = system.units
+        self._system = ref(system)
+        self._snapshots: WeakSet[Description] = WeakSet()
+
+    @property
+    def system(self) -> Description | None:
+        """The system that its user describes; None once it is gone."""
+        return self._system()
+
+    def add_snapshot(self, snapshot: Description) -> None:
+        """One more system with this identity."""
+        self._snapshots.add(snapshot)
+
+    def rate(self, symbol: Expr) -> Expr | None:
+        """The time derivative of a symbol; None for a constant."""
+        for holder in (self.system, *self._snapshots):
+            if holder is not None and symbol in holder.rates:
+                rate = holder.rates[symbol]
+                if rate in holder.input_rates:
+                    holder.memories.setdefault(rate.name, holder.input_rates[rate])
+                return rate
+        return None
+
+
+_systems_of_grounds: WeakKeyDictionary[Frame, ref[Description]] = WeakKeyDictionary()
+
+
+def register_ground(ground: Frame, system: Description) -> None:
+    """From now on vectors in frames on this ground are about this system."""
+    _systems_of_grounds[ground] = ref(system)
+
+
+def system_of(arguments: Iterable[object]) -> Description | None:
+    """The system that bodies, points, vectors or expressions are about; None where none is."""
+    for argument in arguments:
+        found: Given
+        if isinstance(argument, Vector):
+            frames = {root for frame, _ in argument.terms for root in ancestors(frame)}
+            known = _systems_of_grounds
+            found = next((known[frame]() for frame in frames if frame in known), None)
+        elif isinstance(argument, Expr):
+            owners = (s.data.owner for s in symbols(argument))
+            found = next((owner.system for owner in owners if isinstance(owner, Identity)), None)
+        else:
+            found = getattr(getattr(argument, "body", argument), "system", None)
+        if found is not None:
+            system: Description = found
+            return system
+    return None
+
 
 Function = TypeVar("Function", bound=AnyFunction)
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One verb as the user called it; verbs that it calls itself are not recorded."""
+
+    verb: str
+    arguments: DataTable
+    owner: str = ""  # the body whose verb it is, "" for one of the system itself
+    result: Given = None
+
+
+class Recorder:
+    """The records of one system, whether a verb is running, and whether the system refuses all verbs."""
+
+    def __init__(self, records: list[Record] | None = None, *, frozen: bool = False) -> None:
+        self.records: list[Record] = [] if records is None else records
+        self.busy = False
+        self.frozen = frozen
+
+
+# ---------------------------------------------------------------- calls that made expressions and vectors
+
+
+class Call(NamedTuple):
+    """A function by its name in texts, and its arguments."""
+
+    function: str
+    arguments: tuple[Given, ...]
+
+
+def records_calls(function: Function) -> Function:
+    """A function that users call, whose calls are recorded by the system that its arguments are about."""
+
+    @wraps(function)
+    def recording(*arguments: object, **options: object) -> Given:
+        result = function(*arguments, **options)
+        if not options:
+            record_call(system_of(arguments), function.__name__, result, arguments)
+        return result
+
+    # mypy: of the type of the wrapped function.
+    return recording  # type: ignore[return-value]
+
+
+def record_call(system: Description | None, name: str, result: object, arguments: tuple[object, ...]) -> None:
+    """The call that gave this expression or vector; plain numbers and symbols need no call."""
+    atom = isinstance(result, Expr) and result.kind in ("number", "symbol")
+    made = isinstance(result, Expr | Vector) and not atom and not any(a is result for a in arguments)
+    if made and system is not None:
+        system.calls[result] = Call(name, arguments)
+
+
+# ---------------------------------------------------------------- undo
+
+
+@contextmanager
+def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
+    """Entries described in the block stay, unless there is an error; ``owner`` is the body whose verb it
+    is.
+    """
+    restore = _way_back(system, owner)
+    try:
+        yield
+    except BaseException:
+        restore()
+        raise
+
+
+def all_or_nothing(function: Function) -> Function:
+    """A function that calls several verbs of its first argument, a system: all of them, or none."""
+
+    @wraps(function)
+    def whole(system: Description, *args: object, **options: object) -> Given:
+        with undo_on_error(system):
+            return function(system, *args, **options)
+
+    # mypy: of the type of the wrapped function.
+    return whole  # type: ignore[return-value]
+
+
+@contextmanager
+def undo_always(system: Description) -> Iterator[list[str]]:
+    """Entries described in the block are undone; the list is not empty then if there was anything."""
+    extent, restore = system.extent(), _way_back(system)
+    changed: list[str] = []
+    try:
+        yield changed
+    finally:
+        if system.extent() != extent:
+            changed.append("described")
+        restore()
+
+
+def _way_back(system: Description, owner: object = None) -> Callable[[], None]:
+    """The function that restores all tables and lists of a description as they are now.
+
+    All that a description records are tables and lists: of the system and its recorder, of its bodies
+    (points) and of their flexible parts (nodes). None is named here, so that none can be forgotten. Those of
+    bodies and parts only grow, so their lengths are enough. A verb of a body may replace what the body was
+    made with.
+    """
+    tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
+    tables.append(system.recorder.records)
+    copies = [table.copy() for table in tables]
+    growing = []
+    for part in (system.ground, *system.bodies.values(), *system.flexibles.values()):
+        kind: Given = type(part)
+        growing += [(table, len(table)) for table in [part.__dict__[name] for name in _growing(kind)]]
+    made_with = None if owner is None or owner is system else dict(vars(owner))
+
+    def restore() -> None:
+        for table, before in zip(tables, copies, strict=True):
+            table.clear()
+            table.extend(before) if isinstance(table, list) else table.update(before)
+        for table, size in growing:
+            while len(table) > size:
+                table.popitem()
+        if made_with is not None:
+            vars(owner).update(made_with)
+
+    return restore
+
+
+@cache
+def _growing(record: Given) -> tuple[str, ...]:
+    """Fields of a record that begin as empty tables."""
+    return tuple(f.name for f in fields(record) if f.default_factory is dict)
 
 
 # ---------------------------------------------------------------- forms in text models

@@ -23,10 +23,10 @@ from armillary.model.description import Description
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
-from armillary.model.reading.argument_types import UnitText, Words
+from armillary.model.reading.kinds import UnitText, Words
 from armillary.model.reading.references import find_body
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.signals.outputs import output
+from armillary.model.signals.signals import output
 
 KINDS = ("quaternion", "mrp")
 

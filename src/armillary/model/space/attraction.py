@@ -23,16 +23,20 @@ from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
-from armillary.model.flexible.energy import Central, central
+from armillary.model.flexible.deformation import Central, central
 from armillary.model.joints import Free
-from armillary.model.quantities.mass_properties import (
+from armillary.model.mass_properties import (
     carried,
     composites,
     first_with_mass,
     named_triple,
     total_mass,
 )
-from armillary.model.reading.argument_types import (
+from armillary.model.reading.expressions import check_new_name
+from armillary.model.reading.kinds import (
+    TRIPLE,
+    VECTOR,
+    Either,
     ExpressionLike,
     Flag,
     GivenTriple,
@@ -40,14 +44,12 @@ from armillary.model.reading.argument_types import (
     VectorLike,
     Words,
 )
-from armillary.model.reading.kinds import TRIPLE, VECTOR, Either
-from armillary.model.reading.names import check_new_name
 from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
 from armillary.model.recording.records import Gravity, Load
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.space.attractor import Attractor
 from armillary.model.space.fields import (
     NOWHERE,
+    Attractor,
     GravitySource,
     acceleration,
     acceleration_change,

@@ -1,4 +1,6 @@
-"""Gravity of attracting bodies: potentials, accelerations and their gradients, over any scalar.
+"""Attracting bodies and their fields of gravity.
+
+Gravity of attracting bodies: potentials, accelerations and their gradients, over any scalar.
 
 A place r leads from the attracting body's centre, in any axes; a is the unit axis of its oblateness in the
 same axes. Potentials are per unit mass, with acceleration g = −∇U:
@@ -6,6 +8,8 @@ same axes. Potentials are per unit mass, with acceleration g = −∇U:
     U = −μ/r + k (3 z² r⁻⁵ − r⁻³)         z = r·a,   k = ½ μ J₂ R²
 
 Source: Montenbruck & Gill (2000), Satellite Orbits, sections 3.1 and 3.2.
+
+A body outside of a system that attracts the bodies of it.
 """
 
 from __future__ import annotations
@@ -14,10 +18,11 @@ from dataclasses import dataclass
 from functools import reduce
 
 from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr
 from armillary.algebra.functions import Operand
 from armillary.algebra.vectors.matrices import Matrix, matrix_vector
 from armillary.algebra.vectors.scalars import inner, is_zero, plus, times
-from armillary.algebra.vectors.triples import Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.triples import ExprTriple, Triple, add, cross_triples, named, scaled
 from armillary.errors import ModelError
 
 NOWHERE: Triple = (0, 0, 0)
@@ -201,3 +206,27 @@ def _nearness(r: Triple) -> Operand:
             "an attractor stands where a mass centre always is, and attracts without bounds; move one"
         )
     return fn.named(square**-0.5, "near")
+
+
+@dataclass(frozen=True, eq=False)
+class Attractor:
+    """A body that attracts and is not itself part of the system; places and axis are in the ground's axes."""
+
+    name: str
+    mu: Expr
+    place: ExprTriple
+    field: str
+    indirect: bool
+    J2: Expr
+    radius: Expr | None
+    axis: Triple
+
+    @property
+    def source(self) -> GravitySource:
+        """Its field, in the ground's axes."""
+        if is_zero(self.J2):
+            return GravitySource(self.mu)
+        assert self.radius is not None
+        return GravitySource(
+            self.mu, fn.named(term(0.5, self.mu, self.J2, self.radius, self.radius), self.name), self.axis
+        )

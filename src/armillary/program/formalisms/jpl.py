@@ -17,7 +17,7 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.model.description import Description
-from armillary.model.signals.states import state_rates
+from armillary.model.signals.signals import state_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.formalisms.formalism import Formalism

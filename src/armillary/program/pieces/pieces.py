@@ -47,11 +47,11 @@ from armillary.mechanics.tree.tree import Freedom, Link, Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
-from armillary.model.quantities.jacobian import jacobian_of_rows, velocity_rows
+from armillary.model.quantities import jacobian_of_rows, velocity_rows
 from armillary.model.reading.expressions import parse_text
 from armillary.model.reading.references import find_body
 from armillary.model.recording.records import Load
-from armillary.model.signals.states import state_rates
+from armillary.model.signals.signals import state_rates
 from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation

@@ -41,7 +41,7 @@ def moving(symbols: Sequence[Expr]) -> DocumentTable:
 
 def parameters(system: Description, units: Mapping[str, str] | None = None) -> DocumentTable:
     """All parameters with their defaults in their units: stated ones, or those of a table."""
-    from armillary.model.quantities.parameter_descriptions import parameter_descriptions
+    from armillary.model.parameter_meanings import parameter_descriptions
 
     about = parameter_descriptions(system)
     rows = []

@@ -148,7 +148,8 @@ def contact_targets(
         return {u: _pushed(u, [d[k] for d in D], impulses) for u, k in independent}
 
     def moved(impulses: Sequence[Scalar]) -> tuple[list[Expr], list[Expr]]:
-        new = {u: x for u, x in kicked(impulses).items() if x is not u}
+        # Named, because a speed with all impulses would be written out in every row that adds it.
+        new = {u: fn.named(x, "contact_kicked") for u, x in kicked(impulses).items() if x is not u}
         after = transform([*b, *velocities], new.get) if new else [*b, *velocities]
         return after[: len(b)], after[len(b) :]
 

@@ -17,8 +17,8 @@ from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
 from armillary.model.recording.records import ENDS_STATUS, UNDECIDED, EventRecord
-from armillary.model.signals.states import state_rates
-from armillary.model.units.unit_system import state_factor
+from armillary.model.signals.signals import state_rates
+from armillary.model.units import state_factor
 from armillary.program.targets.contact_targets import ContactGeometry, ContactTargets, contact_targets
 
 

@@ -2,5 +2,5 @@
 
 ``figure.py`` has the look, figures without a display and safe saving; ``chart.py`` decides which curves of
 runs stand in which panel, ``run_plot.py`` and ``webpage.py`` draw them; ``distributions.py`` draws many
-runs.
+runs, ``motion.py`` shows how bodies move.
 """

@@ -10,8 +10,7 @@ import numpy as np
 
 from armillary.algebra.arguments import text
 from armillary.errors import ArmillaryError
-from armillary.results.record import TIME
-from armillary.results.units import UNKNOWN, conversion, label_units
+from armillary.results.record import TIME, UNKNOWN, conversion, label_units
 
 if TYPE_CHECKING:
     from armillary.results.run import Run

@@ -1,4 +1,11 @@
-"""The motion of a run: a page, picture or film in a file, a page in the browser or in a notebook."""
+"""Pictures of motions: options, the interface of objects that draw, and the view of a run.
+
+The interface of objects that draw the motion of results.
+
+Options for motions in pages, pictures and films.
+
+The motion of a run: a page, picture or film in a file, a page in the browser or in a notebook.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +13,107 @@ import html
 import os
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from armillary.algebra.arguments import file_path, text
+import numpy as np
+
+from armillary.algebra.arguments import file_path, one_of, real, several, text
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
-from armillary.results.plots.motion_picture import MotionPicture
+from armillary.untyped import Given
 
 if TYPE_CHECKING:
-    from armillary.results.plots.picture_options import PictureOptions
     from armillary.results.run import Run
+
+
+@runtime_checkable
+class MotionPicture(Protocol):
+    """An object that shows the motion of a run: the equations behind it, or a compiled model of them."""
+
+    def page(self, run: Run, title: str, options: PictureOptions) -> str:
+        """The motion as the text of one HTML page."""
+        ...
+
+    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
+        """The motion as a file of one picture or of many."""
+        ...
+
+    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
+        """Several motions, one at a time, as the text of one HTML page."""
+        ...
+
+    # Batches are made above this package, so that their class has no name here.
+    def cloud(self, batch: Any, colour: str | None, title: str, options: PictureOptions) -> str:
+        """All runs of a batch at once as the text of one HTML page."""
+        ...
+
+    def scene(self, run: Run, path: Path) -> None:
+        """The motion as a binary glTF file."""
+        ...
+
+
+VIEWS = ("oblique", "front", "side", "top", "x", "y", "z")
+THEMES = ("light", "dark")
+ARROWS = ("forces", "moments", "velocities", "weights")
+_LEAST, _MOST = 16, 4096  # pixels
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """From where a motion is seen and what is drawn beside the bodies; of films also size, rate and speed.
+
+    ``view`` is one of ``VIEWS``; ``follow`` a body that stays in the picture; ``paths`` are bodies, or points
+    as "body.point", whose paths are drawn; ``theme`` is "light" or "dark", in a page None for that of the
+    browser. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion
+    in a second of the film, None for 1 or what makes a very short or long motion watchable; ``time`` is that
+    of a single picture, None for the start. In pages, ``arrows`` are the kinds that are shown at first, and
+    ``reactions`` bodies whose joints have arrows too.
+    """
+
+    view: str = "oblique"
+    follow: str | None = None
+    paths: Sequence[str] = ()
+    theme: str | None = None
+    size: tuple[int, int] = (640, 400)
+    rate: float = 20.0
+    speed: float | None = None
+    time: float | None = None
+    arrows: Sequence[str] = ()
+    reactions: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        one_of(self.view, VIEWS, "view=")
+        if self.theme is not None:
+            one_of(self.theme, THEMES, "theme=")
+        if self.follow is not None:
+            text(self.follow, "follow")
+        for field in ("paths", "arrows", "reactions"):
+            given = getattr(self, field)
+            named = [given] if isinstance(given, str) else several(given, field)
+            object.__setattr__(self, field, tuple(text(name, f"a name in {field}") for name in named))
+        for kind in self.arrows:
+            one_of(kind, ARROWS, "arrows=")
+        object.__setattr__(self, "size", _pixels(self.size))
+        for name in ("rate", "speed", "time"):
+            value = getattr(self, name)
+            if value is not None:
+                value = real(value, name)
+                if not np.isfinite(value) or (name != "time" and value <= 0):
+                    raise ArmillaryError(f"{name}={value:g} is not a positive number")
+                object.__setattr__(self, name, value)
+
+
+def _pixels(size: Given) -> tuple[int, int]:
+    """Width and height, made even, as films need them."""
+    whole = isinstance(size, Iterable) and not isinstance(size, str)
+    pair = tuple(size) if whole else (size,)
+    if len(pair) != 2 or not all(isinstance(x, int | np.integer) and _LEAST <= x <= _MOST for x in pair):
+        raise ArmillaryError(f"size={size!r}: give width and height in pixels, from {_LEAST} to {_MOST}")
+    return int(pair[0]) // 2 * 2, int(pair[1]) // 2 * 2
+
 
 PAGES = (".html", ".htm")
 FILMS = (".png", ".gif", ".webp", ".mp4")

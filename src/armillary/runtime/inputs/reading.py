@@ -19,7 +19,7 @@ from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_un
 from armillary.errors import ParameterError, UnitsError, shown, suggestion
 from armillary.model.description import Description
 from armillary.model.recording.records import Memory
-from armillary.model.units.values import text_number
+from armillary.model.units import text_number
 from armillary.runtime.inputs.signal import Signal, time_scale
 from armillary.runtime.models.parameters import plain_number
 from armillary.settings import RunSettings

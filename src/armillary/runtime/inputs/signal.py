@@ -21,8 +21,8 @@ from armillary.algebra.arguments import function as a_function
 from armillary.algebra.arguments import one_of, reals, text
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ParameterError, shown
-from armillary.model.signals.memory import INTERPOLATIONS
-from armillary.model.units.values import seconds as a_time
+from armillary.model.signals.signals import INTERPOLATIONS
+from armillary.model.units import seconds as a_time
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, one_of, real
 from armillary.errors import ParameterError
-from armillary.model.units.values import seconds as a_time
+from armillary.model.units import seconds as a_time
 from armillary.runtime.inputs.signal import Signal
 from armillary.untyped import Given
 

@@ -19,8 +19,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError, UnitsError, nearest
 from armillary.mechanics.masses.run_masses import RunMasses
 from armillary.model.description import Description
-from armillary.model.units.unit_system import UnitSystem
-from armillary.model.units.values import text_number
+from armillary.model.units import UnitSystem, text_number
 from armillary.program.equations import DerivedEquations
 from armillary.untyped import DataMapping, DataTable, Given
 

@@ -18,7 +18,7 @@ from armillary.algebra.derivatives.tangents import tangents
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.partial_rates import with_partial_rates
 from armillary.program.derivatives.sensitivities.equations import (
     DerivedSensitiveEquations,

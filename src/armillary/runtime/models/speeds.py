@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 
 

@@ -19,7 +19,7 @@ from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout, GeometryValues
 from armillary.mechanics.constraints.closing.loop_closure import movable_speeds
-from armillary.model.space.initial_motion import mass_centre_starts
+from armillary.model.space.orbit import mass_centre_starts
 from armillary.program.derivatives.sensitivities.directions import Direction
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.programs.instance import Instance

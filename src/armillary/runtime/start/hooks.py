@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.runtime.start.initial import initial_memory, state_number, vector
 from armillary.settings import Initial
 from armillary.untyped import DataMapping

@@ -12,7 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.description import Description
 from armillary.model.recording.records import Memory
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import model_number
 from armillary.settings import Initial

@@ -13,7 +13,7 @@ from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Plan
 from armillary.ensembles.request import plan as make_plan
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table, plain_number
 from armillary.runtime.start.initial import state_number

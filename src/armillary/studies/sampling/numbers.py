@@ -10,7 +10,7 @@ import numpy as np
 from armillary.algebra.nodes.arithmetic import plain_float
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit, si_text
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, shortened
-from armillary.model.units.values import about_value, arithmetic, number_and_unit
+from armillary.model.units import about_value, arithmetic, number_and_unit
 from armillary.untyped import DataTable, Given
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.files.model.schema import SCHEMA_VERSION
+from armillary.files.model.sections import SCHEMA_VERSION
 from armillary.model.reading.kinds import (
     NUMBER,
     QUANTITY,
@@ -15,7 +15,7 @@ from armillary.model.reading.kinds import (
     TableKind,
     TableOf,
 )
-from armillary.run_files.schema import RUN_FILE, SELECTED
+from armillary.run_files.run_file import RUN_FILE, SELECTED
 from armillary.studies.study_files.study_file import STUDY_TABLE
 from armillary.untyped import DataTable
 

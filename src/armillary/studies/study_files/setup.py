@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, nearest, shortened
-from armillary.model.units.deduced_units import parameter_units
+from armillary.model.parameter_meanings import parameter_units
 from armillary.run_files.execute import Simulation
 from armillary.run_files.resolve import RunValues, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFileError, by_dotted_name, where

@@ -12,7 +12,7 @@ import numpy as np
 
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Joint, Revolute
-from armillary.model.reading.argument_types import TripleLike
+from armillary.model.reading.kinds import TripleLike
 from armillary.stages import System
 from armillary.untyped import DataTable
 from armillary.verification.reference import TIGHT, largest, largest_difference

@@ -22,7 +22,7 @@ from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.judgement import judgements
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import columns
 

@@ -35,8 +35,8 @@ from armillary.analysis.linear.derivatives.jacobians import Linearization
 from armillary.analysis.modes.shapes.loads import load_works
 from armillary.kept_results import kept_per_object
 from armillary.model.bodies.body import Body
-from armillary.model.flexible.energy import flexible_kinetic_energy
-from armillary.model.quantities.energy import body_motions
+from armillary.model.flexible.deformation import flexible_kinetic_energy
+from armillary.model.quantities import body_motions
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.cost import Operations
 from armillary.program.formalisms.derivation import derivation

@@ -9,7 +9,7 @@ import numpy as np
 from armillary.analysis.modes.shapes.bodies import LinearPlace, body_functions
 from armillary.analysis.modes.shapes.participation import by_share
 from armillary.columns import aligned, html_table
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.untyped import DataTable
 
 _SHOWN = 0.005  # shares below this are not listed

@@ -20,9 +20,9 @@ from armillary.algebra.walk import transform
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
-from armillary.model.flexible.energy import flexible_momenta
-from armillary.model.quantities.energy import body_motions
-from armillary.model.quantities.mass_properties import carried
+from armillary.model.flexible.deformation import flexible_momenta
+from armillary.model.mass_properties import carried
+from armillary.model.quantities import body_motions
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 from armillary.untyped import DataTable

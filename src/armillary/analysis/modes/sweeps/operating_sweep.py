@@ -13,7 +13,7 @@ from armillary.analysis.linear.points import OperatingPoints, operating_points
 from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.trim import trim
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization.form import Variable
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import AnyFunction, DataMapping, Given

@@ -13,10 +13,10 @@ from armillary.algebra import arguments
 from armillary.analysis.operating.json_files import write_json
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, require
-from armillary.results.pickles import PickledValue
 from armillary.results.plots.chart import axis_label
 from armillary.results.plots.figure import COLOURS, drawn, literal
-from armillary.results.units import label_units
+from armillary.results.record import label_units
+from armillary.results.run import PickledValue
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from armillary.analysis.operating.contacts.contact_conditions import CLOSED, STI
 from armillary.mechanics.contact.state import TOUCH, term_sizes
 from armillary.model.recording.records import FAILED, UNDECIDED, RigidContact
 from armillary.program.targets.contact_targets import decision_event
-from armillary.results.units import label_units
+from armillary.results.record import label_units
 from armillary.runtime.models.programs.instance import Instance
 
 _SLOW = 1e-9  # of the speeds that make up a velocity of slip: one that is none

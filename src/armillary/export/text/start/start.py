@@ -20,7 +20,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import transform
 from armillary.export.text.body import Place
 from armillary.model.recording.records import UNDECIDED
-from armillary.model.space.initial_motion import mass_centre_starts
+from armillary.model.space.orbit import mass_centre_starts
 from armillary.program.equations import DerivedEquations
 from armillary.program.form.program import ProgramSection, section
 from armillary.program.targets.contact_targets import decision_event

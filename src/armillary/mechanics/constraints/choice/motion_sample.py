@@ -25,7 +25,7 @@ from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryL
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.mechanics.constraints.sizes import estimated_sizes, speed_kind
 from armillary.model.description import Description
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 
 _AWAY = 0.2  # how far the further places are from the first, in sizes
 _SHUT = 1e-8  # a gap, in sizes

@@ -39,7 +39,7 @@ from armillary.mechanics.formalisms.redundant.joints import (
 )
 from armillary.mechanics.formalisms.redundant.loads import forces
 from armillary.model.description import Description
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ A node adds no unknowns. Its frame follows from its part's and the modes,
 
     R_N = R Exp(b)        p_N = p + R x        w_N = Expᵀ w + Θξ        v_N = v + R(w × x) + R_N Ψξ
 
-with x, Exp, and Θ, Ψ (in the node's axes) of model/flexible/kinematics.py; joints, constraints and loads on
+with x, Exp, and Θ, Ψ (in the node's axes) of model/flexible/deformation.py; joints, constraints and loads on
 it are those on any other frame.
 """
 
@@ -26,8 +26,7 @@ from armillary.algebra.vectors.scalars import Scalar, inner, minus, plus, times
 from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.inertia.link_modes import deformation_wrench
-from armillary.model.flexible.deformation import Deformation
-from armillary.model.flexible.kinematics import node_step
+from armillary.model.flexible.deformation import Deformation, node_step
 from armillary.model.flexible.part import FlexibleNode
 from armillary.model.joints import Flexed
 

@@ -41,7 +41,7 @@ from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Description
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
-from armillary.model.joints.steps import Step
+from armillary.model.joints.base import Step
 from armillary.model.recording.records import Prescription
 from armillary.model.space.attraction import all_gravities
 

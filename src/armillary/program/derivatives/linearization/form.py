@@ -19,7 +19,7 @@ from armillary.algebra.derivatives.tangents import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.walk import operands_first, transform
 from armillary.errors import ArmillaryError, ExpressionError, ParameterError
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization.positions import (
     LoopPositions,
     Position,

@@ -27,7 +27,7 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.choice.motion_sample import MotionSample
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 
 

@@ -11,7 +11,7 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.functions import absolute, maximum
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ParameterError, nearest
-from armillary.model.units.unit_system import default_value, state_factor
+from armillary.model.units import default_value, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.untyped import Given
 

@@ -32,7 +32,7 @@ from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.model.description import Description
-from armillary.model.units.unit_system import default_value
+from armillary.model.units import default_value
 from armillary.program.derivatives.sensitivities.directions import Direction, directions, outputs_of, quotient
 from armillary.program.derivatives.sensitivities.jumps import JumpSearch
 from armillary.program.equations import DerivedEquations

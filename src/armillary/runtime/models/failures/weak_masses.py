@@ -38,8 +38,8 @@ from armillary.mechanics.masses.massless import (
     motions_left_by,
     tree_masses,
 )
-from armillary.model.quantities.energy import kinetic_energy
-from armillary.model.units.unit_system import state_factor
+from armillary.model.quantities import kinetic_energy
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
 from armillary.runtime.loop.thresholds.mass_thresholds import COARSE, FALLEN, FARTHEST, FINE, SPEED_JUMP, WEAK

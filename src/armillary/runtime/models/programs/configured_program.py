@@ -37,7 +37,7 @@ from armillary.untyped import DataMapping
 if TYPE_CHECKING:
     from armillary.mechanics.constraints.rows import ConstraintRow
     from armillary.mechanics.masses.massless import Masses
-    from armillary.results.plots.motion_picture import MotionPicture
+    from armillary.results.plots.motion import MotionPicture
     from armillary.runtime.models.configurations.run_changes import ChangeFigures, KnownChanges
 
 

@@ -18,7 +18,7 @@ from armillary.algebra.derivatives.calculus import ValueTable
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.closing.closing_thresholds import BROKEN
-from armillary.model.units.unit_system import state_factor
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
 from armillary.runtime.addresses import address, kept_with_owner

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.parts.beam import Beam
-from armillary.model.flexible.parts.plate import Plate
+from armillary.model.flexible.plate import Plate
 from armillary.model.flexible.reading import flexible_part
 from armillary.model.joints import Revolute
 from armillary.stages import System

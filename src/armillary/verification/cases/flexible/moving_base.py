@@ -15,7 +15,7 @@ import numpy as np
 from armillary.algebra.vectors.vectors import dot
 from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import position
-from armillary.model.flexible.parts.beam import Beam
+from armillary.model.flexible.beam import Beam
 from armillary.model.joints import Gimbal
 from armillary.stages import System
 from armillary.stages.model import Model

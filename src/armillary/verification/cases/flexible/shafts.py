@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.model.flexible.parts.beam import Beam
+from armillary.model.flexible.beam import Beam
 from armillary.model.joints import Revolute
 from armillary.stages import System
 from armillary.verification.cases.flexible.beams import FLAPPING

@@ -30,15 +30,14 @@ from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Particle, Spinn
 from armillary.mechanics.tree.structure.rigid_groups import Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies.body import Body
-from armillary.model.flexible.complex_modes import (
-    Array,
+from armillary.model.flexible.modal_data import (
     ComplexModes,
     complex_modes,
     nodal_mass,
     spinning_matrices,
 )
-from armillary.model.flexible.modal import reduced_mass
-from armillary.model.flexible.part import FlexibleNode, FlexiblePart, Lumps, coherence, uncoupled
+from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, Lumps, coherence, uncoupled
+from armillary.model.flexible.part_input import reduced_mass
 
 # Damping between two modes below this, beside that of each, is rounding.
 _APART = 1e-9

@@ -1,0 +1,380 @@
+"""Commands that analyse motions: `armillary trim`, `solve`, `sweep` and `inverse`.
+
+`armillary trim`: an operating point of a model, and branches of them.
+
+`armillary solve`: positions of a mechanism at which outputs have given values (inverse kinematics).
+
+`armillary sweep`: a mechanism moved along a path, without its dynamics.
+
+`armillary inverse`: the efforts that a recorded motion takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from armillary.cli import options, show
+from armillary.cli.option_groups import assigned, driven_values, inputs_option, name_and_text, pair
+from armillary.untyped import AnyFunction, DataMapping, DataTable
+
+if TYPE_CHECKING:
+    from armillary.analysis.operating.branches.branch import Branch
+    from armillary.analysis.operating.point import OperatingPoint
+    from armillary.run_files.execute import Simulation
+
+
+_OPTIONS = {  # by the argument of Model.trim
+    "fixed": "--fixed", "free": "--free", "rates": "--rate", "inputs": "--inputs", "outputs": "--target",
+    "bounds": "--bound", "starts": "--start",
+}  # fmt: skip
+
+
+def _values(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunction]:
+    return click.option(f"--{name}", multiple=True, metavar="NAME=VALUE", help=f"{help_text}; repeatable.")
+
+
+@options.command(
+    """
+    armillary trim four_bar --rest
+    armillary trim car --set SPEED="60 mile/hour" --inputs STEER --target Ay=0.3
+    armillary trim rolling_disc --fixed lean.q1=0.3 --fixed heading.u3=-2 --start disc.u1=5 -o circle.toml
+    armillary trim bicycle --fixed heading.u1=5 --trace heading.u1=1:10 --plot speeds.png
+    """
+)
+@options.model_argument
+@options.settings_option
+@click.option("--rest", is_flag=True, help="All rates are zero, those of cyclic coordinates too.")
+@_values("fixed", "Coordinate, speed or state that is given")
+@click.option(
+    "--free", multiple=True, metavar="NAME", help="State to find; left out: all that are not fixed."
+)
+@_values("rate", "Rate of a state, per second, other than zero; 'any' for any rate")
+@inputs_option("Parameters or inputs to find")
+@_values("target", "Output that must have a value")
+@click.option("--bound", multiple=True, metavar="NAME=LOW:HIGH", help="Bounds of an unknown; repeatable.")
+@_values("start", "Value from which to start")
+@click.option("--starts", type=int, help="So many scattered starts, to find several solutions.")
+@click.option("--settle", is_flag=True, help="Start where a heavily damped motion comes to rest: stable.")
+@click.option(
+    "--trace", metavar="NAME=FROM:TO", help="Follow the branch of operating points along a quantity."
+)
+@click.option(
+    "-o", "--output", type=click.Path(), help="The point: .toml (a run file) or .json; a branch: .json."
+)
+@options.plot_option("the branch of --trace")
+def trim(
+    source: str,
+    loading: DataTable,
+    assignments: tuple[str, ...],
+    rest: bool,
+    free: tuple[str, ...],
+    inputs: list[str],
+    bound: tuple[str, ...],
+    starts: int | None,
+    settle: bool,
+    trace: str | None,
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+    **values: tuple[str, ...],
+) -> int:
+    """Find an operating point of a model: a state of rest or of steady motion, and inputs that hold it.
+
+    Cyclic coordinates, which no rate depends on, are recognised; all other rates are zero unless given. The
+    table lists what was fixed and found, what is left of each condition, and the stability.
+    """
+    from armillary.errors import ArmillaryError
+
+    if plot is not None and trace is None:
+        raise ArmillaryError("--plot draws the branch of --trace NAME=FROM:TO; give that too")
+    if output is not None:
+        _check_format(output, trace is not None)
+    simulation = options.simulation(source, loading, {}, assignments)
+    given = simulation.given()
+    start = given.get("initial", {}) | assigned(values["start"], "start")
+    asked: DataTable = {
+        "fixed": assigned(values["fixed"], "fixed"),
+        "free": list(free) or None,
+        "inputs": inputs,
+        "outputs": assigned(values["target"], "target"),
+        "parameters": given.get("parameters"),
+        "memory": given.get("memory"),
+        "bounds": {name: pair(ends, "bound") for name, ends in assigned(bound, "bound").items()},
+        "starts": start if starts is None else starts,
+        "settle": settle,
+    }
+    rates = {
+        name: None if value == "any" else value for name, value in assigned(values["rate"], "rate").items()
+    }
+    if rest and rates:
+        raise ArmillaryError("at rest all rates are zero; leave out --rest or --rate")
+    model = simulation.model
+    try:
+        op = model.equilibrium(**asked) if rest else model.trim(**asked, rates=rates)
+    except ArmillaryError as error:
+        raise ArmillaryError(_as_options(str(error))) from error
+    branch = None
+    if trace is not None:
+        (name, ends), *_ = assigned((trace,), "trace").items()
+        branch = model.trace(op, name, *pair(ends, "trace"))
+    written = _written(simulation, op, branch, output, plot)
+    shown = str(op) if branch is None else f"{op}\n\n{branch}"
+    text = "\n".join([shown, *(f"wrote {path}" for path in written)])
+    show.emit(json_wanted, _data(op, branch, written), text)
+    return 0
+
+
+def _as_options(message: str) -> str:
+    """A message about arguments of `Model.trim`, about the options that give them."""
+    message = re.sub(r"rates=\{'([^']*)': …\} \(None for any\)", r"--rate \1=… ('any' for any)", message)
+    message = message.replace("; use trim", "; leave out --rest")
+    return re.sub(r"\b(\w+)=(\[…\]|\{[^}]*\})?", lambda m: _OPTIONS.get(m[1], m[0]), message)
+
+
+def _check_format(output: str, branch: bool) -> None:
+    from armillary.errors import ArmillaryError
+
+    what, use = (
+        ("a branch", ".json, or leave out --trace")
+        if branch
+        else ("an operating point", ".json, or .toml for a run file")
+    )
+    name = Path(output)
+    if name.suffix.lower() != ".json" and (branch or name.suffix.lower() != ".toml"):
+        raise ArmillaryError(f"{what} cannot be saved as '{name.name}': use {use}")
+
+
+def _written(
+    simulation: Simulation, op: OperatingPoint, branch: Branch | None, output: str | None, plot: str | None
+) -> list[str]:
+    """The files that were requested."""
+    if output is not None:
+        if output.lower().endswith(".toml"):
+            _write_run_file(simulation, op, output)
+        else:
+            (op if branch is None else branch).save(output)
+    if plot is not None and branch is not None:
+        branch.plot(path=plot)
+    return [path for path in (output, plot) if path is not None]
+
+
+def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> None:
+    """A run file that starts at the point."""
+    from armillary.atomic import replacing
+    from armillary.toml_text import toml_text
+
+    tables: dict[str, DataMapping] = {
+        "parameters": {**simulation.given().get("parameters", {}), **op.parameters},
+        "initial": dict(op),
+        "inputs": _given(simulation.values.inputs) | dict(op.memory),
+        "memory": _given(simulation.values.memory),
+    }
+    data: DataTable = {"model": simulation.file.model, "title": f"operating point of {op.system}"}
+    data |= {name: values for name, values in tables.items() if values}
+    with replacing(path) as temporary:
+        temporary.write_text(toml_text(data, dict.fromkeys(tables, 1)), encoding="utf-8")
+
+
+def _given(values: DataMapping) -> DataTable:
+    return {name: value.number for name, value in values.items() if value.given}
+
+
+def _data(op: OperatingPoint, branch: Branch | None, written: list[str]) -> DataTable:
+    data: DataTable = {
+        "command": "trim",
+        "system": op.system,
+        "initial": dict(op),
+        "inputs": dict(op.inputs),
+        "parameters": dict(op.parameters),
+        "units": dict(op.units),
+        "roles": dict(op.roles),
+        "rates": dict(op.rates),
+        "outputs": dict(op.outputs),
+        "residuals": dict(op.residuals),
+        "stable": op.stable,
+        "eigenvalues": [[x.real, x.imag] for x in op.eigenvalues.tolist()],
+        "notes": list(op.notes),
+        "solutions": [dict(other) for other in op.solutions],
+        "files": written,
+    }
+    if branch is not None:
+        data["branch"] = {name: branch[name].tolist() for name in branch.names}
+        data["marks"] = [{"kind": m.kind, "value": m.value, "frequency": m.frequency} for m in branch.marks]
+    return data
+
+
+@options.command(
+    """
+    armillary solve double_wishbone travel="20 mm" --outputs camber,toe
+    armillary solve arm.toml x=0.3 y=0.2 --limit elbow.q1=0: --starts 50 -o positions.csv
+    armillary solve arm.toml x=0.3:0.5:21 y=0.2 --hold wrist.q1 -o path.csv --plot path.svg
+    """
+)
+@options.simulation_argument
+@click.argument("wanted", nargs=-1, required=True, metavar="OUTPUT=VALUE …")
+@click.option(
+    "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
+    help="Limits of a coordinate or output; either may be left out; repeatable.",
+)  # fmt: skip
+@options.held_option
+@click.option("--starts", type=int, help="So many starts, to find several solutions; 20 by default.")
+@options.names_option("--outputs", help="Further outputs to show, with commas between them; repeatable.")
+@click.option("--time", type=float, default=0.0, help="Time at which prescribed motion is taken.")
+@options.table_option
+@options.plot_option("the outputs along a path")
+def solve(
+    simulation: Simulation,
+    wanted: tuple[str, ...],
+    limits: tuple[str, ...],
+    held: tuple[str, ...],
+    starts: int | None,
+    outputs: list[str],
+    time: float,
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+) -> int:
+    """Positions at which outputs of positions, or coordinates, have given values: inverse kinematics.
+
+    A value for each gives all solutions that are found, the one nearest to the start first. FROM:TO:COUNT, or
+    a list with commas, is a path, with a solution for each row. Units may follow a value: travel="20 mm".
+    """
+    model, given = simulation.model, simulation.given()
+    more = {} if starts is None else {"starts": starts}
+    found = model.solve(
+        {name: driven_values(name, text) for name, text in map(name_and_text, wanted)},
+        limits={name: pair(text, "limit") for name, text in assigned(limits, "limit").items()},
+        held=held or None, start=given.get("initial"), parameters=given.get("parameters"), time=time,
+        shown=outputs or None, **more,
+    )  # fmt: skip
+    data = {
+        "rows": len(found),
+        "reached": int(found.found.sum()),
+        "names": list(found.names),
+        "units": dict(found.units),
+        "solutions": {name: found[name].tolist() for name in found.names},
+    }
+    return options.emit_result(found, output, plot, json_wanted, data, repr(found))
+
+
+@options.command(
+    """
+    armillary sweep double_wishbone lower.q1="-10:10:81 deg" --outputs camber,toe -o sweep.csv --plot toe.png
+    armillary sweep slider_crank crank.q1="0:360:73 deg" --speed crank.q1=100
+    armillary sweep arm.toml a.q1=-1:1:21 b.q1=0,0.5,1 --grid --outputs x,y -o grid.nc
+    """
+)
+@options.simulation_argument
+@click.argument("driven", nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …")
+@options.names_option("--outputs", help="Outputs to compute, with commas between them; repeatable.")
+@click.option("--speed", "speeds", multiple=True, metavar="NAME=VALUE", help="Rate of what is driven.")
+@click.option(
+    "--acceleration", "accelerations", multiple=True, metavar="NAME=VALUE", help="Second rate of the same."
+)
+@click.option("--derivatives", is_flag=True, help="Derivatives of outputs by what is driven.")
+@click.option("--static", is_flag=True, help="Equilibrium of all loads at rest, with efforts.")
+@click.option("--grid", is_flag=True, help="All combinations of the values.")
+@options.held_option
+@options.table_option
+@options.plot_option("the outputs")
+def sweep(
+    simulation: Simulation,
+    driven: tuple[str, ...],
+    outputs: list[str],
+    speeds: tuple[str, ...],
+    accelerations: tuple[str, ...],
+    derivatives: bool,
+    static: bool,
+    grid: bool,
+    held: tuple[str, ...],
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+) -> int:
+    """Positions of a mechanism along a path of driven coordinates or outputs, without its dynamics.
+
+    Values are FROM:TO:COUNT, or a list with commas, with units behind them where they are not those of the
+    coordinate: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
+    """
+    model, given = simulation.model, simulation.given()
+    found = model.sweep(
+        {name: driven_values(name, text) for name, text in map(name_and_text, driven)},
+        outputs or None,
+        speeds=_numbers(speeds), accelerations=_numbers(accelerations), derivatives=derivatives,
+        static=static, grid=grid, held=held or None, start=given.get("initial"),
+        parameters=given.get("parameters"),
+    )  # fmt: skip
+    data = {
+        "rows": len(found),
+        "reached": int(found.found.sum()),
+        "names": list(found.names),
+        "units": dict(found.units),
+        "held": dict(found.held),
+        "landmarks": [
+            {"kind": m.kind, "row": m.row, "at": dict(m.at), "text": str(m)} for m in found.landmarks
+        ],
+    }
+    return options.emit_result(found, output, plot, json_wanted, data, repr(found))
+
+
+def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:
+    found = {}
+    for name, value in map(name_and_text, assignments):
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise click.UsageError(f"{name}: '{value}' is not a number") from None
+    return found or None
+
+
+@options.command(
+    """
+    armillary inverse arm.toml motion.csv -o efforts.csv
+    armillary inverse arm.toml motion.nc --actuator motor1 --actuator motor2 --plot efforts.png
+    armillary inverse robot.urdf measured.csv --slopes --set payload="2 kg"
+    """
+)
+@options.simulation_argument
+@click.argument("motion", metavar="RUN", type=click.Path())
+@click.option(
+    "--actuator", "actuators", multiple=True, help="Speed, load, input or parameter that acts; repeatable."
+)
+@click.option(
+    "--reaction", "reactions", multiple=True, help="Body or constraint to give the reaction of; repeatable."
+)
+@click.option("--slopes", is_flag=True, help="Rates from slopes of the recorded speeds, as for measurements.")
+@options.results_option
+@options.plot_option("the efforts")
+def inverse(
+    simulation: Simulation,
+    motion: str,
+    actuators: tuple[str, ...],
+    reactions: tuple[str, ...],
+    slopes: bool,
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+) -> int:
+    """Efforts along a saved run of a model: forces and moments besides the loads that the model has.
+
+    Without --actuator they are those along all speeds; prescribed ones are among them. The run may be a table
+    of measurements with time in its first column and columns named as the coordinates.
+    """
+    from armillary.results import load_run
+
+    found = simulation.model.inverse(
+        load_run(motion), udot="spline" if slopes else None, parameters=simulation.given().get("parameters"),
+        actuators=actuators or None, reactions=reactions,
+    )  # fmt: skip
+    data = {
+        "names": list(found.names),
+        "units": dict(found.units),
+        "largest": {name: float(abs(found[name]).max()) for name in found.names},
+        "note": found.note,
+    }
+    return options.emit_result(found, output, plot, json_wanted, data, repr(found))

@@ -1,1 +1,0 @@
-"""Commands that analyse a model besides running it, a file each."""

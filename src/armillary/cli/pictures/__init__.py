@@ -1,1 +1,0 @@
-"""Commands that show motions and results: plots, pages, films and live models."""

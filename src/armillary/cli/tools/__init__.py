@@ -1,1 +1,0 @@
-"""Commands around models and files: checks, comparisons, benchmarks, examples, and what is installed."""

@@ -1,0 +1,414 @@
+"""Imported FMUs as functions of expressions: co-simulation and model exchange.
+
+An imported FMU as functions of expressions that compiled loops call by address.
+
+    start(t, u₁ …)           a handle: the instance of this run, initialised at t (in Python, once per run)
+    step(handle, t, u₁ …)    one output, after the step to t with these inputs (compiled)
+
+Steps to the same time are taken once, whichever output is computed first. When a call of the FMU
+fails, its outputs are NaN from then on, which ends the run with the FMU's message.
+
+An imported FMU for model exchange as functions of expressions that compiled loops call by address.
+
+    rate(handle, t, x…, u…)      the rates of its states, its outputs and event functions
+    after(handle, t, x…, u…)     states and the time of the next event after an event at t
+    completed(handle, t, x…, u…) the end of a step announced
+
+Values at one time, state and input are computed once, whichever function is called first. Event iterations,
+which are rare, are called from Python (library.py). A state that is not a number, as a step that is tried and
+rejected may give, leads to results that are none; an error of the FMU ends the run with the FMU's message.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from armillary.algebra.user_functions.foreign import ForeignFunction
+from armillary.errors import ArmillaryError
+from armillary.files.fmu.description import Exchange, Fmu, FmuVariable
+from armillary.files.fmu.instances import (
+    InstanceCode,
+    InstanceEntry,
+    InstanceModule,
+    InstanceRecord,
+    Instances,
+    InstanceStart,
+    Setting,
+    transfer,
+)
+from armillary.files.fmu.library import DISCARD, ERROR, Library, load
+from armillary.llvm.building.assembly import REAL, TRUTH, WHOLE, Raw, constant
+from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.jit import Compiled
+
+
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """The functions of one FMU in a system."""
+
+    start: ForeignFunction
+    steps: tuple[ForeignFunction, ...]
+    library: Library
+
+
+class _Coupled(Instances):
+    """Instances whose first step has the inputs of its end alone."""
+
+    def record(self, instance: int, t: float, signals: Sequence[float]) -> ctypes.Structure:
+        return super().record(instance, t, [math.nan] * len(signals))
+
+
+def stepped(
+    fmu: Fmu,
+    name: str,
+    period: float,
+    settings: Mapping[FmuVariable, Setting],
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+    coupled: bool = False,
+) -> Stepped:
+    """An FMU's library loaded, and the functions that step it every ``period`` seconds. Inputs of ``coupled``
+    ones come from other FMUs, and are not known when a run starts.
+    """
+    library = load(fmu)
+    instances = (
+        _Coupled(library, name, settings, inputs) if coupled else Instances(library, name, settings, inputs)
+    )
+    code = Compiled(str(_step_code(library, instances, period, inputs, outputs)))
+    kept = (code, instances)
+    start = InstanceStart(
+        f"{name} start", InstanceEntry(code.address("nothing"), kept), 1 + len(inputs), instances
+    )
+    steps = tuple(
+        ForeignFunction(f"{name} {v.name}", InstanceEntry(code.address(f"output{k}"), kept), 2 + len(inputs))
+        for k, v in enumerate(outputs)
+    )
+    return Stepped(start, steps, library)
+
+
+# ---------------------------------------------------------------- compiled code
+
+
+def _step_code(
+    library: Library,
+    instances: Instances,
+    period: float,
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+) -> InstanceModule:
+    """`outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, which is not called."""
+    module = InstanceModule(library, InstanceRecord)
+    module.entry("nothing", 1 + len(inputs)).fail()
+    advance = _advance(module, period, inputs)
+    table = ctypes.addressof(instances.table)
+    for k, v in enumerate(outputs):
+        _output(module, k, advance, transfer(module, "Get", f"get{k}", [v]), table)
+    return module
+
+
+def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable]) -> InstanceCode:
+    """The step taken where the time is more than half a period on, then inputs set to those of now.
+
+    In a step continuous inputs have the mean of their values at both ends, which is right to second order;
+    one that jumps, or whose value before is not known, has that of the step's end. The FMU sees equal steps
+    of exactly one period, whatever rounding does to the times of the loop.
+    """
+    put = transfer(module, "Set", "put", inputs)
+    f = module.function("advance", WHOLE, (REAL,) * (1 + len(inputs)))
+    t, *signals = f.arguments
+    with f.when(f["status"] >= DISCARD):
+        f.give(f["status"])
+    values, before, last = f.room(len(inputs)), f.vector("before"), f["time"]
+    due = t - last > 0.5 * period
+    with f.when(due):
+        for i, (v, u) in enumerate(zip(inputs, signals, strict=True)):
+            old = before[i]
+            values[i] = (f.choose(old.equals(old), old, u) + u) * 0.5 if v.variability == "continuous" else u
+        f["status"] = f.transfer(put, values)
+        with f.when(f["status"] >= DISCARD):
+            f.give(f["status"])
+        f["status"] = f.answer("DoStep", f["instance"].raw, last.raw, constant(REAL, period), *_flags(f))
+        f["time"] = last + period
+        with f.when(f["status"] >= DISCARD):
+            f.give(f["status"])
+    for i, u in enumerate(signals):
+        values[i], old = u, before[i]  # one that is not known stays so until a step was taken
+        before[i] = f.choose(due | old.equals(old), u, old)
+    f["status"] = f.transfer(put, values)
+    f.give(f["status"])
+    return f
+
+
+def _flags(f: InstanceCode) -> list[Raw]:
+    """The arguments after the times in a call of DoStep."""
+    if f.module.library.fmu.version == "2.0":
+        return [constant("i32", 1)]
+    return [constant("i8", 1), *(f.room(1, kind).address for kind in ("i8", "i8", "i8", REAL))]
+
+
+def _output(module: InstanceModule, k: int, advance: InstanceCode, get: InstanceCode, table: int) -> None:
+    """One output by handle; NaN for a handle that is none, and after a failure."""
+    f = module.entry(f"output{k}", 1 + len(advance.arguments))
+    f.find(f.argument(0), table)
+    with f.when(f.run(advance, *f.arguments) >= DISCARD):
+        f.fail()
+    value = f.room(1)
+    status = f.transfer(get, value)
+    with f.when(status >= DISCARD):
+        f["status"] = status
+        f.fail()
+    f.give(value[0])
+
+
+NEVER = 1e300  # the time of a next event that there is not
+_DOUBLES = ctypes.POINTER(ctypes.c_double)
+_OCCUR = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+
+
+class _Record(ctypes.Structure):
+    """The data of an instance in compiled code; the first three as in instances.py."""
+
+    _fields_ = (
+        ("instance", ctypes.c_void_p),
+        ("time", ctypes.c_double),
+        ("status", ctypes.c_int64),
+        ("key", _DOUBLES),  # time, states and inputs of the last evaluation
+        ("results", _DOUBLES),
+        ("known", ctypes.c_int64),
+        ("event_key", _DOUBLES),  # and of the last event
+        ("event_results", _DOUBLES),
+        ("event_known", ctypes.c_int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Exchanged:
+    """The functions of one FMU in a system."""
+
+    start: ForeignFunction
+    rates: tuple[ForeignFunction, ...]
+    outputs: tuple[ForeignFunction, ...]
+    indicators: tuple[ForeignFunction, ...]
+    after: tuple[ForeignFunction, ...]  # states
+    next: ForeignFunction  # the time of the next event, after an event
+    first: ForeignFunction  # and at the start
+    completed: ForeignFunction
+    initial: tuple[float, ...]  # states at the start, of a first instance
+    scheduled: bool  # there may be time events: the first instance had one
+
+
+class _Exchange(Instances):
+    """Instances for model exchange."""
+
+    def __init__(
+        self,
+        library: Library,
+        name: str,
+        settings: Mapping[FmuVariable, Setting],
+        inputs: Sequence[FmuVariable],
+        exchange: Exchange,
+        outputs: int,
+    ) -> None:
+        super().__init__(library, name, settings, inputs)
+        self.states = len(exchange.states)
+        self.lengths = {
+            "key": 1 + self.states + len(inputs),
+            "results": self.states + outputs + exchange.indicators,
+            "event_key": 1 + self.states + len(inputs),
+            "event_results": self.states + 1,
+        }
+        self.callback = _OCCUR(self._occur)
+
+    def record(self, instance: int, t: float, signals: Sequence[float]) -> _Record:
+        found = _Record(instance, t, ERROR)
+        for part, length in self.lengths.items():
+            setattr(found, part, (ctypes.c_double * max(1, length))())
+        return found
+
+    def begun(self, record: ctypes.Structure) -> None:
+        """The event iteration at the start."""
+        self._iterate(record, entered=True)
+
+    def _iterate(self, record: ctypes.Structure, entered: bool = False) -> None:
+        following = self.library.iterate(record.instance, entered)
+        states = self.library.continuous_states(record.instance, self.states)
+        for i, x in enumerate((*states, following)):
+            record.event_results[i] = x
+        record.known = 0
+
+    def _occur(self, address: int) -> int:
+        """An event of the instance with this record, at the time and state that it has; 0 where it failed."""
+        record = _Record.from_address(address)
+        try:
+            self._iterate(record)
+        except ArmillaryError as error:
+            self.library.messages.append(str(error))
+            record.status = ERROR
+            return 0
+        for i in range(self.lengths["key"]):
+            record.event_key[i] = record.key[i]
+        record.event_known = 1
+        return 1
+
+
+def exchanged(
+    fmu: Fmu,
+    name: str,
+    settings: Mapping[FmuVariable, Setting],
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+) -> Exchanged:
+    """An FMU's library loaded, and its functions; a first instance gives the states at the start."""
+    library = load(fmu, exchange=True)
+    exchange = fmu.exchange
+    assert exchange is not None
+    instances = _Exchange(library, name, settings, inputs, exchange, len(outputs))
+    record = instances.records[int(instances.start(0.0, *(v.start or 0.0 for v in inputs)))]
+    assert isinstance(record, _Record)
+    states = len(exchange.states)
+    initial = tuple(record.event_results[i] for i in range(states))
+    scheduled = record.event_results[states] < NEVER
+    instances.release()
+    code = Compiled(str(_exchange_code(library, instances, exchange, inputs, outputs)))
+    kept = (code, instances)
+    arity = 2 + states + len(inputs)
+
+    def function(label: str, entry: str) -> ForeignFunction:
+        return ForeignFunction(f"{name} {label}", InstanceEntry(code.address(entry), kept), arity)
+
+    values = [function(f"value {k}", f"value{k}") for k in range(instances.lengths["results"])]
+    first = states + len(outputs)
+    return Exchanged(
+        InstanceStart(
+            f"{name} start", InstanceEntry(code.address("nothing"), kept), 1 + len(inputs), instances
+        ),
+        tuple(values[:states]),
+        tuple(values[states:first]),
+        tuple(values[first:]),
+        tuple(function(f"after {k}", f"after{k}") for k in range(states)),
+        function("next", f"after{states}"),
+        function("first", "first"),
+        function("completed", "completed"),
+        initial,
+        scheduled,
+    )
+
+
+# ---------------------------------------------------------------- compiled code
+
+
+def _exchange_code(
+    library: Library,
+    instances: _Exchange,
+    exchange: Exchange,
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+) -> InstanceModule:
+    module = InstanceModule(library, _Record)
+    table = ctypes.addressof(instances.table)
+    callback = ctypes.cast(instances.callback, ctypes.c_void_p).value or 0
+    module.entry("nothing", 1 + len(inputs)).fail()
+    evaluate = _evaluate(module, exchange, inputs, outputs)
+    occur = _occur(module, evaluate, callback)
+    _completed(module, evaluate, callback, table)
+    for k in range(instances.lengths["results"]):
+        _pick(module, f"value{k}", evaluate, "results", k, table)
+    for k in range(instances.lengths["event_results"]):
+        _pick(module, f"after{k}", occur, "event_results", k, table)
+    first = module.entry("first", 1 + len(evaluate.arguments))
+    first.find(first.argument(0), table)
+    first.give(first.vector("event_results")[instances.states])
+    return module
+
+
+def _evaluate(
+    module: InstanceModule,
+    exchange: Exchange,
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+) -> InstanceCode:
+    """Time, states and inputs set and everything read, unless they are those of the last evaluation."""
+    put, get = transfer(module, "Set", "put", inputs), transfer(module, "Get", "get", outputs)
+    n, third = len(exchange.states), module.library.fmu.version == "3.0"
+    f = module.function("evaluate", TRUTH, (REAL,) * (1 + n + len(inputs)))
+    t, *others = f.arguments
+    nought = t * 0.0
+    for x in others:
+        nought = nought + x * 0.0
+    with f.when(~((f["status"] < ERROR) & nought.equals(0.0))):
+        f.give(f.truth(False))
+    key, results = f.vector("key"), f.vector("results")
+    with f.when(_same(f, f["known"], key)):
+        f.give(f.truth(True))
+    for i, x in enumerate(f.arguments):
+        key[i] = x
+    f["known"], f["time"] = 0, t
+    instance, count = f["instance"].raw, constant(WHOLE, n)
+    statuses = [f.answer("SetTime", instance, t.raw)]
+    if n:
+        statuses.append(f.answer("SetContinuousStates", instance, key.at(1), count))
+    statuses.append(f.transfer(put, Span(f, key.at(1 + n)) if inputs else key))
+    if n:
+        rates = "GetContinuousStateDerivatives" if third else "GetDerivatives"
+        statuses.append(f.answer(rates, instance, results.address, count))
+    statuses.append(f.transfer(get, Span(f, results.at(n))))
+    if exchange.indicators:
+        place, size = results.at(n + len(outputs)), constant(WHOLE, exchange.indicators)
+        statuses.append(f.answer("GetEventIndicators", instance, place, size))
+    worst = f.worst(statuses)
+    with f.when(worst < DISCARD):
+        f["known"] = 1
+        f.give(f.truth(True))
+    with f.when(worst >= ERROR):
+        f["status"] = worst
+    f.give(f.truth(False))
+    return f
+
+
+def _same(f: InstanceCode, known: Value, key: Span) -> Value:
+    """Whether the arguments are known to be the numbers of a key."""
+    same = known.equals(1)
+    for i, x in enumerate(f.arguments):
+        same = same & key[i].equals(x)
+    return same
+
+
+def _occur(module: InstanceModule, evaluate: InstanceCode, callback: int) -> InstanceCode:
+    """An event at a time, state and input, once."""
+    f = module.function("occur", TRUTH, (REAL,) * len(evaluate.arguments))
+    with f.when(~f.run(evaluate, *f.arguments)):
+        f.give(f.truth(False))
+    with f.when(_same(f, f["event_known"], f.vector("event_key"))):
+        f.give(f.truth(True))
+    f.give(f.call_back(callback).differs(0))
+    return f
+
+
+def _completed(module: InstanceModule, evaluate: InstanceCode, callback: int, table: int) -> None:
+    """The end of a step; where the FMU requests an event, its iteration."""
+    kind = "i8" if module.library.fmu.version == "3.0" else "i32"
+    f = _found(module, "completed", evaluate, table)
+    event, ended = (f.room(1, kind).address for _ in range(2))
+    f.builder.store(constant(kind, 0), event)
+    f.answer("CompletedIntegratorStep", f["instance"].raw, constant(kind, 1), event, ended)
+    with f.when(Value(f, f.builder.load(event, kind)).differs(0)):
+        f.call_back(callback)
+    f.give(f.real(0.0))
+
+
+def _pick(module: InstanceModule, name: str, worker: InstanceCode, field: str, k: int, table: int) -> None:
+    """One of the values that a worker finds, by handle."""
+    f = _found(module, name, worker, table)
+    f.give(f.vector(field)[k])
+
+
+def _found(module: InstanceModule, name: str, worker: InstanceCode, table: int) -> InstanceCode:
+    """A function of handle, time, states and inputs, after the work on the record; NaN where that failed."""
+    f = module.entry(name, 1 + len(worker.arguments))
+    f.find(f.argument(0), table)
+    with f.when(~f.run(worker, *f.arguments)):
+        f.fail()
+    return f

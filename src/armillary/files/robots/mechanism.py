@@ -1,0 +1,432 @@
+"""Mechanisms of robot files: links and joints, their loads, and the System made of them.
+
+A mechanism as robot files describe it: links on links, joints between them. Both formats become this.
+
+Loads in the joints of an imported mechanism: springs, dampers, armatures, limits, drives.
+
+A mechanism of links and joints as a System, in public verbs only, so that it can be saved as text.
+
+Each joint of a link gets a body of its own, massless except for the last: loads then act on one coordinate
+alone however the axes lie, and frames without mass cost no operation. A body's origin is at the anchor of its
+last joint.
+
+    R_parent,link(q) = R J₁(q₁) J₂(q₂) …        J = turn about, or slide along, an axis of the link
+
+
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.arguments import checked_names
+from armillary.algebra.expression import Expr
+from armillary.algebra.units.dimension import SPEED
+from armillary.algebra.vectors.matrices import SIX
+from armillary.columns import listed
+from armillary.errors import ModelError
+from armillary.files.robots.import_notes import Imported
+from armillary.files.robots.rotations import is_identity, tidy, unit
+from armillary.files.robots.visuals import Visual
+from armillary.files.xml import Element
+from armillary.model.bodies.bodies import body as make_body
+from armillary.model.bodies.body import Body, Point
+from armillary.model.description import Description
+from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
+from armillary.model.loads.contacts import stop
+from armillary.model.loads.forces import armature, force, gravity, moment
+from armillary.model.reading.expressions import check_new_name, parameter
+from armillary.untyped import DataMapping, DataTable, Given
+
+HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
+
+
+@dataclass
+class Inertial:
+    """Mass, mass centre in the link's axes, and the inertia about it along these axes.
+
+    ``axes`` are those (columns) in which the file gave a diagonal inertia, where it did.
+    """
+
+    mass: float = 0.0
+    com: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    axes: np.ndarray | None = None
+
+    @classmethod
+    def turned(
+        cls, mass: float, com: np.ndarray, inertia: np.ndarray, axes: np.ndarray, *, diagonal: bool = False
+    ) -> Inertial:
+        """From an inertia along other axes (columns): R I Rᵀ."""
+        turned = axes @ inertia @ axes.T
+        return cls(mass, com, (turned + turned.T) / 2, axes if diagonal else None)
+
+
+def symmetric(six: Sequence[float]) -> np.ndarray:
+    """The matrix with the elements 11, 22, 33, 12, 13, 23."""
+    xx, yy, zz, xy, xz, yz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def direction(element: Element, key: str, default: Sequence[float]) -> np.ndarray:
+    """The unit vector along the axis that an attribute gives."""
+    axis = element.numbers(key, 3, default)
+    if np.linalg.norm(axis) < 1e-12:
+        element.fail("an axis of length zero has no direction; give one such as '0 0 1'")
+    return unit(axis)
+
+
+@dataclass
+class RobotFreedom:
+    """A joint in the file's terms. ``axis`` and ``anchor`` are in the axes of the link that it moves.
+
+    ``damping`` and ``stiffness`` act on each of its speeds and coordinates, a spring from ``rest``, a value
+    of our coordinate. The file's coordinate is ours plus ``offset``. ``armature`` is added to the diagonal of
+    the mass matrix.
+    """
+
+    name: str
+    kind: str
+    element: Element
+    axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    damping: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    offset: float = 0.0
+    armature: float = 0.0
+    limits: tuple[float, float] | None = None  # of our coordinate
+
+
+@dataclass
+class RobotLink:
+    """A link at ``place`` in its parent's axes, turned by ``rotation``, moved by its joints in order."""
+
+    name: str
+    parent: str | None
+    element: Element
+    place: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    joints: list[RobotFreedom] = field(default_factory=list)
+    inertial: Inertial = field(default_factory=Inertial)
+    points: dict[str, np.ndarray] = field(default_factory=dict)
+    visuals: list[Visual] = field(default_factory=list)
+
+
+SINGLE = (HINGE, SLIDE)
+
+
+class Builder:
+    """A system under construction, with its record of names and notes."""
+
+    def __init__(self, system: Description, record: Imported) -> None:
+        self.system = system
+        self.record = record
+        self.links: dict[str, Body] = {}
+        self.shifts: dict[str, np.ndarray] = {}  # from a link's origin to its body's, in its axes
+        self.moved: dict[str, Body] = {}  # the body that a joint moves
+        self.freedoms: dict[str, RobotFreedom] = {}
+        self._counts: dict[tuple[str, str], int] = {}  # of names that became the same
+        system.imported = record
+
+    # ------------------------------------------------------------ names
+
+    def name(self, wanted: str) -> str:
+        """A legal name, not taken, as close to the file's as may be."""
+        return self._legal(wanted, "", self._is_new)
+
+    def _legal(self, wanted: str, owner: str, is_new: Callable[[str], bool]) -> str:
+        clean = re.sub(r"\W", "_", wanted, flags=re.ASCII)[:60] or "unnamed"
+        clean = f"_{clean}" if clean[0].isdigit() else clean
+        count = self._counts.get((owner, clean), 1)
+        while not is_new(trial := clean if count == 1 else f"{clean}_{count}"):
+            count += 1
+        self._counts[owner, clean] = count
+        return trial
+
+    def _is_new(self, name: str) -> bool:
+        try:
+            check_new_name(self.system, name, "import")
+        except ModelError:
+            return False
+        return True
+
+    # ------------------------------------------------------------ bodies
+
+    def add(self, link: RobotLink) -> Body:
+        """The body of a link, and those of its joints but the last."""
+        if link.name in self.links:
+            link.element.fail(f"the name '{link.name}' is taken by another; names are given once")
+        parent = self.system.ground if link.parent is None else self.links[link.parent]
+        place = link.place - (0.0 if link.parent is None else self.shifts[link.parent])
+        rotation, anchor = link.rotation, np.zeros(3)
+        name = self.name(link.name)
+        if not link.joints:
+            body = self._body(name, parent, Fixed(), place, rotation, link, anchor)
+        for joint in link.joints:
+            carried = link if joint is link.joints[-1] else None
+            label = name if carried else self.name(f"{name}_{joint.name}")
+            parent = body = self._joint(label, parent, joint, place, rotation, anchor, carried)
+            anchor = self._anchor(joint, anchor)
+            place, rotation = np.zeros(3), np.eye(3)
+        self.links[link.name], self.shifts[link.name] = body, anchor
+        self.record.bodies[link.name] = body.name
+        for label, where in link.points.items():
+            self.named_point(link.name, label, where)
+        self.show(link.name, link.visuals)
+        return body
+
+    def show(self, link: str, visuals: Sequence[Visual]) -> None:
+        """Visuals of a link as shapes of its body."""
+        body = self.links[link]
+        for visual in visuals:
+            at, R = triple(visual.place - self.shifts[link]), visual.rotation
+            orient = None if is_identity(R) else R.tolist()
+            name = self._legal(f"{body.name}_shape", "shapes", lambda name: name not in self.system.shapes)
+            self.system.shape(
+                name, visual.figure, body=body, at=at, orient=orient, colour=visual.colour,
+                opacity=visual.opacity,
+            )  # fmt: skip
+
+    @staticmethod
+    def _anchor(joint: RobotFreedom, before: np.ndarray) -> np.ndarray:
+        return before if joint.kind == SLIDE else joint.anchor
+
+    def _joint(
+        self,
+        name: str,
+        parent: Body,
+        joint: RobotFreedom,
+        place: np.ndarray,
+        rotation: np.ndarray,
+        before: np.ndarray,
+        link: RobotLink | None,
+    ) -> Body:
+        """The body of one joint, which carries the mass of ``link`` where it is the last.
+
+        ``place`` and ``rotation`` lead from the parent to the link's axes, ``before`` is the anchor of the
+        joint before.
+        """
+        if joint.name in self.moved:
+            joint.element.fail(f"the name '{joint.name}' is taken by another joint; names are given once")
+        anchor = self._anchor(joint, before)
+        at = place + rotation @ (anchor - before)
+        kind: JointType
+        if joint.kind in SINGLE:
+            axis = _letter(triple(tidy(rotation @ joint.axis)))
+            kind = Revolute(axis) if joint.kind == HINGE else Prismatic(axis)
+        else:
+            # Our joints turn before a body's own orientation, the file's after it: a frame in between.
+            if not is_identity(rotation):
+                parent = self._body(self.name(f"{name}_base"), parent, Fixed(), at, rotation, None, anchor)
+                at, rotation = np.zeros(3), np.eye(3)
+            kind = {
+                BALL: Spherical(),
+                FREE: Free(),
+                PLANE: Planar(_letter(triple(joint.axis))),
+            }[joint.kind]
+        body = self._body(name, parent, kind, at, rotation, link, anchor)
+        self.moved[joint.name], self.freedoms[joint.name] = body, joint
+        self.record.joints[joint.name] = tuple(str(q) for q in body.coordinates)
+        return body
+
+    def _body(
+        self,
+        name: str,
+        parent: Body,
+        joint: JointType,
+        at: np.ndarray,
+        rotation: np.ndarray,
+        link: RobotLink | None,
+        anchor: np.ndarray,
+    ) -> Body:
+        orient = None if is_identity(rotation) else rotation.tolist()
+        given: DataTable = {"mass": 0, "inertia": 0}
+        if link is not None and (link.inertial.mass or link.inertial.inertia.any()):
+            inertia = link.inertial.inertia
+            six = [inertia[i, j] for i, j in SIX]
+            given = {
+                "mass": link.inertial.mass,
+                "inertia": [float(x) for x in (six if any(six[3:]) else six[:3])],
+                "com": triple(link.inertial.com - anchor),
+                "check_inertia": False,
+            }
+            if problem := impossible(inertia):
+                self.record.note(f"the inertia of '{link.name}' is that of no body ({problem}); kept")
+        return make_body(self.system, name, parent, joint, at=triple(at), orient=orient, **given)
+
+    def named_point(self, link: str, label: str, where: np.ndarray) -> None:
+        """A point that has its name in the file."""
+        point = self.point(link, label, where)
+        self.record.points[label] = f"{point.body.name}.{point.name}"
+
+    def point(self, link: str, label: str, where: np.ndarray) -> Point:
+        """A point of a link, by its place from the link's origin."""
+        body = self.links[link]
+        taken = {*body.points, *vars(body)}
+
+        def is_new(name: str) -> bool:
+            # Names of the class of bodies are taken, too.
+            return name not in taken and not re.fullmatch(r"[qu]\d+", name) and not hasattr(Body, name)
+
+        name = self._legal(label, body.name, is_new)
+        return body.point(name, triple(where - self.shifts[link]))
+
+    def parameter(self, name: str, value: float, units: str, about: str) -> Expr:
+        """A parameter of the file, under a free name."""
+        return parameter(self.system, self.name(name), value, units=units, about=about)
+
+
+def add_gravity(builder: Builder, vector: np.ndarray) -> None:
+    """Uniform gravity, its strength a parameter ``g``; none where it is zero."""
+    strength = float(np.linalg.norm(vector))
+    if strength:
+        g = builder.parameter("g", strength, "m/s^2", "gravity")
+        gravity(builder.system, g, builder.system.ground.frame.vector([float(x) for x in vector / strength]))
+
+
+def impossible(inertia: np.ndarray) -> str:
+    """The error in an inertia; empty where a body can have it."""
+    low, middle, high = np.linalg.eigvalsh(inertia)
+    if low < -1e-9 * abs(high):
+        return f"a principal moment is {low:.3g}"
+    if low + middle < high * (1 - 1e-9):
+        return f"{low:.4g} + {middle:.4g} < {high:.4g}"
+    return ""
+
+
+def triple(values: Given) -> tuple[float, float, float]:
+    x, y, z = (float(v) + 0.0 for v in values)
+    return x, y, z
+
+
+def _letter(axis: tuple[float, ...]) -> Given:
+    """A coordinate axis by its letter."""
+    for letter, row in zip("xyz", np.eye(3).tolist(), strict=True):
+        if list(axis) == row:
+            return letter
+    return axis
+
+
+_STOPS = ("stiffness", "damping", "exponent")
+
+
+def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
+    """Springs, dampers, armatures and limits of all joints."""
+    limited: list[str] = []
+    if stops is not None:
+        stops = _known_stops(stops)
+    for name, joint in builder.freedoms.items():
+        with joint.element.located():
+            if joint.damping or joint.stiffness:
+                _passive(builder, name, joint)
+            if joint.armature:
+                _armature(builder, name, joint)
+            if joint.limits is None:
+                continue
+            low, high = joint.limits
+            if joint.kind not in SINGLE:
+                limited.append(name)
+            elif stops is None or low >= high:
+                limited.append(f"{name} [{low + joint.offset:.4g}, {high + joint.offset:.4g}]")
+            else:
+                _stop(builder, name, low, high, stops)
+    if limited:
+        hint = " (stops= makes them)" if stops is None else ""
+        builder.record.note(f"limits of joints are left out{hint}: {listed(limited, 10)}")
+
+
+def units_of(joint: RobotFreedom) -> tuple[str, str]:
+    """Units of the effort and of the coordinate of a joint with one of each, or that turns."""
+    return ("N", "m") if joint.kind == SLIDE else ("N*m", "rad")
+
+
+def load_joint(
+    builder: Builder, name: str, joint: str, values: Sequence[Given], *, in_parent: bool = False
+) -> None:
+    """A load in a joint for each of its speeds: a force along, or a moment about, the axis of that speed.
+
+    A free body's translations are along its parent's axes; all else is along its own, or for a ball along
+    its parent's with ``in_parent``.
+    """
+    freedom, body = builder.freedoms[joint], builder.moved[joint]
+    assert body.parent is not None
+    triad = list(np.eye(3))
+    turning = {HINGE: [freedom.axis], BALL: triad, FREE: triad}.get(freedom.kind, [])
+    sliding = {SLIDE: [freedom.axis], FREE: triad}.get(freedom.kind, [])
+    axes = [(False, axis) for axis in sliding] + [(True, axis) for axis in turning]
+    for i, ((turns, axis), value) in enumerate(zip(axes, values, strict=True), start=1):
+        if isinstance(value, int | float) and value == 0:
+            continue
+        label = builder.name(f"{name}{i if len(axes) > 1 else ''}")
+        outer = in_parent or (freedom.kind == FREE and not turns)
+        direction = (body.parent if outer else body).frame.vector(triple(axis))
+        if turns:
+            moment(builder.system, label, value, direction, on=body, reaction=body.parent)
+        else:
+            force(builder.system, label, value, direction, at=body.origin, reaction=body.parent)
+
+
+def _passive(builder: Builder, name: str, joint: RobotFreedom) -> None:
+    """−k (q − rest) − d u: a load of this size on each speed."""
+    body = builder.moved[name]
+    values: list[Given] = [0] * len(body.speeds)
+    effort, unit = units_of(joint)
+    if joint.damping and joint.kind == FREE:
+        builder.record.note(f"damping of the free joint '{name}' is left out")
+    elif joint.damping:
+        about = f"damping in joint {name}"
+        d = builder.parameter(f"damping_{name}", joint.damping, f"{effort}*s/{unit}", about)
+        values = [-d * speed for speed in body.speeds]
+    if joint.stiffness and joint.kind == FREE:
+        builder.record.note(f"the spring of the free joint '{name}' is left out")
+    elif joint.stiffness:
+        about = f"spring in joint {name}"
+        k = builder.parameter(f"stiffness_{name}", joint.stiffness, f"{effort}/{unit}", about)
+        if joint.kind == BALL:
+            stretch = rotation_vector(body.coordinates)
+        elif joint.rest:
+            rest = builder.parameter(f"rest_{name}", joint.rest, unit, f"rest of the {about}")
+            stretch = [body.coordinates[0] - rest]
+        else:
+            stretch = [body.coordinates[0]]
+        values = [value - k * x for value, x in zip(values, stretch, strict=True)]
+    load_joint(builder, f"passive_{name}", name, values)
+
+
+def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
+    """Angle times axis of a rotation by Euler parameters, the shorter way round."""
+    e0, *rest = e
+    sine = fn.named(fn.sqrt(sum(x * x for x in rest)), "half_sine")
+    angle = 2 * fn.atan2(sine, fn.absolute(e0))
+    factor = fn.select(sine > 1e-9, angle / fn.maximum(sine, 1e-9), 2)
+    signed = fn.named(fn.select(e0 >= 0, factor, -factor), "per_half_sine")
+    return [x * signed for x in rest]
+
+
+def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
+    """The same inertia for each speed of the joint: kg for those that slide, kg m² for those that turn."""
+    about = f"armature of joint {name}"
+    made: dict[str, Expr] = {}
+    for speed in builder.moved[name].speeds:
+        units = "kg" if speed.dimension is SPEED else "kg*m^2"
+        if units not in made:
+            label = f"armature_{name}" + ("_turning" if made else "")
+            made[units] = builder.parameter(label, joint.armature, units, about)
+        armature(builder.system, speed, made[units])
+
+
+def _known_stops(stops: Mapping[str, float]) -> DataTable:
+    if not isinstance(stops, Mapping) or "stiffness" not in stops:
+        raise ModelError(f"stops={stops!r} is not a table such as {{'stiffness': 1e4, 'damping': 0.1}}")
+    return checked_names(stops, _STOPS, "stops: there is no", ModelError, listed=True)
+
+
+def _stop(builder: Builder, name: str, low: float, high: float, stops: DataMapping) -> None:
+    q = builder.moved[name].coordinates[0]
+    stop(builder.system, builder.name(f"stop_{name}"), q, lower=low, upper=high, **stops)

@@ -1,0 +1,425 @@
+"""Flexible parts from modal data of other programs: integrals, couplings and complex modes.
+
+Flexible parts from modal integrals that another program computed: Stoneking's, or JPL's coupling.
+
+Flexible parts from complex modes that another program computed: JPL's ER, EI, SR and WF.
+
+With shapes Ψ + iΓ, frequencies σ, and the normalisation φ* K' φ + σ² φ* M' φ = 1 of ``ComplexModes``, the
+vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'), so that in the real shapes which they
+span
+
+    K'⁻¹ = 2 Σ (Ψ Ψᵀ + Γ Γᵀ)        M'⁻¹ = 2 Σ σ² (Ψ Ψᵀ + Γ Γᵀ)
+
+The first gives the stiffness without spin, for every formalism; the second is compared with the masses. Both
+hold where N modes span N real shapes. Where some modes were cut off they span more: then MBDYFR alone takes
+the part, and expressions of the description see the N real shapes that carry most of the motion.
+
+Source: Fleischer and Likins (1975), section III.B (the data) and eqs. 20 to 26 (orthogonality).
+
+Modes of an appendage on a free vehicle, real and complex, from masses, stiffness and nominal spin.
+
+In the six displacements of each node (translation, rotation, node after node; r from the mass centre), with
+Mn the mass matrix of the nodes, S the sum of translations over nodes and M the mass of the whole vehicle,
+
+    M' q̈ + G' q̇ + K' q = load          M' = Mn (1 − S Sᵀ Mn / M)
+
+    G' = 2 Mn ((SΩ)~ − S [Ω] Sᵀ Mn / M) + Mn (TΩ)~ + (TΩ)~ Mn − (Mn TΩ)~
+    K' = K + (TΩ)~ Mn (TΩ)~ + Mn ((SΩ)~(SΩ)~ − S [Ω][Ω] Sᵀ Mn / M) − (TΩ)~ (Mn TΩ)~
+
+where T sums rotations and ( )~ puts cross-product matrices on the diagonal. K holds the geometric stiffness
+of the preload by spin, where there is one. The last term of K' is the report's separate matrix A'; it is
+symmetric where Ω is a principal direction of every node.
+
+Source: Fleischer and Likins (1975), eqs. 16 to 26.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.model.flexible.modal_integrals import cross_matrix, lumped, modal_integrals
+from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, GivenModes, Lumps, MatrixLike
+from armillary.model.flexible.part_input import (
+    AXES,
+    modal_damping,
+    modal_mass,
+    modal_stiffness,
+    mode_names,
+    mode_shapes,
+    node_places,
+    node_records,
+    numbers,
+    positive,
+    reduced_mass,
+    semidefinite,
+    symmetric,
+    times,
+)
+from armillary.model.flexible.structures import node_inertias, node_masses
+
+
+def from_integrals(
+    where: str,
+    *,
+    m: object,
+    c: object,
+    J: object,
+    P: object,
+    H: object,
+    M: MatrixLike,
+    Q: object = None,
+    R: object = None,
+    S: object = None,
+    K: object = None,
+    C: object = None,
+    frequencies: object = None,
+    damping: object = None,
+    nodes: object = None,
+    shapes: object = None,
+    rotations: object = None,
+    second_order: bool = True,
+) -> FlexiblePart:
+    """A part from Stoneking's integrals about the body's origin in body axes.
+
+        m, c = ∫r, J = −∫r̃r̃, P = ∫ψ (3 × N), H = ∫r̃ψ (3 × N), M = ∫ψᵀψ (N × N),
+        Q[:, p, q] = ∫ψ_q × ψ_p (3 × N × N), R_p = ∫ψ̃_p r̃ (N × 3 × 3), S_pq = ∫ψ̃_p ψ̃_q (N × N × 3 × 3)
+
+    so J(η) = J − Σ η_p (R_p + R_pᵀ) − Σ η_p η_q S_pq and H(η) = H + Qη. S is missing in Stoneking (2010);
+    without it, or Q, that term is dropped. Stiffness: K, or frequencies (rad/s); damping: C, or ratios.
+    """
+    modal = symmetric(_modal_matrix(M, where, "M"), where, "M", mode_names(np.shape(M)[0]))
+    count = len(modal)
+    inertia = symmetric(numbers(J, where, "J", (3, 3)), where, "J", AXES)
+    semidefinite(inertia, where, "J", AXES)
+    momentum = numbers(P, where, "P", (3, count))
+    modal = modal_mass(modal, where)
+    K_matrix = modal_stiffness(modal, where, frequencies=frequencies, stiffness=K)
+    first = np.zeros((count, 3, 3)) if R is None else numbers(R, where, "R", (count, 3, 3))
+    J2 = H1 = None
+    if second_order and S is not None:
+        second = numbers(S, where, "S", (count, count, 3, 3))
+        second = -(second + np.swapaxes(second, 0, 1))
+        J2 = 0.5 * (second + np.swapaxes(second, 2, 3))
+    if second_order and Q is not None:
+        H1 = np.transpose(numbers(Q, where, "Q", (3, count, count)), (2, 0, 1))
+    return FlexiblePart(
+        mass=positive(m, where, "m", zero=True),
+        first=numbers(c, where, "c", (3,)),
+        inertia=inertia,
+        P=momentum,
+        H=numbers(H, where, "H", (3, count)),
+        M=modal,
+        K=K_matrix,
+        C=modal_damping(modal, K_matrix, where, damping=damping, damping_matrix=C),
+        J1=-(first + np.swapaxes(first, 1, 2)),
+        J2=J2,
+        H1=H1,
+        nodes=_nodes(nodes, shapes, rotations, count, where),
+    )
+
+
+def from_coupling(
+    where: str,
+    *,
+    coupling: object,
+    frequencies: object,
+    damping: object = None,
+    damping_matrix: object = None,
+    about: object = (0.0, 0.0, 0.0),
+    total_mass: MatrixLike = None,
+    nodes: object = None,
+    shapes: object = None,
+    rotations: object = None,
+) -> FlexiblePart:
+    """An appendage known by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
+
+    ``coupling`` = (P, Δᵀ), both 3 × N: linear momentum and angular momentum about ``about`` per unit of each
+    modal rate. The appendage's mass is in the rigid body already, so the part adds none, and inertia does not
+    change with the deformation. Modes have unit modal mass φᵀMφ = 1; with ``total_mass`` it is the
+    reduced one of JPL, φᵀ(M − MΣΣᵀM/m)φ = 1, so that M = 1 + PᵀP/m here.
+    """
+    if not isinstance(coupling, list | tuple) or len(coupling) != 2:
+        raise ModelError(f"{where}: coupling is the pair (P, Delta), each 3 × N for N modes")
+    P = numbers(coupling[0], where, "P of the coupling")
+    if P.ndim != 2 or P.shape[0] != 3 or P.shape[1] < 1:
+        raise ModelError(f"{where}: P of the coupling must be 3 × N for N modes, not {np.shape(P)}")
+    count = P.shape[1]
+    delta = numbers(coupling[1], where, "Delta of the coupling", (3, count))
+    M = unit = np.eye(count)
+    if total_mass is not None:
+        M = unit + P.T @ P / positive(total_mass, where, "total_mass")
+    K = modal_stiffness(unit, where, frequencies=frequencies, stiffness=None)
+    return FlexiblePart(
+        mass=0.0,
+        first=np.zeros(3),
+        inertia=np.zeros((3, 3)),
+        P=P,
+        H=delta + np.cross(numbers(about, where, "about", (3,)), P, axisb=0, axisc=0),
+        M=M,
+        K=K,
+        # ratios belong to the reduced modal mass, which is 1
+        C=modal_damping(unit, K, where, damping=damping, damping_matrix=damping_matrix),
+        J1=np.zeros((count, 3, 3)),
+        nodes=_nodes(nodes, shapes, rotations, count, where),
+        total_mass=None if total_mass is None else float(total_mass),
+    )
+
+
+def _modal_matrix(value: MatrixLike, where: str, what: str) -> Array:
+    found = numbers(value, where, what)
+    if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
+        raise ModelError(f"{where}: {what} must be N × N for N modes, not {np.shape(value)}")
+    return found
+
+
+def _nodes(
+    nodes: object, shapes: object, rotations: object, modes: int, where: str
+) -> dict[str, FlexibleNode]:
+    if nodes is None:
+        if shapes is not None or rotations is not None:
+            raise ModelError(f"{where}: shapes are given without nodes=; give the nodes' positions too")
+        return {}
+    names, positions = node_places(nodes, where)
+    if shapes is None:
+        raise ModelError(f"{where}: nodes of given integrals need shapes= ({len(names)} × 3 × {modes})")
+    moved = mode_shapes(shapes, rotations, names, where)
+    if moved.shape[2] != modes:
+        raise ModelError(f"{where}: the nodes have shapes of {moved.shape[2]} modes, but there are {modes}")
+    return node_records(names, positions, moved)
+
+
+@dataclass(frozen=True, eq=False)
+class ComplexModes:
+    """Frequencies σ in rad/s and shapes Ψ + iΓ (rows: displacements), with φ* K' φ + σ² φ* M' φ = 1."""
+
+    frequencies: Array
+    psi: Array
+    gamma: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SpinningMatrices:
+    """M', G' and K' of an appendage about a nominal spin."""
+
+    mass: Array
+    gyroscopic: Array
+    stiffness: Array
+
+    def projected(self, basis: Array) -> SpinningMatrices:
+        """The same in the displacements that a basis spans."""
+        return SpinningMatrices(*(basis.T @ a @ basis for a in (self.mass, self.gyroscopic, self.stiffness)))
+
+
+def nodal_mass(masses: MatrixLike, inertias: MatrixLike) -> Array:
+    """Mn."""
+    found = np.zeros((6 * len(masses), 6 * len(masses)))
+    for s, (m, inertia) in enumerate(zip(masses, inertias, strict=True)):
+        found[6 * s : 6 * s + 3, 6 * s : 6 * s + 3] = m * np.eye(3)
+        found[6 * s + 3 : 6 * s + 6, 6 * s + 3 : 6 * s + 6] = inertia
+    return found
+
+
+def free_vehicle_mass(Mn: Array, total: float) -> Array:
+    """M' = Mn (1 − S Sᵀ Mn / M)."""
+    S = _sums(len(Mn) // 6, 0)
+    found: Array = Mn - Mn @ S @ S.T @ Mn / total
+    return found
+
+
+def spinning_matrices(
+    masses: MatrixLike, inertias: MatrixLike, stiffness: Array, spin: MatrixLike, total: float
+) -> SpinningMatrices:
+    """M', G' and K' from nodes, the stiffness between them, the nominal spin and the vehicle's mass."""
+    n, spin = len(masses), np.asarray(spin, dtype=float)
+    Mn, S, W = nodal_mass(masses, inertias), _sums(n, 0), cross_matrix(spin)
+    moved = _diagonal([W if i % 2 == 0 else np.zeros((3, 3)) for i in range(2 * n)])
+    turned = _diagonal([W if i % 2 == 1 else np.zeros((3, 3)) for i in range(2 * n)])
+    spins = _diagonal(
+        [
+            np.zeros((3, 3)) if i % 2 == 0 else cross_matrix(np.asarray(inertias[i // 2]) @ spin)
+            for i in range(2 * n)
+        ]
+    )
+    G = 2 * Mn @ (moved - S @ W @ S.T @ Mn / total) + Mn @ turned + turned @ Mn - spins
+    K = (
+        stiffness
+        + turned @ Mn @ turned
+        + Mn @ (moved @ moved - S @ W @ W @ S.T @ Mn / total)
+        - turned @ spins
+    )
+    return SpinningMatrices(free_vehicle_mass(Mn, total), G, K)
+
+
+def real_modes(mass: Array, stiffness: Array, where: str) -> tuple[Array, Array]:
+    """(σ, φ) of K φ = σ² M φ, lowest first, with φᵀ M φ = 1 and the largest displacement of each positive."""
+    factor = _cholesky(mass, f"{where}: its mass matrix is not positive: every displacement needs mass")
+    inverse = np.linalg.inv(factor)
+    squares, vectors = np.linalg.eigh(inverse @ _symmetric(stiffness) @ inverse.T)
+    if squares[0] <= 0:
+        raise ModelError(
+            f"{where}: its stiffness is not positive (σ² = {squares[0]:.3g} of its lowest mode); hold it to "
+            "its body by more springs"
+        )
+    shapes = inverse.T @ vectors
+    largest = np.argmax(np.abs(shapes), axis=0)
+    return np.sqrt(squares), shapes * np.sign(shapes[largest, np.arange(len(squares))])
+
+
+def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
+    """The modes of M' q̈ + G' q̇ + K' q = 0, lowest first, the last of each one's largest displacements real
+    and positive.
+
+    With z = (q, q̇) the equations are [K' 0; 0 M'] ż = [0 K'; −K' −G'] z, symmetric and skew-symmetric, so a
+    Hermitian eigenvalue problem gives all λ = ±iσ to rounding (Meirovitch 1974).
+    """
+    M, G, K = matrices.mass, matrices.gyroscopic, matrices.stiffness
+    scale = max(float(np.abs(K).max()), 1e-300)
+    if np.abs(K - K.T).max() > 1e-9 * scale:
+        raise ModelError(
+            f"{where}: its spin is not along a principal axis of the inertia of all its nodes, so that there "
+            "is no steady state to vibrate about; turn the spin or the nodes"
+        )
+    if not G.any():  # then real modes, also where frequencies coincide
+        frequencies, shapes = real_modes(M, K, where)
+        return ComplexModes(frequencies, shapes / (frequencies * np.sqrt(2)), np.zeros_like(shapes))
+    L = _cholesky(M, f"{where}: its mass matrix is not positive: every displacement needs mass")
+    U = _cholesky(
+        _symmetric(K),
+        f"{where}: the nominal spin takes all its stiffness; it has no steady state to vibrate about",
+    )
+    coupling = U.T @ np.linalg.inv(L).T
+    zero = np.zeros_like(M)
+    skew = np.block([[zero, coupling], [-coupling.T, -np.linalg.solve(L, np.linalg.solve(L, G).T).T]])
+    values, vectors = np.linalg.eigh(-1j * skew)
+    n = len(M)
+    frequencies, vectors = values[n:], vectors[:n, n:]
+    shapes = np.linalg.solve(U.T, vectors)
+    for column in shapes.T:
+        sizes = np.abs(column)
+        largest = np.flatnonzero(sizes > (1 - 1e-6) * sizes.max())[-1]
+        column *= np.conj(column[largest]) / sizes[largest]
+    return ComplexModes(frequencies, shapes.real, shapes.imag)
+
+
+def _sums(n: int, kind: int) -> Array:
+    """S (kind 0) or T (kind 1): 6n × 3."""
+    found = np.zeros((6 * n, 3))
+    for s in range(n):
+        found[6 * s + 3 * kind : 6 * s + 3 * kind + 3] = np.eye(3)
+    return found
+
+
+def _diagonal(blocks: list[Array]) -> Array:
+    found = np.zeros((3 * len(blocks), 3 * len(blocks)))
+    for i, block in enumerate(blocks):
+        found[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] = block
+    return found
+
+
+def _symmetric(a: Array) -> Array:
+    found: Array = 0.5 * (a + a.T)
+    return found
+
+
+def _cholesky(a: Array, message: str) -> Array:
+    try:
+        return np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        raise ModelError(message) from None
+
+
+_SPANNED = 1e-3  # of the largest shape: printed digits make smaller ones
+_NORMALISED = 0.02  # error of M' by the modes, from data of three digits
+
+
+def from_complex_modes(
+    where: str,
+    *,
+    nodes: object,
+    masses: object,
+    complex_shapes: object,
+    frequencies: object,
+    total_mass: object,
+    inertias: object = None,
+    damping: object = None,
+    spin: object = None,
+    second_order: bool = True,
+) -> FlexiblePart:
+    """A part of separate masses known by its complex modes about a nominal spin.
+
+    ``complex_shapes`` = (Ψ, Γ), each like the shapes of nodes; ``frequencies`` σ in rad/s; ``damping`` ratios
+    per mode; ``total_mass`` of the whole vehicle for which the modes were computed.
+    """
+    names, positions = node_places(nodes, where)
+    weights, tensors = node_masses(masses, names, where), node_inertias(inertias, names, where)
+    if not isinstance(complex_shapes, list | tuple) or len(complex_shapes) != 2:
+        raise ModelError(f"{where}: complex_shapes is the pair (Ψ, Γ), the real and imaginary parts")
+    psi, gamma = (
+        mode_shapes(half, None, names, where).reshape(6 * len(names), -1) for half in complex_shapes
+    )
+    count = psi.shape[1]
+    if gamma.shape != psi.shape:
+        raise ModelError(f"{where}: Ψ is {times(psi.shape)}, Γ {times(gamma.shape)}; give both for all modes")
+    rates = np.atleast_1d(numbers(frequencies, where, "frequencies", (count,)))
+    if np.any(rates <= 0):
+        raise ModelError(f"{where}: frequency {rates.min():g} of a complex mode is not positive")
+    total = positive(total_mass, where, "total_mass")
+    turn = np.zeros(3) if spin is None else numbers(spin, where, "spin", (3,))
+    Mn = nodal_mass(weights, tensors)
+    shapes, whole = _real_shapes(np.hstack([psi, gamma]), Mn, count, where)
+    real, imaginary = (shapes.T @ Mn @ half for half in (psi, gamma))
+    stiffness = np.linalg.inv(_sum(real, imaginary, np.ones(count)))
+    if whole:
+        moving = spinning_matrices(weights, tensors, np.zeros_like(Mn), turn, total).projected(shapes)
+        _check_normalised(moving.mass @ _sum(real, imaginary, rates**2), where)
+        stiffness = stiffness - 0.5 * (moving.stiffness + moving.stiffness.T)
+        semidefinite(stiffness, where, "the stiffness that the complex modes leave", mode_names(count))
+    moved = shapes.reshape(len(names), 6, count)
+    found = modal_integrals(lumped(weights, tensors), positions, moved, second_order=second_order)
+    own = reduced_mass(modal_mass(found["M"], where), found["P"], total, where)
+    given = 0.0 if damping is None else numbers(damping, where, "damping")
+    if np.shape(given) not in ((), (count,)):
+        raise ModelError(f"{where}: {count} complex modes need {count} damping ratios or one for all")
+    ratios = np.broadcast_to(np.asarray(given, dtype=float), (count,)).copy()
+    return FlexiblePart(
+        **found,
+        K=stiffness,
+        C=modal_damping(own, stiffness, where, damping=ratios[np.argsort(rates)], damping_matrix=None),
+        nodes=node_records(names, positions, moved, None),
+        lumps=Lumps(weights, tensors, positions, shapes),
+        total_mass=total,
+        complex_modes=GivenModes(rates, psi, gamma, ratios, whole),
+    )
+
+
+def _sum(real: Array, imaginary: Array, weights: Array) -> Array:
+    """2 Σ w (Ψ Ψᵀ + Γ Γᵀ)."""
+    found: Array = 2 * (real * weights @ real.T + imaginary * weights @ imaginary.T)
+    return found
+
+
+def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Array, bool]:
+    """(real shapes, orthonormal in Mn, that carry most of the motion; whether they carry all of it)."""
+    values, vectors = np.linalg.eigh(Mn)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    _, sizes, mix = np.linalg.svd(root @ halves, full_matrices=False)
+    rank = int(np.sum(sizes > _SPANNED * sizes[0])) if sizes[0] > 0 else 0
+    if rank < count:
+        raise ModelError(
+            f"{where}: {count} complex modes move the masses in {rank} independent shapes only; leave out "
+            "those that repeat others"
+        )
+    return halves @ mix[:count].T / sizes[:count], rank == count
+
+
+def _check_normalised(product: Array, where: str) -> None:
+    """M' M'⁻¹ = 1, the second from the modes."""
+    error = float(np.abs(product - np.eye(len(product))).max())
+    if not error <= _NORMALISED:
+        raise ModelError(
+            f"{where}: the complex modes do not fit the masses (M' from them is off by {error:.2g}); "
+            "they are normalised by φ* K' φ + σ² φ* M' φ = 1, with M' of the vehicle of total_mass="
+        )

@@ -1,0 +1,430 @@
+"""Input of flexible parts: numbers, matrices, frames and modal properties, each checked.
+
+Numbers as users give them for flexible parts, read into arrays and checked with the user's names.
+
+Matrices as arrays, sparse matrices or files: .npy, sparse .npz and Matrix Market .mtx.
+
+Where a ready beam or plate stands in its body: an origin, the direction along it, and one across.
+
+Modal mass, stiffness and damping of a part: from frequencies and ratios or from matrices, checked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from armillary.algebra.arguments import checked_names
+from armillary.errors import ModelError, shown
+from armillary.model.flexible.part import ORTHOGONAL, Array, FlexibleNode, MatrixLike, coherence, uncoupled
+from armillary.model.reading.kinds import NUMBERS, WORDS, Either
+from armillary.untyped import DataTable, Given
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+
+# Matrices from finite-element programs carry five to seven digits; a wrong file is off by far more.
+_ASYMMETRY = 1e-6
+
+
+def numbers(value: object, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
+    """A copy of finite numbers as an array, of the shape requested."""
+    if value is None:
+        raise ModelError(f"{where}: {what} is missing; give a value")
+    try:
+        given = np.asarray(value)
+        found = np.array(given.real if np.iscomplexobj(given) else value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"{where}: {what} must be numbers, not {shown(value)}") from None
+    no_imaginary(given, where, what)
+    if shape is not None and found.shape != shape:
+        raise ModelError(f"{where}: {what} must have shape {times(shape)}, not {times(found.shape)}")
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        place = f" at ({', '.join(str(i + 1) for i in bad[0])})" if found.ndim else ""
+        raise ModelError(
+            f"{where}: {what} holds {found[tuple(bad[0])]}{place}; every value must be a finite number"
+        )
+    return found
+
+
+def no_imaginary(values: Array, where: str, what: str) -> None:
+    """Complex numbers are refused unless all are real; dropping the rest would change the part."""
+    if np.iscomplexobj(values) and np.any(values.imag != 0):
+        raise ModelError(
+            f"{where}: {what} holds complex numbers; only real ones are read: give structural damping with "
+            "damping= or damping_matrix=, and take real modes"
+        )
+
+
+def times(shape: tuple[int, ...]) -> str:
+    """A shape as people write it: 3 × 4."""
+    return " × ".join(map(str, shape)) if shape else "of one number"
+
+
+def positive(value: object, where: str, what: str, *, zero: bool = False) -> float:
+    """One positive number (or zero where that is allowed)."""
+    found = float(numbers(value, where, what, ()))
+    if found < 0 or (found == 0 and not zero):
+        raise ModelError(f"{where}: {what} = {found:g} must be {'zero or more' if zero else 'positive'}")
+    return found
+
+
+def one_or_more(value: object, count: int, where: str, what: str) -> Array:
+    """``count`` numbers, of which one stands for all."""
+    found = numbers(value, where, what)
+    if found.shape not in ((), (count,)):
+        raise ModelError(f"{where}: {what} must be one number or {count}, not {times(found.shape)}")
+    return np.broadcast_to(found, (count,)).copy()
+
+
+def poisson(value: object, where: str) -> float:
+    """Poisson's ratio."""
+    nu = float(numbers(value, where, "nu", ()))
+    if not -1 < nu <= 0.5:
+        raise ModelError(f"{where}: Poisson's ratio nu={nu:g} must lie between -1 and 0.5")
+    return nu
+
+
+def how_many(modes: object, where: str, least: int = 1) -> int:
+    """A number of modes."""
+    if isinstance(modes, bool) or not isinstance(modes, int | np.integer) or modes < least:
+        raise ModelError(f"{where}: modes={modes!r} must be a whole number, {least} or more")
+    return int(modes)
+
+
+def station_names(stations: object, taken: Iterable[str], where: str) -> DataTable:
+    """Stations by name; in a sequence they are named "1", "2", …"""
+    if isinstance(stations, str) or not isinstance(stations, Iterable):
+        raise ModelError(
+            f"{where}: stations={shown(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
+        )
+    if not isinstance(stations, Mapping):
+        stations = {str(i + 1): place for i, place in enumerate(stations)}
+    for name in stations:
+        if name in taken:
+            raise ModelError(f"{where}: station '{name}' is there already; choose another name")
+    return {str(name): place for name, place in stations.items()}
+
+
+def place_name(*coordinates: float) -> str:
+    """A name for a place that a text can hold and no other place has: "at_0_5", "at_0_3_m0_1"."""
+    texts = [repr(float(x)).replace(".", "_").replace("-", "m").replace("+", "") for x in coordinates]
+    return "_".join(["at", *texts])
+
+
+def symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
+    """A square matrix freed of its rounding asymmetry; the worst pair is named when there is more."""
+    difference = np.abs(matrix - matrix.T)
+    limit = _ASYMMETRY * max(float(np.max(np.abs(matrix), initial=0.0)), np.finfo(float).tiny)
+    if np.max(difference, initial=0.0) > limit:
+        i, j = (int(k) for k in np.unravel_index(np.argmax(difference), difference.shape))
+        raise ModelError(
+            f"{where}: {what} is not symmetric: ({names[i]}, {names[j]}) is {matrix[i, j]:.6g}, but "
+            f"({names[j]}, {names[i]}) is {matrix[j, i]:.6g}; check the order of its rows, or symmetrise it"
+        )
+    found: Array = 0.5 * (matrix + matrix.T)
+    return found
+
+
+def semidefinite(matrix: Array, where: str, what: str, names: Sequence[str]) -> None:
+    """A symmetric matrix without negative eigenvalues; if it has one, the direction is named."""
+    values, vectors = np.linalg.eigh(matrix)
+    if values[0] < -1e-9 * max(abs(values[-1]), abs(values[0])):
+        worst = int(np.argmax(np.abs(vectors[:, 0])))
+        raise ModelError(
+            f"{where}: {what} is not positive: eigenvalue {values[0]:.6g}, most of it along {names[worst]}; "
+            "check signs and the order of its rows"
+        )
+
+
+def mode_names(count: int) -> list[str]:
+    """Names of modes for messages."""
+    return [f"mode {i + 1}" for i in range(count)]
+
+
+def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[str], Array]:
+    """Names and positions (n × 3) of nodes: a mapping by name, or a sequence named '1', '2', …"""
+    if isinstance(value, Mapping):
+        names = [str(name) for name in value]
+        for name, place in value.items():
+            numbers(place, where, f"the position of node '{name}'", (3,))
+        places = list(value.values())
+    else:
+        places = list(value) if isinstance(value, Iterable) else [value]
+        names = [str(i + 1) for i in range(len(places))]
+    if value is None or isinstance(value, str):
+        raise ModelError(f"{where}: {what}={value!r} must be positions (x, y, z), by name or in order")
+    if not names:
+        raise ModelError(f"{where}: {what} is empty; give at least one position (x, y, z)")
+    return names, numbers(places, where, f"{what} (positions)", (len(names), 3))
+
+
+def per_node(value: object, names: Sequence[str], where: str, what: str) -> Given:
+    """Values in the order of the nodes; a mapping must have exactly their names."""
+    if not isinstance(value, Mapping):
+        return value
+    found = _of_nodes(value, names, where, what)
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise ModelError(f"{where}: {what} has nothing for node '{missing[0]}'; give one for every node")
+    return [found[name] for name in names]
+
+
+def known_node(name: str, names: Sequence[str], where: str, what: str) -> int:
+    """The number of a node among the names, or an error with the nearest one."""
+    [known] = _of_nodes([name], names, where, what)
+    return names.index(known)
+
+
+def _of_nodes(given: Iterable[object], names: Sequence[str], where: str, what: str) -> DataTable:
+    missing, after = f"{where}: {what} names node", ", which does not exist"
+    return checked_names(given, names, missing, ModelError, after=after)
+
+
+def node_records(
+    names: Sequence[str], positions: Array, shapes: Array, shortening: Array | None = None
+) -> dict[str, FlexibleNode]:
+    """Nodes from positions (n × 3), shapes (n × 6 × N) and foreshortening (n × 3 × N × N)."""
+    return {
+        name: FlexibleNode(
+            name, positions[s], shapes[s, :3], shapes[s, 3:], None if shortening is None else shortening[s]
+        )
+        for s, name in enumerate(names)
+    }
+
+
+def mode_shapes(value: object, rotations: object, names: Sequence[str], where: str) -> Array:
+    """Shapes with rotations, n × 6 × N."""
+    count = len(names)
+    found = numbers(per_node(value, names, where, "shapes"), where, "shapes")
+    if found.ndim == 2 and found.shape[0] in (3 * count, 6 * count):
+        found = found.reshape(count, -1, found.shape[1])
+    if found.ndim != 3 or found.shape[0] != count or found.shape[1] not in (3, 6) or found.shape[2] < 1:
+        raise ModelError(
+            f"{where}: shapes of {count} nodes must be {count} × 3 × N, {count} × 6 × N, {3 * count} × N or "
+            f"{6 * count} × N for N modes, not {times(found.shape)}"
+        )
+    if rotations is None:
+        turned = np.zeros((count, 3, found.shape[2])) if found.shape[1] == 3 else found[:, 3:]
+    elif found.shape[1] == 6:
+        raise ModelError(f"{where}: shapes hold rotations already (6 per node); leave out rotations=")
+    else:
+        turned = numbers(per_node(rotations, names, where, "rotations"), where, "rotations")
+        if turned.ndim == 2 and turned.shape[0] == 3 * count:
+            turned = turned.reshape(count, 3, -1)
+        turned = numbers(turned, where, "rotations", found.shape)
+    return np.concatenate([found[:, :3], turned], axis=1)
+
+
+def read_matrix(value: object, where: str, what: str) -> MatrixLike:
+    """A square matrix of finite numbers: a dense array, or sparse in rows (CSR)."""
+    import scipy.sparse
+
+    if isinstance(value, str | Path):
+        value = _from_file(Path(value), where, what)
+        what = f"{what} of file"
+    if not scipy.sparse.issparse(value):
+        found = numbers(value, where, what)
+        _square(found.shape, where, what)
+        return found
+    given = scipy.sparse.csr_matrix(value)
+    no_imaginary(given.data, where, what)
+    matrix = scipy.sparse.csr_matrix(given.real, dtype=float)
+    _square(matrix.shape, where, what)
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if len(bad):
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right"))
+        raise ModelError(
+            f"{where}: {what} holds {matrix.data[bad[0]]} at ({row}, {matrix.indices[bad[0]] + 1}); every "
+            "value must be a finite number"
+        )
+    return matrix
+
+
+def _square(shape: tuple[int, ...], where: str, what: str) -> None:
+    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ModelError(f"{where}: {what} must be square, not {times(shape)}")
+
+
+def _from_file(path: Path, where: str, what: str) -> MatrixLike:
+    import scipy.io
+    import scipy.sparse
+
+    # pickles in a file could run any code, so they are refused
+    readers = {
+        ".npy": lambda: np.load(path, allow_pickle=False),
+        ".npz": lambda: scipy.sparse.load_npz(path),
+        ".mtx": lambda: scipy.io.mmread(path),
+    }
+    if path.suffix not in readers:
+        raise ModelError(
+            f"{where}: {what} is in file '{path}', but only {', '.join(readers)} files can be read; save it "
+            "as one of these"
+        )
+    if not path.is_file():
+        raise ModelError(f"{where}: {what}: there is no file '{path}'; check its name and folder")
+    try:
+        with warnings.catch_warnings():
+            # SciPy 1.18 announces sparse arrays in place of matrices; either is converted by the caller.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return readers[path.suffix]()
+    except Exception as error:  # every format has its own kinds
+        raise ModelError(f"{where}: {what}: file '{path}' cannot be read ({error})") from error
+
+
+Direction = Annotated[Given, Either((WORDS, NUMBERS))]  # "x", "-y", …, or three components
+_NAMED = {name: np.eye(3)[i] for i, name in enumerate("xyz")}
+
+
+def direction(value: object, where: str, what: str) -> Array:
+    """A unit vector: "x", "-y", …, or three components."""
+    if isinstance(value, str):
+        axis = _NAMED.get(value[1:] if value[:1] in ("+", "-") else value)
+        if axis is None:
+            raise ModelError(f"{where}: {what}={value!r} is not an axis; give x, y, z, -x, … or a vector")
+        found: Array = -axis if value.startswith("-") else axis
+        return found
+    vector = numbers(value, where, what, (3,))
+    size = float(np.linalg.norm(vector))
+    if size == 0:
+        raise ModelError(f"{where}: {what} is the zero vector and has no direction")
+    return vector / size
+
+
+def local_axes(along: object, across: object, where: str) -> Array:
+    """Axes as columns: x ``along``, y the part of ``across`` at right angles to it, z = x × y.
+
+    Without ``across`` it is the first of the body's y, z and x that does not stand along.
+    """
+    first = direction(along, where, "along")
+    if across is None:
+        second = next(_NAMED[name] for name in "yzx" if abs(_NAMED[name] @ first) < 0.9)
+    else:
+        second = direction(across, where, "across")
+    second = second - first * (first @ second)
+    size = float(np.linalg.norm(second))
+    if size < 1e-9:
+        raise ModelError(f"{where}: across stands along the same line as along; give another direction")
+    second = second / size
+    return np.column_stack([first, second, np.cross(first, second)])
+
+
+def turned(axes: Array, shapes: Array) -> Array:
+    """Shapes n × 6 × N (or displacements n × 3 × …) from local to body axes."""
+    whole = [np.tensordot(shapes[:, half], axes, ([1], [1])) for half in (slice(3), slice(3, 6))]
+    return np.concatenate([np.moveaxis(part, -1, 1) for part in whole if part.size], axis=1)
+
+
+# Shapes printed with three digits are orthogonal to about this; a wrong mass model is off by more.
+_THREE_DIGITS = 1e-2
+
+
+def modal_mass(M: Array, where: str) -> Array:
+    """A modal mass matrix that is positive definite; the mode that spoils it is named."""
+    for p, own in enumerate(np.diag(M)):
+        if own <= 0:
+            raise ModelError(
+                f"{where}: mode {p + 1} moves no mass (modal mass {own:g}); leave it out, or give the nodes "
+                "that it moves their masses"
+            )
+    scale = 1 / np.sqrt(np.diag(M))
+    values, vectors = np.linalg.eigh(M * np.outer(scale, scale))
+    if values[0] < 1e-12 * values[-1]:
+        p, q = np.argsort(-np.abs(vectors[:, 0]))[:2] + 1
+        raise ModelError(
+            f"{where}: the modal mass matrix is singular: modes {min(p, q)} and {max(p, q)} (or more) move "
+            "the masses in the same way; leave one out"
+        )
+    return M
+
+
+def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
+    """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal.
+
+    M itself where ``total_mass`` is left out: modes with the body held. Source: JPL TR 32-1598, sect. II.
+    """
+    if total_mass is None:
+        return M
+    mass = positive(total_mass, where, "total_mass")
+    reduced: Array = M - P.T @ P / mass
+    p = int(np.argmin(np.diag(reduced) / np.diag(M)))
+    if reduced[p, p] <= 1e-12 * M[p, p]:
+        raise ModelError(
+            f"{where}: total_mass = {mass:g} is too small: of the modal mass {M[p, p]:.6g} of mode {p + 1} "
+            f"its momentum would take away {P[:, p] @ P[:, p] / mass:.6g}; give the mass of the whole "
+            "vehicle, this part included"
+        )
+    return reduced
+
+
+def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: object) -> Array:
+    """K from angular frequencies (K_pp = M_pp ω_p², for orthogonal modes only) or as a matrix.
+
+    ``M`` is the mass matrix in which the modes are orthogonal: see `reduced_mass`.
+    """
+    if (frequencies is None) == (stiffness is None):
+        what = "both given" if stiffness is not None else "missing"
+        raise ModelError(f"{where}: frequencies (rad/s) and stiffness are {what}; give exactly one of them")
+    count = len(M)
+    if stiffness is not None:
+        matrix = numbers(stiffness, where, "the modal stiffness", (count, count))
+        matrix = symmetric(matrix, where, "the modal stiffness", mode_names(count))
+        semidefinite(matrix, where, "the modal stiffness", mode_names(count))
+        return matrix
+    rates = np.atleast_1d(numbers(frequencies, where, "frequencies"))
+    if rates.shape != (count,):
+        raise ModelError(f"{where}: {count} modes need {count} frequencies, not {times(rates.shape)}")
+    if np.any(rates <= 0):
+        p = int(np.argmin(rates))
+        raise ModelError(
+            f"{where}: frequency {rates[p]:g} of mode {p + 1} is not positive; a mode without stiffness is "
+            "rigid motion, which the body has already: leave it out"
+        )
+    worst, p, q = coherence(M)
+    if worst > _THREE_DIGITS:
+        raise ModelError(
+            f"{where}: modes {p + 1} and {q + 1} are not orthogonal (coherence {worst:.3g} in the modal mass "
+            "matrix), so frequencies do not suffice; check masses and shapes, or give the modal stiffness="
+        )
+    return np.diag(np.diag(M) * rates**2)
+
+
+def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_matrix: object) -> Array:
+    """C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
+
+    Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ. Ratios per mode need modes that
+    are as orthogonal as frequencies need them.
+    """
+    count = len(M)
+    if damping is not None and damping_matrix is not None:
+        raise ModelError(f"{where}: damping (ratios) and damping_matrix are both given; give one of them")
+    if damping_matrix is not None:
+        matrix = numbers(damping_matrix, where, "damping_matrix", (count, count))
+        matrix = symmetric(matrix, where, "damping_matrix", mode_names(count))
+        semidefinite(matrix, where, "damping_matrix", mode_names(count))
+        return matrix
+    ratios = numbers(0.0 if damping is None else damping, where, "damping")
+    if ratios.shape not in ((), (count,)):
+        raise ModelError(f"{where}: damping is one ratio or {count}, one per mode, not {times(ratios.shape)}")
+    if np.any(ratios < 0):
+        p = int(np.argmin(ratios)) if ratios.ndim else 0
+        raise ModelError(
+            f"{where}: the damping ratio {np.min(ratios):g} of mode {p + 1} is negative; a mode loses energy"
+        )
+    worst, p, q = max(coherence(M), coherence(K))
+    differ = bool(ratios.ndim) and np.ptp(ratios) > 0
+    if differ and worst > _THREE_DIGITS:
+        raise ModelError(
+            f"{where}: modes {p + 1} and {q + 1} are coupled (coherence {worst:.3g} in mass or stiffness), "
+            "so ratios per mode mean nothing; give one ratio for all, or damping_matrix="
+        )
+    if differ or worst < ORTHOGONAL:
+        return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))
+    rates, modes = uncoupled(M, K)
+    momenta = M @ modes
+    found: Array = (momenta * (2 * np.max(ratios) * rates)) @ momenta.T
+    return found

@@ -1,1 +1,0 @@
-"""Ways to describe a flexible part: beams, plates, nodes, matrices and modal integrals."""

@@ -1,1 +1,0 @@
-"""Structures reduced to modes: `bases.py` first, then the integrals of the modes."""

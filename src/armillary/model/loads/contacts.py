@@ -1,0 +1,467 @@
+"""Compliant contact: stops, brakes, contacts of points and solids, and friction that sticks.
+
+Stops, contacts and brakes: inequalities by force, made of loads, memory and events.
+
+With a stiffness a compliant law (``laws.py``) takes the place of the condition "not through the wall", and an
+elastic anchor that of "at rest until the friction is overcome". Without one both conditions
+are kept exactly, by forces that the derivation finds (``rigid.py``).
+
+Contact of a solid with a plane, as contacts of the points and balls that can touch it.
+
+    Sphere      one ball, whose point of contact moves over it as it rolls
+    Capsule     a ball at each end, on its axis
+    Box         its eight corners
+
+A convex solid touches a plane with these first, whatever its attitude, so nothing of it is ever below the
+plane. Corners that move alike, as the near and the far ones of a box in planar motion, are one contact.
+
+Dry friction with memory: an elastic anchor that holds at rest and is dragged along in sliding.
+
+    pull      p = k (x − a)                      x: where the mover is, a: its anchor
+    trial     p_L + c v                          ( )_L: shortened to the limit L where it is longer
+    friction  F = −( p_L + c v )_L
+
+It sticks while |p_L + c v| < L = μ_s N, and the anchor does not move: no creep. It slides while that is at
+least L = μ N; the friction is then L against the motion, and the anchor follows at the distance L/k. Friction
+never gives energy: what it returns, p²/2k at most, was put into the surfaces before.
+
+Sources: Cundall & Strack (1979), A discrete numerical model for granular assemblies, section on the shear
+force, for spring, dashpot and slider; the anchor renewed by radial return as in plasticity, Simo & Hughes
+(1998), section 1.4.
+
+When is the anchor renewed? Inside a step all memory is constant, so that the integrator meets a smooth
+function and may try and reject as it likes. In sliding an anchor left behind does no harm: the friction is L
+whether the pull is L or more, so renewing once per step is enough. What must not wait for the end of a step
+is the change between sticking and sliding: a reversal with the anchor far behind would go on for as long as
+the mover needs to come back to it. That change is the event |p_L + c v| = L; in one dimension its end of a
+slide is v = 0 exactly. It renews the memory as a step does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Annotated
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.intermediate import Signed
+from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME
+from armillary.algebra.vectors.scalars import Scalar, is_zero
+from armillary.algebra.vectors.vectors import Vector, dot
+from armillary.errors import ModelError
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Point, PointLike
+from armillary.model.bodies.solids import SOLIDS, Figure
+from armillary.model.description import Description
+from armillary.model.loads.forces import (
+    axes_in_plane,
+    dimension_of,
+    effort_of,
+    force,
+    load_on,
+    read_plane,
+    travel,
+    travel_end,
+)
+from armillary.model.loads.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
+from armillary.model.loads.rigid import (
+    LAWS,
+    Rebound,
+    check_static,
+    friction_limit,
+    lock,
+    rigid_contact,
+    rigid_stop,
+)
+from armillary.model.reading.expressions import check_new_name
+from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.kinds import (
+    EXPRESSION,
+    VECTOR,
+    Either,
+    ExpressionLike,
+    ListOf,
+    Number,
+    OneOf,
+    VariableLike,
+    VectorLike,
+    choice,
+)
+from armillary.model.reading.references import bounded_constant, find_point, known_value, unit_triple
+from armillary.model.recording.verbs import EntryForm, verb
+from armillary.model.signals.signals import event, memory, update
+
+KINDS = ("sphere", "capsule", "box")
+TOUCHING = tuple(form for form in SOLIDS if form.key in KINDS)  # their forms in text models
+
+
+def figure_contacts(
+    system: Description,
+    name: str,
+    centre: Point,
+    base: Point,
+    normal: Vector,
+    figure: object,
+    place: Callable[[str, Point, Expr | None], Expr],
+) -> Expr:
+    """Place contacts for a figure, ``name_1`` and so on, or ``name`` if it is one; return the sum of their
+    normal forces, which ``name`` stands for in texts.
+    """
+    where = f"contact '{name}'"
+    touching = _distinct(_parts(system, centre, figure, where), base, normal)
+    pushes = []
+    for k, (point, radius) in enumerate(touching, start=1):
+        label = f"{name}_{k}" if len(touching) > 1 else name
+        check_new_name(system, label, "contact")
+        pushes.append(place(label, point, radius))
+    whole = as_expr(sum(pushes[1:], pushes[0]))
+    if len(pushes) > 1:
+        system.definitions[name] = whole
+    return whole
+
+
+def _parts(
+    system: Description, centre: Point, figure: object, where: str
+) -> Iterator[tuple[Point, Expr | None]]:
+    """Points of a figure that can touch a plane, with the radius of the ball about each."""
+    if not isinstance(figure, Figure) or figure.kind not in KINDS:
+        raise ModelError(
+            f"{where}: shape={figure!r} is not a Sphere, Capsule or Box; other solids touch with rims or "
+            "faces: give contacts to the points that can touch"
+        )
+    sizes = [
+        bounded_constant(system, size, f"{label} of the {figure.kind} of {where}", LENGTH, positive=True)
+        for label, size in zip(figure.names, figure.sizes, strict=True)
+    ]
+    if figure.kind == "sphere":
+        yield centre, sizes[0]
+        return
+    if figure.kind == "capsule":
+        radius, length = sizes
+        axis = [as_expr(x) * (length / 2) for x in unit_triple(system, figure.axis, f"axis of {where}")]
+        for k, sign in enumerate((-1, 1), start=1):
+            yield _moved(centre, f"end{k}", [x * sign for x in axis]), radius
+        return
+    for k, signs in enumerate(product((-1, 1), repeat=3), start=1):
+        half = [size * sign / 2 for size, sign in zip(sizes, signs, strict=True)]
+        yield _moved(centre, f"corner{k}", half), None
+
+
+def _moved(centre: Point, label: str, by: Sequence[Expr]) -> Point:
+    """A point beside another, in the axes of its body."""
+    x, y, z = (as_expr(a) + b for a, b in zip(centre.coordinates, by, strict=True))
+    return Point(f"{centre.name}_{label}", centre.body, (x, y, z))
+
+
+def _distinct(
+    parts: Iterator[tuple[Point, Expr | None]], base: Point, normal: Vector
+) -> list[tuple[Point, Expr | None]]:
+    """The parts without those that move as an earlier one does along the normal and in the plane."""
+    found: dict[object, tuple[Point, Expr | None]] = {}
+    for point, radius in parts:
+        velocity = motion.velocity(point, base.body)
+        gap = as_expr(dot(motion.position(point, base), normal))
+        found.setdefault((gap, *map(as_expr, velocity.components(base.body.frame))), (point, radius))
+    return list(found.values())
+
+
+OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the status; open: not begun, or nothing presses
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """The greatest friction while sliding and while sticking; zero or less where nothing presses."""
+
+    sliding: Expr
+    sticking: Expr
+
+
+def sticking_friction(
+    system: Description,
+    name: str,
+    place: Sequence[Expr],
+    velocity: Sequence[Expr],
+    limits: Limits,
+    stiffness: Expr,
+    damping: Expr,
+) -> list[Expr]:
+    """Friction on a mover, in one or two directions; makes the memory and the event behind it.
+
+    Memories: ``name_status`` and ``name_anchor`` (with a number where there are two). Event: ``name_grip``.
+    """
+    units = system.units.unit_text(place[0].dimension)
+    numbers = range(1, len(place) + 1) if len(place) > 1 else [""]
+    status = memory(system, f"{name}_status", OPEN, units="-", about=f"{name}: 0 open, 1 sticks, 2 slides")
+    anchors = [
+        memory(system, f"{name}_anchor{i}", units=units or "-", about=f"{name}: where the elastic anchor is")
+        for i in numbers
+    ]
+    pull = [
+        fn.named(fn.select(status > OPEN, stiffness * (x - a), 0), f"{name}_pull")
+        for x, a in zip(place, anchors, strict=True)
+    ]
+    limit = fn.named(fn.select(status > STICKS, limits.sliding, limits.sticking), f"{name}_limit")
+    trial = [
+        fn.named(p + damping * v, f"{name}_trial")
+        for p, v in zip(_shortened(pull, limit), velocity, strict=True)
+    ]
+    excess = fn.named(_length(trial) - limit, f"{name}_excess")
+
+    slides = excess >= 0
+    # What both the present and the next status bear: else the pull would jump up to μ_s N where a slide ends.
+    bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
+    moved = fn.or_(_length(pull) > bound, status <= OPEN)
+    renewed: dict[Expr | str, Expr] = {
+        a: fn.select(moved, x - p / stiffness, a)  # else the very same value: rounding would creep
+        for a, x, p in zip(anchors, place, _shortened(pull, bound), strict=True)
+    }
+    renewed[status] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
+    for variable, value in renewed.items():
+        update(system, variable, value)
+    event(system, f"{name}_grip", excess, set=renewed, about=f"{name} begins to stick or to slide")
+    return [-p for p in _shortened(trial, limit)]
+
+
+def _length(vector: Sequence[Expr]) -> Expr:
+    found: Expr = fn.absolute(vector[0]) if len(vector) == 1 else fn.sqrt(sum(x * x for x in vector))
+    return found
+
+
+def _shortened(vector: Sequence[Expr], limit: Expr) -> list[Expr]:
+    """The vector, no longer than the limit."""
+    if len(vector) == 1:
+        return [fn.maximum(fn.minimum(vector[0], limit), -limit)]
+    length = _length(vector)
+    factor = fn.select(length > limit, limit / length, 1)
+    return [x * factor for x in vector]
+
+
+@verb(EntryForm("loads", key="stop", argument="coordinate"))
+def stop(
+    system: Description,
+    name: str,
+    coordinate: VariableLike,
+    *,
+    lower: ExpressionLike | None = None,
+    upper: ExpressionLike | None = None,
+    stiffness: ExpressionLike | None = None,
+    damping: ExpressionLike = 0,
+    restitution: ExpressionLike | None = None,
+    exponent: Number = 1,
+    law: Annotated[str, choice(*LAWS)] = "newton",
+    settle: Number | None = None,
+) -> Expr:
+    """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``; without a stiffness
+    a rigid one, where the coordinate rebounds with ``restitution`` times its speed (see ``contact``).
+
+    Forces, or for an angle moments, act between the body and its parent, and on this coordinate alone.
+    Ends may move with time. ``stiffness`` in N/mⁿ or N·m/radⁿ, ``damping`` in s/m or s/rad. Returns the
+    force, positive towards greater values of the coordinate.
+    """
+    where = f"stop '{name}'"
+    check_new_name(system, name, "stop")
+    q, u, body = travel(system, coordinate, where)
+    ends = _ends(system, lower, upper, q, where)
+    if stiffness is None:
+        _check_rigid(damping, exponent, where)
+        return rigid_stop(system, name, q, u, body, ends, Rebound(restitution, law, settle))
+    _check_compliant(restitution, where)
+    low, high = ends
+    n = _exponent(exponent, where)
+    k = bounded_constant(
+        system, stiffness, f"stiffness of {where}", effort_of(q) / dimension_of(q) ** n, positive=True
+    )
+    a = bounded_constant(system, damping, f"damping of {where}", TIME / dimension_of(q))
+    value: Scalar = 0
+    if low is not None:
+        value = value + contact_force(low - q, motion.time_derivative(low) - u, k, a, n)
+    if high is not None:
+        value = value - contact_force(q - high, u - motion.time_derivative(high), k, a, n)
+    return load_on(system, name, as_expr(value), u, body, where)
+
+
+@verb(EntryForm("loads", key="brake", argument="coordinate"))
+def brake(
+    system: Description,
+    name: str,
+    coordinate: VariableLike,
+    *,
+    capacity: ExpressionLike,
+    stiffness: ExpressionLike | None = None,
+    damping: ExpressionLike | None = None,
+    static: ExpressionLike | None = None,
+) -> Expr:
+    """A brake, or dry friction in a joint, that holds at rest without creep.
+
+    ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static``
+    the one it bears at rest, the same where it is left out. At rest the joint is locked; with ``stiffness``
+    and ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
+    ``name_status`` (0 released, 1 sticks, ±2 slides), with an anchor ``name_anchor`` too; its event is
+    ``name_grip``.
+    """
+    where = f"brake '{name}'"
+    check_new_name(system, name, "brake")
+    q, u, body = travel(system, coordinate, where)
+    effort = effort_of(q)
+    if stiffness is None and damping is None:
+        return lock(system, name, [(u, body, 1)], capacity, static, effort, where)
+    if stiffness is None or damping is None:
+        raise ModelError(f"{where}: give both stiffness= and damping= of its elastic anchor, or none of them")
+    k = bounded_constant(system, stiffness, f"stiffness of {where}", effort / dimension_of(q), positive=True)
+    c = bounded_constant(system, damping, f"damping of {where}", effort / dimension_of(u), positive=True)
+    sliding = friction_limit(system, capacity, f"capacity of {where}", effort)
+    limits = Limits(sliding, sliding)
+    if static is not None:
+        limits = Limits(sliding, friction_limit(system, static, f"static capacity of {where}", effort))
+        check_static(limits.sliding, limits.sticking, where)
+    (value,) = sticking_friction(system, name, [q], [u], limits, k, c)
+    return load_on(system, name, value, u, body, where)
+
+
+@verb(EntryForm("loads", key="contact", argument="point"))
+def contact(
+    system: Description,
+    name: str,
+    point: PointLike,
+    *,
+    plane: Annotated[Sequence[PointLike | VectorLike], ListOf(VECTOR, 2)],
+    stiffness: ExpressionLike | None = None,
+    damping: ExpressionLike = 0,
+    exponent: Number = 1,
+    friction: Annotated[object, Either((FRICTION, EXPRESSION))] = None,
+    static: ExpressionLike | None = None,
+    restitution: ExpressionLike | None = None,
+    radius: ExpressionLike | None = None,
+    shape: Annotated[Figure | None, OneOf(TOUCHING)] = None,
+    law: Annotated[str, choice(*LAWS)] = "newton",
+    settle: Number | None = None,
+) -> Expr:
+    """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
+
+    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 where it is left out) is
+    Newton's, of velocities, Poisson's, of impulses, or the energetic one, of work, by ``law``; ``friction``
+    and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
+    ball or disc, which may roll. With a ``shape``, a ``Sphere``, ``Capsule`` or ``Box`` about the point in
+    the axes of its body, all corners or balls that can touch are contacts, ``name_1``, ``name_2`` and so on,
+    and ``name`` is the sum of their normal forces. Bounces end where they would all be over within ``settle``
+    seconds, or within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed or
+    sticking, ±2 sliding); its events are ``name_touch`` and ``name_grip``. With a stiffness friction is a
+    law, ``SmoothFriction`` or ``StickSlip``.
+
+    ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
+    side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;
+    friction is in the loads ``name_friction``, or ``name_friction1`` and ``name_friction2`` along two
+    directions in the plane.
+    """
+    where = f"contact '{name}'"
+    check_new_name(system, name, "contact")
+    foot = find_point(system, point, where)
+    base, normal = read_plane(system, plane, where)
+    if foot.body is base.body:
+        raise ModelError(f"{where}: its point and its plane are both on body '{foot.body.name}'")
+    if stiffness is None:
+        _check_rigid(damping, exponent, where)
+        rebound = Rebound(restitution, law, settle)
+
+        def add_contact(label: str, at: Point, size: object) -> Expr:
+            return rigid_contact(system, label, at, base, normal, rebound, friction, static, size)
+
+        if shape is None:
+            return add_contact(name, foot, radius)
+        if radius is not None:
+            raise ModelError(
+                f"{where}: radius= is that of a ball about its point; with a shape= leave it out"
+            )
+        return figure_contacts(system, name, foot, base, normal, shape, add_contact)
+    _check_compliant(restitution, where)
+    if radius is not None or static is not None or shape is not None:
+        raise ModelError(f"{where}: radius=, shape= and static= are for contacts without stiffness=")
+    n = _exponent(exponent, where)
+    k = bounded_constant(system, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
+    a = bounded_constant(system, damping, f"damping of {where}", ONE / SPEED)
+    apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
+    depth = fn.named(as_expr(-dot(apart, normal)), Signed(f"{name}_depth"))
+    rate = fn.named(as_expr(-dot(moving, normal)), Signed(f"{name}_rate"))
+    push = force(system, name, contact_force(depth, rate, k, a, n), normal, at=foot, reaction=base.body)
+    if friction is not None:
+        axes = [t for t in axes_in_plane(normal, base.body) if not is_zero(dot(moving, t))]
+        if not axes:
+            raise ModelError(f"{where}: its point cannot slide along the plane; leave friction= out")
+        place = [fn.named(as_expr(dot(apart, t)), f"{name}_place") for t in axes]
+        slip = [fn.named(as_expr(dot(moving, t)), f"{name}_slip") for t in axes]
+        forces = _friction(system, name, friction, place, slip, fn.named(push, name))
+        for i, (axis, value) in enumerate(zip(axes, forces, strict=True), start=1):
+            label = f"{name}_friction{i if len(axes) > 1 else ''}"
+            force(system, label, value, axis, at=foot, reaction=base.body)
+    return push
+
+
+def _friction(
+    system: Description, name: str, law: object, place: list[Expr], slip: list[Expr], push: Expr
+) -> list[Expr]:
+    """Components of the friction of a contact that presses with ``push``."""
+    where = f"friction of contact '{name}'"
+    if not isinstance(law, SmoothFriction | StickSlip):
+        raise ModelError(
+            f"{where}: {law!r} is not a law of friction; give SmoothFriction(coefficient, transition) or "
+            "StickSlip(coefficient, stiffness, damping)"
+        )
+    wanted = {"stiffness": FORCE / LENGTH, "damping": FORCE / SPEED, "transition": SPEED, "stribeck": SPEED}
+    given = {
+        f.name: bounded_constant(
+            system, value, f"{f.name} in {where}", wanted.get(f.name, ONE), positive=f.name in wanted
+        )
+        for f in fields(law)
+        if (value := getattr(law, f.name)) is not None
+    }
+    if "static" in given:
+        check_static(given["coefficient"], given["static"], where)
+    if isinstance(law, SmoothFriction):
+        square = sum(v * v for v in slip)
+        factor = fn.named(as_expr(friction_per_speed(square, push, **given)), f"{name}_drag")
+        return [-v * factor for v in slip]
+    sliding = fn.named(given["coefficient"] * push, f"{name}_sliding")
+    sticking = given["static"] * push if "static" in given else sliding
+    limits = Limits(sliding, sticking)
+    return sticking_friction(system, name, place, slip, limits, given["stiffness"], given["damping"])
+
+
+def _ends(
+    system: Description, lower: object, upper: object, q: Expr, where: str
+) -> tuple[Expr | None, Expr | None]:
+    """Both ends of a coordinate's travel."""
+    low, high = (
+        None if end is None else travel_end(system, end, f"{side} end of {where}", q)
+        for side, end in (("lower", lower), ("upper", upper))
+    )
+    if low is None and high is None:
+        raise ModelError(f"{where} stops nothing: give lower=, upper= or both")
+    if low is not None and high is not None:
+        known = (known_value(low), known_value(high))
+        if known[0] is not None and known[1] is not None and known[0] >= known[1]:
+            raise ModelError(f"{where}: its lower end {low} is not below its upper end {high}")
+    return low, high
+
+
+def _check_rigid(damping: object, exponent: float, where: str) -> None:
+    if damping != 0 or exponent != 1:
+        raise ModelError(
+            f"{where}: damping= and exponent= belong to a stiffness=; without one it is rigid, and rebounds "
+            "by its restitution="
+        )
+
+
+def _check_compliant(restitution: object, where: str) -> None:
+    if restitution is not None:
+        raise ModelError(
+            f"{where}: restitution= is for a rigid one; with a stiffness= it rebounds by its damping="
+        )
+
+
+def _exponent(value: object, where: str) -> float:
+    found = finite_number(value, f"exponent of {where}")
+    if found < 1:
+        raise ModelError(f"{where}: exponent={value!r} is less than 1, so its stiffness at touch is infinite")
+    return found

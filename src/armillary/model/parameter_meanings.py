@@ -1,0 +1,298 @@
+"""Descriptions and units of parameters that the analyst left out.
+
+Descriptions of parameters that the analyst left without one, from where they stand.
+
+A parameter is called by its first place in the description, and by how it stands there:
+
+    mass="m"                          m     mass of body A
+    at=(0, 0, "-h")                   h     negative z coordinate of the joint of body A
+    "-k*(x - x0) - c*v"  of strut S   k     stiffness in strut S
+                                      x0    free length in strut S
+                                      c     damping in strut S
+
+Source: Sayers (1990), Table 9.1.1, where each parameter of the car is so named; the words are our own.
+
+Units of parameters that the user left out, deduced from where they stand (Sayers 1990, Table 9.1.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.units.deduction import deduce
+from armillary.algebra.units.dimension import (
+    ACCELERATION,
+    ENERGY,
+    FORCE,
+    INERTIA,
+    LENGTH,
+    MASS,
+    MOMENT,
+    RATE,
+    SPEED,
+    Dimension,
+)
+from armillary.algebra.units.units import parse_unit
+from armillary.algebra.vectors.scalars import Scalar
+from armillary.algebra.walk import operands_first, symbols
+from armillary.model.bodies.body import Body
+from armillary.model.description import Description
+from armillary.model.recording.records import Load
+from armillary.model.signals.signals import rate_dimension
+from armillary.model.space.attraction import GRAVITATION
+
+
+def parameter_units(system: Description) -> dict[str, str]:
+    """Units of every parameter, stated or deduced; empty where unknown. Contradictions are errors."""
+    found = parameter_dimensions(system)
+    return {
+        name: node.data.units or (system.units.unit_text(found[node]) if node in found else "")
+        for name, node in system.parameters.items()
+    }
+
+
+def parameter_dimensions(system: Description) -> dict[Expr, Dimension]:
+    """Dimensions of the symbols that were given none, as far as they can be deduced."""
+    return deduce(_demands(system))
+
+
+def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
+    """Expressions with the dimensions that their places require."""
+    demands: list[tuple[Expr, Dimension | None, str]] = []
+    for body in system.bodies.values():
+        demands.append((body.mass, MASS, f"mass of body '{body.name}'"))
+        demands += [(e, INERTIA, f"inertia of body '{body.name}'") for row in body.inertia for e in row]
+        demands += [(e, LENGTH, f"mass centre of body '{body.name}'") for e in body.com_coordinates]
+        demands += [(e, LENGTH, f"place of body '{body.name}'") for e in body.at]
+    for gravity in system.gravities:
+        demands.append((gravity.magnitude, ACCELERATION, "gravity"))
+    demands += _space_demands(system)
+    for load in system.loads.values():
+        demands.append(
+            (load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'")
+        )
+    for output in system.outputs.values():
+        wanted = parse_unit(output.units).dimension if output.units else None
+        demands.append((output.expression, wanted, f"output '{output.name}'"))
+    for memory in system.memories.values():
+        if memory.update is not None:
+            demands.append(
+                (memory.update, memory.symbol.dimension, f"update of memory '{memory.symbol.name}'")
+            )
+    for state in system.states.values():
+        if state.rate is not None:
+            demands.append((state.rate, rate_dimension(state.symbol), f"rate of state '{state.symbol.name}'"))
+    for event in system.events.values():
+        demands.append((event.expression, None, f"event '{event.name}'"))
+        for target, value in event.changes.items():
+            demands.append((value, target.dimension, f"event '{event.name}', new value of '{target.name}'"))
+    for given in system.prescriptions.values():
+        demands.append((given.value, given.speed.dimension, f"prescribed speed '{given.speed.name}'"))
+    for speed, inertia in system.armatures.items():
+        if speed.dimension is not None:
+            wanted = ENERGY / (speed.dimension * speed.dimension)
+            demands.append((inertia, wanted, f"armature of '{speed.name}'"))
+    return demands
+
+
+def _space_demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
+    demands: list[tuple[Expr, Dimension | None, str]] = []
+    for attractor in system.attractors.values():
+        where = f"attractor '{attractor.name}'"
+        demands.append((attractor.mu, GRAVITATION, f"mu of {where}"))
+        demands += [(x, LENGTH, f"'at' of {where}") for x in attractor.place]
+        if attractor.radius is not None:
+            demands.append((attractor.radius, LENGTH, f"radius of {where}"))
+    for name, (place, rate) in system.centres.items():
+        demands += [(x, LENGTH, f"position in start_mass_centre of body '{name}'") for x in place]
+        demands += [(x, SPEED, f"velocity in start_mass_centre of body '{name}'") for x in rate]
+    return demands
+
+
+_AXES = "xyz"
+_UNNAMED = ("origin", "com")  # points that every body has, described as what they are
+
+
+class _ParameterUse(NamedTuple):
+    """An expression of the description and what it is, in words."""
+
+    expression: Expr
+    phrase: str
+    load: Load | None = None
+
+
+def parameter_descriptions(system: Description) -> dict[str, str]:
+    """The meaning of every parameter: as stated, else by the first use; empty for unused ones."""
+    found = {name: node.data.about for name, node in system.parameters.items()}
+    open_ones = {node for name, node in system.parameters.items() if not found[name]}
+    if not open_ones:
+        return found
+    dimensions = parameter_dimensions(system)
+    uses = [(place, symbols(place.expression)) for place in _places(system)]
+    # A place that holds nothing but the parameter means most: gravity, rather than the divisor in a mass.
+    for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
+        for parameter in held:
+            if parameter in open_ones:
+                dimension = parameter.dimension or dimensions.get(parameter)
+                found[parameter.data.name] = _described(parameter, place, dimension)
+                open_ones.discard(parameter)
+    return found
+
+
+def _alone(expression: Expr) -> bool:
+    """Whether an expression is a symbol or its negative."""
+    node = _inner(expression)
+    negative = node.kind == "product" and node.data == (-1, (1,))
+    return (_inner(node.args[0]) if negative else node).kind == "symbol"
+
+
+# ------------------------------------------------------------------------------------------------- places
+
+
+def _places(system: Description) -> Iterator[_ParameterUse]:
+    """Everything that a parameter may stand in, the most informative first."""
+    for body in system.bodies.values():
+        yield from _body_places(body)
+        yield from _direction_places(body)
+    for gravity in system.gravities:
+        yield _ParameterUse(gravity.magnitude, "acceleration of gravity")
+    for load in system.loads.values():
+        kind = "strut" if load.collinear else load.kind
+        yield _ParameterUse(load.magnitude, f"{kind} {load.name}", load)
+    for attractor in system.attractors.values():
+        yield _ParameterUse(attractor.mu, f"gravitational parameter of {attractor.name}")
+        yield from _triple(attractor.place, "{} coordinate of " + attractor.name)
+        if attractor.radius is not None:
+            yield _ParameterUse(attractor.radius, f"radius of {attractor.name}")
+        yield _ParameterUse(as_expr(attractor.J2), f"oblateness of {attractor.name}")
+    for name, (place, rate) in system.centres.items():
+        yield from _triple(place, "initial {} coordinate of the mass centre of body " + name)
+        yield from _triple(rate, "initial {} velocity of the mass centre of body " + name)
+    for given in system.prescriptions.values():
+        if given.position is not None and given.coordinate is not None:
+            yield _ParameterUse(given.position, f"prescribed coordinate {given.coordinate.data.name}")
+        yield _ParameterUse(given.value, f"prescribed speed {given.speed.data.name}")
+    for speed, inertia in system.armatures.items():
+        yield _ParameterUse(inertia, f"armature of {speed.data.name}")
+    for constraint in system.constraints.values():
+        held = constraint.speed if constraint.position is None else constraint.position
+        yield _ParameterUse(held, f"constraint {constraint.name}")
+    for memory in system.memories.values():
+        if memory.update is not None:
+            yield _ParameterUse(memory.update, f"update of memory {memory.symbol.data.name}")
+    for state in system.states.values():
+        if state.rate is not None:
+            yield _ParameterUse(state.rate, f"rate of state {state.symbol.data.name}")
+    for event in system.events.values():
+        yield _ParameterUse(event.expression, f"condition of event {event.name}")
+        for target, value in event.changes.items():
+            yield _ParameterUse(value, f"new value of {target.data.name} at event {event.name}")
+    for output in system.outputs.values():
+        yield _ParameterUse(output.expression, f"output {output.name}")
+
+
+def _body_places(body: Body) -> Iterator[_ParameterUse]:
+    parent = body.parent.name if body.parent is not None else "ground"
+    yield _ParameterUse(body.mass, f"mass of body {body.name}")
+    for i, row in enumerate(body.inertia):
+        for j, element in enumerate(row[i:], i):
+            about = f"about its {_AXES[i]} axis" if i == j else f"for its {_AXES[i]} and {_AXES[j]} axes"
+            kind = "moment" if i == j else "product"
+            yield _ParameterUse(element, f"{kind} of inertia of body {body.name} {about}")
+    yield from _triple(body.com_coordinates, "{} coordinate of the mass centre of body " + body.name)
+    yield from _triple(body.at, "{} coordinate of the joint of body " + f"{body.name} in {parent}")
+    for point in body.points.values():
+        if point.name not in _UNNAMED:
+            yield from _triple(point.coordinates, "{} coordinate of point " + f"{body.name}.{point.name}")
+
+
+def _direction_places(body: Body) -> Iterator[_ParameterUse]:
+    for row in body.orient or ():
+        for element in row:
+            yield _ParameterUse(as_expr(element), f"orientation of body {body.name}")
+    for step in body.assembly.steps:
+        axis = getattr(step, "axis", None)  # a letter's place where a node turns: no parameter in it
+        for component in axis if isinstance(axis, tuple | list) else ():
+            yield _ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
+
+
+def _triple(values: Iterable[Scalar], phrase: str) -> Iterator[_ParameterUse]:
+    for axis, value in zip(_AXES, values, strict=True):
+        yield _ParameterUse(as_expr(value), phrase.format(axis))
+
+
+# ---------------------------------------------------------------------------------------- how it stands there
+
+
+def _described(parameter: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
+    """The words for a parameter in an expression: found on the way from the whole down to it."""
+    holders = _holders(parameter, place.expression)
+    node, negative, words = _inner(place.expression), False, ""
+    while node is not parameter:
+        if node.kind == "sum":
+            coefficient, part = next(
+                (c, a) for c, a in zip(node.data[1], node.args, strict=True) if a in holders
+            )
+            negative = not words and coefficient < 0
+            words = _as_term(parameter, node, place, dimension) if _inner(part) is parameter else words
+        elif node.kind == "product":
+            exponent, part = next(
+                (e, a) for e, a in zip(node.data[1], node.args, strict=True) if a in holders
+            )
+            negative = negative != (node.data[0] < 0)
+            if _inner(part) is parameter and (len(node.args) > 1 or exponent != 1):
+                words = _as_factor(parameter, node, exponent, place, dimension)
+        else:  # a call: a function by name, a table or foreign code
+            part = next(a for a in node.args if a in holders)
+            words = "angle in" if node.data in ("sin", "cos", "tan") else "quantity in"
+        node = _inner(part)
+    whole = place.phrase if not words else f"{words} {place.phrase}"
+    return f"negative {whole}" if negative and not words else whole
+
+
+def _inner(node: Expr) -> Expr:
+    """The node behind names that were given to it."""
+    while node.kind == "let":
+        node = node.args[0]
+    return node
+
+
+def _holders(parameter: Expr, root: Expr) -> set[Expr]:
+    """Nodes of an expression that hold the parameter."""
+    found = {parameter}
+    for node in operands_first([root]):
+        if any([a in found for a in node.args]):
+            found.add(node)
+    return found
+
+
+def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
+    """A parameter added to something: the zero of what it is compared with, if that is a joint or a strut."""
+    others = [a for a in node.args if a is not parameter]
+    lengths = [a for a in others if a.kind == "let" and place.load is not None
+               and a.data == f"{place.load.name}_length"]  # fmt: skip
+    if lengths and dimension in (LENGTH, None):
+        return "free length in"
+    joints = [a for a in others if a.kind == "symbol" and a.data.role in ("coordinate", "speed")]
+    return f"reference of {joints[0].data.name} in" if len(joints) == 1 else "term in"
+
+
+def _as_factor(
+    parameter: Expr, node: Expr, exponent: float, place: _ParameterUse, dimension: Dimension | None
+) -> str:
+    if exponent < 0:
+        return "divisor in"
+    partners = [a for a in node.args if a is not parameter]
+    if all(a.constant for a in partners):
+        return "factor in"
+    if place.load is None:
+        return "coefficient in"
+    whole = FORCE if place.load.kind == "force" else MOMENT
+    if dimension is whole / (SPEED if whole is FORCE else RATE):
+        return "damping in"
+    # A moment per angle has the dimension of a moment: what it multiplies decides.
+    roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
+    stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
+    return "stiffness in" if stiff else "coefficient in"

@@ -1,0 +1,307 @@
+"""Quantities of a description as expressions: energies, momenta, reactions, Jacobians, vectors.
+
+Energies and momenta of the user's own bodies, as expressions for outputs.
+
+They are built body by body from each body's velocity in its own axes, so their cost grows linearly with the
+number of bodies; nothing is computed unless an output uses it. They do not use regrouped inertia.
+
+Forces that joints and constraints exert, as quantities for outputs.
+
+They are known once the accelerations are, so they stand in outputs, events and memory updates as symbols that
+the derivation replaces; a model that uses none has no cost from them. Loads cannot depend on them.
+
+Jacobians of points and bodies: how their velocities depend on the speeds.
+
+The functions of vectors and motion that users call, whose calls are recorded for saved models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from armillary.algebra import functions as fn
+from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
+from armillary.algebra.units.dimension import MASS
+from armillary.algebra.vectors import vectors as vec
+from armillary.algebra.vectors.matrices import matrix_vector, transposed
+from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products
+from armillary.algebra.vectors.triples import Triple, add, cross_triples
+from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
+from armillary.errors import ModelError, shown
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body, Point
+from armillary.model.description import Description, effort_symbol, reaction_symbols
+from armillary.model.flexible.deformation import (
+    first_moment,
+    flexible_kinetic_energy,
+    flexible_momenta,
+    flexible_strain_energy,
+)
+from armillary.model.mass_properties import (
+    carried,
+    first_with_mass,
+    joint_frames,
+    mass_moment,
+    named_triple,
+    total_mass,
+)
+from armillary.model.reading.references import find_body, find_speed
+from armillary.model.recording.verbs import quantity, records_calls
+from armillary.model.space.attraction import attraction_energy
+from armillary.model.space.fields import total
+from armillary.untyped import DataTable
+
+if TYPE_CHECKING:
+    from armillary.algebra.vectors.named_arrays import ExpressionMatrix
+
+
+@quantity(arguments=(0, 1))
+def kinetic_energy(system: Description, about: str | None = None) -> Expr:
+    """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre, and ½ a u² over all armatures;
+    about="mass centre" leaves out the motion of the system's mass centre, to full precision however fast
+    that is."""
+    if about is not None and not (isinstance(about, str) and about == "mass centre"):
+        raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
+    still = None if about is None else first_with_mass(system, "kinetic_energy")
+    result: Scalar = ZERO
+    for body, w, v_origin in body_motions(system, still):
+        v = _at_centre(body, w, v_origin)
+        spin = matrix_vector(body.inertia, w)
+        result = plus(result, HALF * body.mass * sum_of_products(zip(v, v, strict=True)))
+        result = plus(result, HALF * sum_of_products(zip(w, spin, strict=True)))
+        if body.flex is not None:
+            result = plus(result, flexible_kinetic_energy(body, w, v_origin))
+    for u, inertia in system.armatures.items():
+        result = plus(result, HALF * inertia * u * u)
+    if still is not None:
+        drift = named_triple(_linear_momentum(system, still).components(system.ground.frame), "p_centre")
+        square = sum_of_products(zip(drift, drift, strict=True))
+        result = plus(result, -HALF * square / total_mass(system))
+    return as_expr(result)
+
+
+@quantity()
+def potential_energy(system: Description) -> Expr:
+    """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
+    parts = (attraction_energy(system, attractor) for attractor in system.attractors.values())
+    return as_expr(total(_uniform_gravity_energy(system), *parts))
+
+
+def _uniform_gravity_energy(system: Description) -> Expr:
+    """−Σ m g·r over all bodies."""
+    result: Scalar = ZERO
+    for gravity in system.gravities:
+        # The field's direction is carried outwards in each body's axes, so the cost stays linear on a
+        # long chain.
+        fall = {system.ground.frame: gravity.direction.components(system.ground.frame)}
+        depth: DataTable = {"ground": ZERO}
+        for body in system.bodies.values():
+            assert body.parent is not None
+            place = body.displacement.components(body.parent.frame)
+            step = sum_of_products(zip(place, fall[body.parent.frame], strict=True))
+            reached = as_expr(plus(depth[body.parent.name], step))
+            depth[body.name] = fn.named(reached, f"{body.name}_depth")
+            fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
+            centre = sum_of_products(zip(body.com_coordinates, fall[body.frame], strict=True))
+            height = plus(depth[body.name], centre)
+            result = plus(result, -gravity.magnitude * body.mass * height)
+            if body.flex is not None:
+                sunk = sum_of_products(zip(first_moment(body), fall[body.frame], strict=True))
+                sunk = plus(sunk, depth[body.name] * number(body.flex.part.mass, MASS))
+                result = plus(result, -gravity.magnitude * sunk)
+    return as_expr(result)
+
+
+@quantity()
+def total_energy(system: Description) -> Expr:
+    """Kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
+    potential = plus(potential_energy(system), strain_energy(system))
+    return as_expr(plus(kinetic_energy(system), potential))
+
+
+@quantity()
+def strain_energy(system: Description) -> Expr:
+    """½ η·Kη of all flexible bodies."""
+    result: Scalar = ZERO
+    for body in system.bodies.values():
+        if body.flex is not None:
+            result = plus(result, flexible_strain_energy(body))
+    return as_expr(result)
+
+
+@quantity()
+def momentum(system: Description) -> Vector:
+    """Linear momentum Σ m v."""
+    return _linear_momentum(system, None)
+
+
+def _linear_momentum(system: Description, still: Body | None) -> Vector:
+    return _moment_of_momentum(system, still)[1]
+
+
+@quantity(arguments=(0, 1))
+def angular_momentum(system: Description, about: Point | Body | str | None = None) -> Vector:
+    """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
+    if isinstance(about, str) and about == "mass centre":
+        return _central_momentum(system)
+    if about is None:
+        start = Vector({})
+    elif isinstance(about, Point | Body):
+        start = motion.position(about)
+    else:
+        raise ModelError(f"angular_momentum: about={about!r} is not a point, a body or 'mass centre'")
+    total, moving = _moment_of_momentum(system, None)
+    return total - vec.cross(start, moving) if start.terms else total
+
+
+def _central_momentum(system: Description) -> Vector:
+    """About the mass centre, from places and velocities relative to a body: on an orbit the products of
+    absolute ones are 10¹¹ times what they leave."""
+    still = first_with_mass(system, "angular_momentum")
+    total, moving = _moment_of_momentum(system, still)
+    places = (mass_moment(b, still.origin) for b in system.bodies.values())
+    return total - vec.cross(sum(places, Vector({})), moving / total_mass(system))
+
+
+def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector, Vector]:
+    """(Σ I·ω + m r × v, Σ m v), relative to the origin of a body that counts as still where one is
+    given."""
+    total = Vector({})
+    moving = Vector({})
+    start = None if still is None else still.origin
+    for body, w, v in body_motions(system, still):
+        p = body.frame.vector(_at_centre(body, w, v)) * body.mass
+        place = motion.position(body.com, start)
+        total = total + body.frame.vector(matrix_vector(body.inertia, w)) + vec.cross(place, p)
+        moving = moving + p
+        if body.flex is not None:
+            p, L = flexible_momenta(body, w, v)
+            total = total + L + vec.cross(motion.position(body, start), p)
+            moving = moving + p
+    return total, moving
+
+
+def body_motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
+    """(body, ω, velocity of its origin), both in the body's axes, parents first; velocities relative
+    to the origin of a body that counts as still, where one is given."""
+    zero: Triple = (ZERO, ZERO, ZERO)
+    back = zero if still is None else (-motion.velocity(still)).components(system.ground.frame)
+    known: dict[Frame, tuple[Triple, Triple]] = {system.ground.frame: (zero, back)}
+    for body in system.bodies.values():
+        assert body.parent is not None
+        w, v = known[body.parent.frame]
+        w_own = _carried_rotation(body, w)
+        place = body.displacement.components(body.parent.frame)
+        swept = add(v, cross_triples(w, place))
+        turned = matrix_vector(transposed(direction_cosines(body.parent.frame, body.frame)), swept)
+        drift = body.drift.components(body.frame)
+        v_own = named_triple(add(turned, drift), f"v_{body.name}")
+        if body is still:
+            v_own = zero
+        known[body.frame] = (w_own, v_own)
+        yield body, w_own, v_own
+
+
+def _at_centre(body: Body, w: Triple, v: Triple) -> Triple:
+    """Velocity of a body's mass centre from its origin's."""
+    swept = cross_triples(w, body.com_coordinates)
+    return named_triple(add(v, swept), f"vc_{body.name}")
+
+
+def _carried_rotation(body: Body, w: Triple) -> Triple:
+    """ω of a body in its own axes from that of its parent, frame by frame through the turns of its joint."""
+    for frame in joint_frames(body):
+        own = frame.rate.components(frame)
+        turned = matrix_vector(transposed(frame.rotation), w)
+        w = named_triple(add(turned, own), f"w_{frame.name}")
+    return w
+
+
+@quantity(arguments=1)
+def reaction_force(system: Description, body: object) -> Vector:
+    """Force of a body's joint on the body, from its parent, at the body's origin."""
+    found = _jointed_body(system, body, "reaction_force")
+    return found.frame.vector(reaction_symbols(system, found)[:3])
+
+
+@quantity(arguments=1)
+def reaction_moment(system: Description, body: object) -> Vector:
+    """Moment of a body's joint on the body, from its parent, about the body's origin."""
+    found = _jointed_body(system, body, "reaction_moment")
+    return found.frame.vector(reaction_symbols(system, found)[3:])
+
+
+@quantity(arguments=1)
+def effort(system: Description, variable: object) -> Expr:
+    """Force or moment that keeps a prescribed or locked coordinate or speed as it is given."""
+    return effort_symbol(system, find_speed(system, variable, "effort"))
+
+
+def _jointed_body(system: Description, body: object, verb: str) -> Body:
+    found = find_body(system, body, verb)
+    if found is system.ground:
+        raise ModelError(f"{verb}: the ground has no joint; name a body")
+    return found
+
+
+POINT_ROWS = ("vx", "vy", "vz")
+BODY_ROWS = (*POINT_ROWS, "wx", "wy", "wz")
+# Frames between a body and the ground above which its motion is passed on from body to body: written out, a
+# Jacobian at the end of a chain grows with the square of its length.
+_LONG = 12
+
+
+def jacobian(of: Point | Body, axes: Body | None = None) -> ExpressionMatrix:
+    """The Jacobian of a point's velocity by all speeds of its system, J with v = J u + v₀.
+
+    Rows are the components vx, vy, vz along the axes of the ground, or of the body ``axes``; of a body they
+    are those of its origin, and wx, wy, wz of its angular velocity. v₀ is what given motions add. Columns are
+    the speeds of the description; ``Equations.jacobian`` has those that are independent.
+    """
+    if not isinstance(of, Point | Body):
+        raise ModelError(f"jacobian: {shown(of)} is not a point or a body, such as body.com or body")
+    system = (of.body if isinstance(of, Point) else of).system
+    return jacobian_of_rows(of, velocity_rows(of, axes), system.speeds)
+
+
+def velocity_rows(of: Point | Body, axes: Body | None = None) -> list[Expr]:
+    """Components of a point's velocity; of a body those of its origin and of its angular velocity."""
+    body = of.body if isinstance(of, Point) else of
+    if axes is not None and not isinstance(axes, Body):
+        raise ModelError(f"jacobian: axes={shown(axes)} is not a body")
+    if axes is not None and axes.system.identity is not body.system.identity:
+        raise ModelError(f"jacobian: body '{axes.name}' belongs to another system than '{body.name}'")
+    frame = (axes or body.system.ground).frame
+    if body.frame.depth > _LONG:
+        vectors = [*motion.motion_along_chain(of, frame)]
+    else:
+        vectors = [motion.velocity(of), motion.angular_velocity(body)]
+    if isinstance(of, Point):
+        del vectors[1]
+    return [as_expr(x) for vector in vectors for x in vector.components(frame)]
+
+
+def jacobian_of_rows(of: Point | Body, rows: Sequence[Expr], speeds: Sequence[Expr]) -> ExpressionMatrix:
+    """∂rows/∂speeds, of the components of ``velocity_rows``."""
+    from armillary.algebra.vectors.named_arrays import ExpressionMatrix  # slow to import, and seldom needed
+
+    names = BODY_ROWS if isinstance(of, Body) else POINT_ROWS
+    what = of.name if isinstance(of, Body) else f"{of.body.name}.{of.name}"
+    elements = tuple(tuple(gradient(row, speeds)) for row in rows)
+    return ExpressionMatrix(f"Jacobian of {what}", names, tuple(u.data.name for u in speeds), elements)
+
+
+dot = records_calls(vec.dot)
+cross = records_calls(vec.cross)
+magnitude = records_calls(vec.magnitude)
+direction = records_calls(vec.direction)
+project = records_calls(vec.project)
+angle = records_calls(vec.angle)
+position = records_calls(motion.position)
+velocity = records_calls(motion.velocity)
+acceleration = records_calls(motion.acceleration)
+angular_velocity = records_calls(motion.angular_velocity)
+angular_acceleration = records_calls(motion.angular_acceleration)
+time_derivative = records_calls(motion.time_derivative)

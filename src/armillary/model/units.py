@@ -1,0 +1,263 @@
+"""Units of models: unit systems, and numbers as users write them.
+
+Unit systems: what one unit of mass, length and time inside a model is worth in SI.
+
+Values are converted at the border only: defaults, parameter values and initial values come in stated units,
+outputs leave in theirs. Inside, angles are always in radians; a system whose name ends in ``-deg`` shows and
+takes the angles of joints in degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
+
+Numbers as users write them, in Python, in files and on the command line: 55, "55 mile/hour", "pi/2".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from math import prod
+
+from armillary.algebra.arguments import Error, one_of, real
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.notation.parsing import parse
+from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
+from armillary.algebra.units.units import Unit, is_quantity, magnitude_in_si, parse_unit, si_text
+from armillary.errors import ArmillaryError, ModelError, ParameterError, shown
+from armillary.untyped import Given
+
+
+@dataclass(frozen=True)
+class UnitSystem:
+    """SI values of the base units (mass, length, time) that a model computes in, and their names.
+
+    ``force`` is the name of the unit of force where it has one. A system in which forces come first, and
+    masses have no name, has an empty ``masses``.
+    """
+
+    name: str
+    mass: float
+    length: float
+    time: float
+    masses: str = "kg"
+    lengths: str = "m"
+    force: str = "N"
+    angle: str = "rad"
+
+    def scale(self, dimension: Dimension) -> float:
+        """SI value of this system's unit of the dimension."""
+        if self._is_si:
+            return 1.0
+        bases = (self.mass, self.length, self.time, 1.0, 1.0)
+        found: float = prod(b ** float(e) for b, e in zip(bases, dimension.exponents, strict=True))
+        return found
+
+    def factor(self, unit: Unit) -> float:
+        """The factor from ``unit`` to the model's units."""
+        return unit.scale / self.scale(unit.dimension)
+
+    def unit_text(self, dimension: Dimension | None) -> str:
+        """The system's own unit of a dimension, for labels."""
+        if dimension is None or dimension is ONE:
+            return ""
+        if self._is_si:
+            return si_text(dimension)
+        mass, length, time, current, temperature = (float(e) for e in dimension.exponents)
+        electric = [("A", current), ("K", temperature)]
+        by_force = not self.masses or (self.force and abs(mass) == 1 and mass * time < 0)
+        if not by_force:
+            return _quotient([(self.masses, mass), (self.lengths, length), ("s", time), *electric])
+        # One unit of mass is one of force over one of acceleration.
+        forces = [(self.lengths, length - mass), (self.force, mass)]
+        ordered = forces if not self.masses else forces[::-1]  # in*lb, but mN*mm
+        return _quotient([*ordered, ("s", time + 2 * mass), *electric])
+
+    def joint_text(self, dimension: Dimension) -> str:
+        """The unit of a joint's coordinate or speed; one without a dimension is an angle."""
+        if dimension is ONE:
+            return self.angle
+        return f"{self.angle}/s" if dimension is RATE else self.unit_text(dimension)
+
+    @property
+    def _is_si(self) -> bool:
+        return self.mass == self.length == self.time == 1.0
+
+
+def _quotient(powers: list[tuple[str, float]]) -> str:
+    """A product of powers of units as engineers write it: in*lb*s^2, lb/in."""
+    parts = [(unit, n) for unit, n in powers if n]
+    above = "*".join(f"{u}^{n:g}" if n != 1 else u for u, n in parts if n > 0)
+    below = "".join(f"/{u}^{-n:g}" if n != -1 else f"/{u}" for u, n in parts if n < 0)
+    return (above or ("1" if below else "")) + below
+
+
+_POUND = parse_unit("lb").scale
+_INCH = parse_unit("in").scale
+_FOOT = parse_unit("ft").scale
+
+_IN_RADIANS = (
+    UnitSystem("SI", 1.0, 1.0, 1.0),
+    UnitSystem("in-lb-s", _POUND / _INCH, _INCH, 1.0, "", "in", "lb"),
+    UnitSystem("ft-lb-s", _POUND / _FOOT, _FOOT, 1.0, "", "ft", "lb"),
+    UnitSystem("mm-kg-s", 1.0, 1e-3, 1.0, "kg", "mm", "mN"),
+    UnitSystem("mm-t-s", 1e3, 1e-3, 1.0, "t", "mm", "N"),
+    UnitSystem("cm-g-s", 1e-3, 1e-2, 1.0, "g", "cm", ""),
+)
+_IN_DEGREES = tuple(replace(system, name=f"{system.name}-deg", angle="deg") for system in _IN_RADIANS)
+SYSTEMS = {system.name: system for system in (*_IN_RADIANS, *_IN_DEGREES)}
+
+
+def unit_system(name: str) -> UnitSystem:
+    """A unit system by name."""
+    one_of(name, SYSTEMS, "unknown unit system ", ModelError)
+    return SYSTEMS[name]
+
+
+def default_value(node: Expr) -> float | None:
+    """The default of a parameter in the units of its system; None where it has none."""
+    parameter = node.data
+    if parameter.default is None:
+        return None
+    found: float | None = parameter.default * (
+        parameter.owner.units.factor(parse_unit(parameter.units)) if parameter.units else 1.0
+    )
+    return found
+
+
+def state_factor(node: Expr) -> float:
+    """The factor from the stated units of a coordinate or speed to those of its model: π/180 for an
+    angle in degrees, else 1.
+    """
+    units = node.data.units
+    return node.data.owner.units.factor(parse_unit(units)) if units else 1.0
+
+
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
+# After a number, unlike a unit: an operator (but "-" alone is a unit), or another number.
+_ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
+_ARITHMETIC_AND_UNIT = re.compile(r"(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z", re.DOTALL)  # "pi/18 rad"
+_LONGEST = 200  # characters of a value; what is longer is not a number that somebody wrote
+
+
+class BadValueError(ArmillaryError):
+    """The error in a value, as the end of a sentence that begins with its name: "needs a number"."""
+
+
+def read_number(value: object, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
+    """A value in ``units``, from a plain number in them or from text that may bring its own.
+
+    Without ``units`` the quantity is in the model's own, and its dimension decides which texts fit; where
+    that is not known either, any do. What follows a number is a unit, or else the whole is arithmetic.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
+    if not isinstance(value, str):
+        return finite(value)
+    if len(value) > _LONGEST:
+        raise BadValueError(f"needs a number with a unit, not {shown(value)}")
+    number_text, unit_text = number_and_unit(value)
+    number = arithmetic(number_text, units)
+    if not unit_text:
+        return number
+    unit = parse_unit(unit_text)
+    wanted = parse_unit(units).dimension if units else dimension
+    if wanted is not None and unit.dimension is not wanted:
+        raise BadValueError(
+            f"has units of [{wanted}]{f' ({units})' if units else ''}, but '{value}' has [{unit.dimension}]"
+        )
+    scale = parse_unit(units).scale if units else system.scale(unit.dimension)
+    return finite(number if unit.text == units else number * unit.scale / scale)
+
+
+def text_number(
+    value: str,
+    what: str,
+    units: str,
+    system: UnitSystem,
+    dimension: Dimension | None = None,
+    error: Error = ParameterError,
+) -> float:
+    """A number in ``units`` from a text such as "50 cm", which may bring units of its own; an error begins
+    with ``what`` it is for.
+    """
+    try:
+        return read_number(value, units, system, dimension)
+    except ArmillaryError as wrong:
+        raise error(about_value(what, wrong)) from None
+
+
+def about_value(what: str, error: ArmillaryError) -> str:
+    """The sentence of an error in reading a value, which begins with what the value is for."""
+    return f"{what}{' ' if isinstance(error, BadValueError) else ': '}{error}"
+
+
+def read_seconds(value: object) -> float:
+    """A time: a plain number of seconds, or text with a unit, "10 ms"."""
+    return read_number(value, "s", SYSTEMS["SI"], TIME)
+
+
+def in_seconds(name: str, value: object) -> Given:
+    """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and all else as it
+    is; ``name``: the argument.
+    """
+    try:
+        if is_quantity(value):
+            found, dimension = magnitude_in_si(value)
+            if dimension is not TIME:
+                raise BadValueError(f"has units of [{TIME}] (s), but {shown(value)} has [{dimension}]")
+            return found
+        if isinstance(value, str):
+            return read_seconds(value)
+        if isinstance(value, list | tuple) and any([isinstance(v, str) for v in value]):
+            return [read_seconds(v) for v in value]
+    except ArmillaryError as error:
+        raise ArmillaryError(about_value(name, error)) from None
+    return value
+
+
+def seconds(value: object, what: str, error: Error = ArmillaryError) -> float:
+    """A time in seconds, which may be infinite, from a number or from text with a unit."""
+    try:
+        return real(in_seconds(what, value), what, error)
+    except ArmillaryError as wrong:
+        raise error(str(wrong)) from None
+
+
+def number_and_unit(text: str) -> tuple[str, str]:
+    """The number or arithmetic in a text, and the unit after it; "" where there is none."""
+    found = _NUMBER_AND_UNIT.match(text)
+    if found is None or _ARITHMETIC.match(found[2]):
+        found = _ARITHMETIC_AND_UNIT.match(text)
+    return (found[1], found[2].strip()) if found is not None else (text, "")
+
+
+def finite(value: float) -> float:
+    """The value, if it is a finite number."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise BadValueError(f"is {number}; give a finite number")
+    return number
+
+
+def arithmetic(text: str, units: str = "") -> float:
+    """The finite number that a text such as "pi/2" means; names other than pi mean nothing here."""
+    if _NUMBER.fullmatch(text.strip()):
+        return finite(float(text.replace("_", "")))
+    wrong = BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(text)}")
+
+    def name(word: str) -> Expr:
+        if word != "pi":
+            raise wrong
+        return as_expr(math.pi)
+
+    try:
+        value = float(parse(text, name))
+    except ArmillaryError:
+        raise wrong from None
+    return finite(value)
+
+
+def _example(units: str) -> str:
+    return f"2.5 {units}" if units and units != "-" else "2.5 deg"

@@ -1,1 +1,0 @@
-"""Unit systems of models, numbers with units, and units deduced for parameters without them."""

@@ -1,1 +1,0 @@
-"""Pages: of one motion, of several runs, of a batch, of a system to be posed, and the printable sheet."""
