@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -208,3 +209,11 @@ def test_wrong_parts_are_named() -> None:
         veh.full_car(TYRE, TYRE, parameters={"mass": 1.0})
     with pytest.raises(arm.ModelError, match="must be positive"):
         veh.electric_motor(0.0, 1.0)
+
+
+def test_the_full_car_is_the_same_as_a_text_model(tmp_path: Path) -> None:
+    car().system.save(tmp_path / "car.toml")
+    again = veh.Car.load(tmp_path / "car.toml")
+    assert again.steering_ratio == 16 and again.spin_per_speed == dict(car().spin_per_speed)
+    assert list(again.system.loads) == list(car().system.loads)
+    assert list(again.system.outputs) == list(car().system.outputs)

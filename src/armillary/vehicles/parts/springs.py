@@ -62,18 +62,24 @@ def add_spring_damper(
     load = system.parameter(f"{name}_preload", preload, units="N", about="force of the spring at rest")
     stiffness = _declare(system, f"{name}_rate", spring, "N/m")
     damping = _declare(system, f"{name}_damping", damper, "N*s/m")
+    stops = [
+        (
+            sign,
+            system.parameter(f"{name}_{label}_clearance", stop.clearance, units="m"),
+            system.parameter(f"{name}_{label}_rate", stop.rate, units="N/m"),
+        )
+        for stop, sign, label in ((bump, 1, "bump"), (rebound, -1, "rebound"))
+        if stop is not None
+    ]
     parts: list[Scalar] = []
 
-    def law(x: Scalar, v: Scalar) -> Scalar:
+    def law(x: Scalar, v: Scalar) -> Scalar:  # called again where the model is written as text
         compression = x0 - x
         elastic = load + _apply(stiffness, compression)
-        for stop, sign, label in ((bump, 1, "bump"), (rebound, -1, "rebound")):
-            if stop is not None:
-                gap = system.parameter(f"{name}_{label}_clearance", stop.clearance, units="m")
-                rate = system.parameter(f"{name}_{label}_rate", stop.rate, units="N/m")
-                elastic = elastic + sign * rate * start_of_contact(sign * compression - gap, STOP_WIDTH)[0]
+        for sign, gap, rate in stops:
+            elastic = elastic + sign * rate * start_of_contact(sign * compression - gap, STOP_WIDTH)[0]
         lossy = _apply(damping, -v)
-        parts.extend([elastic + lossy, x, elastic * v, lossy * v])
+        parts[:] = [elastic + lossy, x, elastic * v, lossy * v]
         return elastic + lossy
 
     system.strut(name, law, between=(top, foot))
