@@ -19,7 +19,7 @@ BLOCKS = 10_000
 
 def measure_batches(environment: Environment, *, with_peer: bool, quick: bool = False) -> dict[str, Any]:
     """Everything about many runs, part by part."""
-    from armillary.ensembles.engines.lanes.engines import lanes
+    from armillary.ensembles.engines.lane_engines import lanes
     from armillary.errors import ArmillaryError
 
     names = QUICK if quick else EXAMPLES

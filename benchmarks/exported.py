@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.export.c.lanes import USUAL, in_vectors
+from armillary.export.c.model import USUAL, in_vectors
 from armillary.llvm.jit import vector_doubles
 from benchmarks.build import HERE, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer

@@ -176,7 +176,7 @@ def million_cars() -> dict[str, Any]:
 
 def described_solver() -> dict[str, float]:
     """Evaluations per second of the arm by the kernel that has events and adaptive steps."""
-    from armillary.ensembles.engines.gpu import Queued
+    from armillary.ensembles.engines.gpu_runs import Queued
 
     case = MODELS[0]
     model, random = case.model(), np.random.default_rng()

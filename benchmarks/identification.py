@@ -24,7 +24,7 @@ import numpy as np
 import armillary as arm
 from armillary.columns import aligned
 from armillary.stages.model import Model
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from benchmarks.environment import find_environment
 
 TRUE = {

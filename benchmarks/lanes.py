@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from benchmarks.published import example_system
 from benchmarks.timing import one_core
 
@@ -56,7 +56,7 @@ def measure_lanes(names: tuple[str, ...] = EXAMPLES, rounds: int = 30) -> list[d
 
 
 def _fixed(name: str, rounds: int) -> dict[str, Any]:
-    from armillary.ensembles.request import plan
+    from armillary.ensembles.plan import plan
     from armillary.settings import RunSettings
 
     compiled = compiled_example(name)
@@ -82,7 +82,7 @@ def measure_adaptive(names: tuple[str, ...] = EXAMPLES, rounds: int = 10) -> lis
 
 
 def _adaptive(name: str, rounds: int) -> dict[str, Any]:
-    from armillary.ensembles.request import plan
+    from armillary.ensembles.plan import plan
     from armillary.settings import RunSettings
 
     compiled = compiled_example(name)
@@ -97,8 +97,8 @@ def _adaptive(name: str, rounds: int) -> dict[str, Any]:
 
 
 def _engines(made: Any) -> dict[str, Any]:
-    from armillary.ensembles.engines.lanes.engines import AdaptiveLanes, Lanes
-    from armillary.ensembles.engines.scalar.engine import Scalar
+    from armillary.ensembles.engines.lane_engines import AdaptiveLanes, Lanes
+    from armillary.ensembles.engines.scalar import Scalar
 
     kind = AdaptiveLanes if made.method.adaptive else Lanes
     return {"scalar": Scalar(made)} | {str(width): kind(made, width) for width in WIDTHS}

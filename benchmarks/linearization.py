@@ -28,9 +28,9 @@ if __name__ == "__main__":
 import numpy as np
 
 import armillary as arm
-from armillary.analysis.linear.derivatives.jacobians import Linearization
+from armillary.analysis.linear.matrices import Linearization
 from armillary.runtime.models.programs.functions import ModelFunctions
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from benchmarks.build import HERE, NotAvailable, cached, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
 from benchmarks.environment import Environment, find_environment

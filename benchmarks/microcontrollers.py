@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import sys
 
-from armillary.export.c.embedded import embedded_files
-from armillary.export.c.embedded.cost import step_operations
-from armillary.export.c.embedded.measure import TARGETS, counts_on
-from armillary.export.c.embedded.model import EmbeddedModel
+from armillary.export.embedded import embedded_files
+from armillary.export.embedded.cost import TARGETS, counts_on, step_operations
+from armillary.export.embedded.model import EmbeddedModel
 from armillary.export.text.source import source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.runtime.integrators import METHODS
 from examples import car, four_bar, stanford_arm, stewart_platform
 

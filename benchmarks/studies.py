@@ -27,7 +27,7 @@ from armillary.errors import require
 from armillary.run_files.models import example_system
 from armillary.studies import Study
 from armillary.studies.sampling import Normal, Uniform
-from armillary.studies.store.layout import VARIED, Made
+from armillary.studies.store.folder import VARIED, Made
 from armillary.studies.store.records import finished_blocks
 from benchmarks.cores import processors
 

@@ -18,20 +18,20 @@ from typing import Any
 
 import armillary
 import armillary.vehicles
-from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.loops import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
-from armillary.analysis.modes.mode import Mode
-from armillary.analysis.modes.shapes.body_shapes import BodyShapes
-from armillary.mechanics.formalisms.contribution import Contribution
+from armillary.analysis.modes.modes import Mode
+from armillary.analysis.modes.shapes import BodyShapes
 from armillary.model.flexible.part import FlexiblePart
-from armillary.program.configurations.table import ConfigurationTable, ListedConfiguration
-from armillary.program.form.cost import Operations
+from armillary.program.configurations import ConfigurationTable, ListedConfiguration
+from armillary.program.cost import Operations
+from armillary.program.formalisms.hubs import Contribution
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.stages.other_stages import INTERNAL
-from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.studies.sensitivity import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "api.md"
@@ -49,7 +49,7 @@ GROUPS = {
     "armillary.model.bodies.shapes": "Shapes",
     "armillary.model.space": "Spacecraft",
     "armillary.model.space.spacecraft_parts": "Spacecraft",
-    "armillary.algebra.vectors.vectors": "Vectors",
+    "armillary.algebra.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",
     "armillary.algebra.expression": "Expressions",
     "armillary.algebra.derivatives.calculus": "Expressions",

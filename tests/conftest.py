@@ -30,11 +30,16 @@ os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 
 # After the variables that NumPy reads.
-from armillary.program.formalisms import tree
+from armillary.program.formalisms import tree_formalisms
 from armillary.program.passes import sequence
 from armillary.results.plots import figure
 
-NODES, TRIED, POINTS, LAYOUT = sequence.SEARCHED, tree.TRIED, figure.STYLE["savefig.dpi"], figure.LAYOUT
+NODES, TRIED, POINTS, LAYOUT = (
+    sequence.SEARCHED,
+    tree_formalisms.TRIED,
+    figure.STYLE["savefig.dpi"],
+    figure.LAYOUT,
+)
 
 # Programs that JAX compiles here run for milliseconds. Fusions are written in an older way, in two thirds of
 # the time; other versions may not have it, and a process ends where it meets an unknown flag. Without passes
@@ -247,7 +252,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     searched = counted or not item.nodeid.startswith(UNSEARCHED)
     plain = not counted and item.nodeid.startswith(PLAIN)
     sequence.SEARCHED = NODES if searched else 0 if plain else 1
-    tree.TRIED = 1 if plain else TRIED
+    tree_formalisms.TRIED = 1 if plain else TRIED
     shown = item.nodeid.startswith(FIGURES)
     figure.STYLE["savefig.dpi"], figure.LAYOUT = (POINTS, LAYOUT) if shown else (40, "none")
     faulthandler.dump_traceback_later(limit(), exit=True, file=item.config.stash[_STDERR])

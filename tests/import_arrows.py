@@ -40,7 +40,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def package(module: str) -> str:
-    """The part of ORDER a module belongs to: armillary.algebra.vectors.scalars -> algebra; the root is ''."""
+    """The part of ORDER a module belongs to: armillary.algebra.triples -> algebra; the root is ''."""
     return [*module.split("."), ""][1]
 
 

@@ -96,7 +96,7 @@ def test_circles_are_small_with_hints_too() -> None:
         ("from . import body", "circle"),
         ("def f():\n    from .body import Body", "circle"),
         ("if TYPE_CHECKING:\n    from .body import Body", ""),
-        ("from armillary.algebra.vectors.scalars import sin", ""),
+        ("from armillary.algebra.triples import sin", ""),
         ("from ..errors import ModelError", ""),
         ("import numpy, math", ""),
     ],

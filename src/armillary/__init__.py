@@ -11,7 +11,8 @@ run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.derivatives.calculus import constant_part, derivative, evaluate, nominal, solve_for
+from armillary.algebra.block_functions import ForeignFunction
+from armillary.algebra.calculus import constant_part, derivative, evaluate, nominal, solve_for
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import absolute as abs
 from armillary.algebra.functions import (
@@ -40,10 +41,9 @@ from armillary.algebra.functions import (
 )
 from armillary.algebra.functions import maximum as max
 from armillary.algebra.functions import minimum as min
-from armillary.algebra.notation.latex import latex
-from armillary.algebra.user_functions.foreign import ForeignFunction
-from armillary.algebra.user_functions.tables import Table, Table2
-from armillary.algebra.vectors.vectors import Dyadic, Vector, outer
+from armillary.algebra.tables import Table, Table2
+from armillary.algebra.typesetting import latex
+from armillary.algebra.vectors import Dyadic, Vector, outer
 from armillary.algebra.walk import substitute
 from armillary.errors import (
     ArmillaryError,
@@ -57,27 +57,29 @@ from armillary.errors import (
     UnitsError,
 )
 from armillary.model.bodies.body import Body, Point
-from armillary.model.bodies.motion import partial
-from armillary.model.bodies.shapes import (
-    Box,
+from armillary.model.bodies.lines_and_surfaces import (
     Cable,
+    Damper,
+    Earth,
+    Grid,
+    HeightProfile,
+    Plane,
+    Polyline,
+    Rod,
+    Spring,
+)
+from armillary.model.bodies.motion import partial
+from armillary.model.bodies.solids import (
+    Box,
     Capsule,
     Cone,
     Cylinder,
-    Damper,
-    Earth,
     Ellipsoid,
-    Grid,
-    HeightProfile,
     Mesh,
-    Plane,
     Polyhedron,
-    Polyline,
-    Rod,
     Sphere,
-    Spring,
     Wheel,
-)  # fmt: skip
+)
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -111,22 +113,21 @@ from armillary.stages import System, load
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
-    from armillary.analysis.fitting.experiments import Experiment
     from armillary.analysis.fitting.fit import fit
+    from armillary.analysis.fitting.measurements import Experiment
     from armillary.analysis.fitting.outcome import Fit
-    from armillary.analysis.identification.base import BaseParameters
     from armillary.analysis.identification.excitation import ExcitingTrajectory, exciting_trajectory
-    from armillary.analysis.identification.identification import Identification
-    from armillary.analysis.identification.identify import identify
+    from armillary.analysis.identification.identify import Identification, identify
+    from armillary.analysis.identification.inertial_parameters import BaseParameters
     from armillary.analysis.identification.regressor import Regressor
-    from armillary.analysis.inverse.efforts import Efforts
+    from armillary.analysis.inverse.inverse import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
-    from armillary.analysis.kinematics.workspace import Workspace
+    from armillary.analysis.kinematics.sweep import Workspace
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
+    from armillary.analysis.modes.campbell import Campbell, campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.sweeps.campbell import Campbell, campbell
-    from armillary.analysis.modes.sweeps.root_locus import RootLocus, root_locus
-    from armillary.analysis.operating.branches.branch import Branch
+    from armillary.analysis.modes.root_locus import RootLocus, root_locus
+    from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint, load_point
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
@@ -159,22 +160,21 @@ if TYPE_CHECKING:
 
 # What most models do not need, by module: these are imported at the first use of one of their names.
 _LATER = {
-    "armillary.analysis.fitting.experiments": "Experiment",
+    "armillary.analysis.fitting.measurements": "Experiment",
     "armillary.analysis.fitting.fit": "fit",
     "armillary.analysis.fitting.outcome": "Fit",
-    "armillary.analysis.identification.base": "BaseParameters",
+    "armillary.analysis.identification.inertial_parameters": "BaseParameters",
     "armillary.analysis.identification.excitation": "ExcitingTrajectory exciting_trajectory",
-    "armillary.analysis.identification.identification": "Identification",
-    "armillary.analysis.identification.identify": "identify",
+    "armillary.analysis.identification.identify": "Identification identify",
     "armillary.analysis.identification.regressor": "Regressor",
-    "armillary.analysis.inverse.efforts": "Efforts",
+    "armillary.analysis.inverse.inverse": "Efforts",
     "armillary.analysis.kinematics.result": "Solutions Sweep load_sweep",
-    "armillary.analysis.kinematics.workspace": "Workspace",
+    "armillary.analysis.kinematics.sweep": "Workspace",
     "armillary.analysis.linear.linear_model": "LinearModel load_linear",
     "armillary.analysis.modes.modes": "Modes",
-    "armillary.analysis.modes.sweeps.campbell": "Campbell campbell",
-    "armillary.analysis.modes.sweeps.root_locus": "RootLocus root_locus",
-    "armillary.analysis.operating.branches.branch": "Branch",
+    "armillary.analysis.modes.campbell": "Campbell campbell",
+    "armillary.analysis.modes.root_locus": "RootLocus root_locus",
+    "armillary.analysis.operating.branch": "Branch",
     "armillary.analysis.operating.point": "OperatingPoint load_point",
     "armillary.analysis.sensitivities": "Sensitivities",
     "armillary.ensembles.metrics": "Crossing Final Histogram Maximum Mean Minimum Rms",

@@ -19,7 +19,7 @@ from typing import Self, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from armillary.algebra.arguments import check_keywords, reals
-from armillary.algebra.nodes.arithmetic import plain_float
+from armillary.algebra.node import plain_float
 from armillary.errors import ArmillaryError, shown
 from armillary.model.reading.kinds import (
     NUMBER,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from armillary.algebra.derivatives.calculus import evaluate
+from armillary.algebra.block_functions import BlockFunction, BlockPart
+from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.user_functions.blocks import BlockFunction, BlockPart
 
 
 class Sums(BlockFunction):

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import (
+from armillary.algebra.calculus import (
     constant_part,
     derivative,
     evaluate,

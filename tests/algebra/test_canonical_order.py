@@ -7,8 +7,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import number, scale, symbol
-from armillary.algebra.nodes.node import settle
-from armillary.algebra.units.dimension import LENGTH, ONE
+from armillary.algebra.node import settle
+from armillary.algebra.units import LENGTH, ONE
 
 NAMES = [symbol(f"x{i}") for i in range(12)]
 x, y, z = NAMES[:3]

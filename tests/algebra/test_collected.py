@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.intermediate import let
-from armillary.algebra.notation.textbook_form import collected
+from armillary.algebra.textbook_form import collected
 
 x, y, z, a, b, m = (symbol(name) for name in "xyzabm")
 

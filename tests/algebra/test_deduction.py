@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from armillary.algebra.deduction import deduce
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.intermediate import let
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.deduction import deduce
-from armillary.algebra.units.dimension import FORCE, LENGTH, MASS, MOMENT, ONE, RATE, SPEED, TIME, Dimension
-from armillary.algebra.user_functions.tables import Table
+from armillary.algebra.parsing import parse
+from armillary.algebra.tables import Table
+from armillary.algebra.units import FORCE, LENGTH, MASS, MOMENT, ONE, RATE, SPEED, TIME, Dimension
 from armillary.errors import UnitsError
 
 KNOWN = {"x": LENGTH, "y": LENGTH, "v": SPEED, "m": MASS, "t": TIME, "q": ONE, "u": RATE, "F": FORCE}

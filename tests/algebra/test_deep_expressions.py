@@ -13,12 +13,12 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from armillary.algebra.derivatives.calculus import derivative, evaluate
+from armillary.algebra import node as interning
+from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.functions import sin
-from armillary.algebra.nodes import node as interning
-from armillary.algebra.notation.latex import latex
-from armillary.algebra.notation.parsing import parse
+from armillary.algebra.parsing import parse
+from armillary.algebra.typesetting import latex
 from armillary.algebra.walk import operands_first, substitute
 from armillary.errors import ExpressionError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate
-from armillary.algebra.vectors.vectors import Frame, Vector, dot
+from armillary.algebra.calculus import evaluate
+from armillary.algebra.vectors import Frame, Vector, dot
 
 ANGLE = 0.7
 RNG = np.random.default_rng(8)

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from armillary.algebra.derivatives.calculus import derivative, directional_derivatives, evaluate
+from armillary.algebra.calculus import derivative, directional_derivatives, evaluate
 from armillary.algebra.expression import number, symbol
-from armillary.algebra.notation.parsing import parse
+from armillary.algebra.parsing import parse
 from armillary.algebra.walk import Undimensioned, operands_first, substitute
 from armillary.errors import ExpressionError
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, plain_value, smooth_trees, trees

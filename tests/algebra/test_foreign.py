@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from armillary.algebra.derivatives.calculus import derivative, evaluate
+from armillary.algebra.block_functions import ForeignFunction
+from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import symbol
-from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.errors import ExpressionError
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)

@@ -6,9 +6,9 @@ import pytest
 
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
-from armillary.algebra.notation.latex import latex, name_latex
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.user_functions.tables import Table
+from armillary.algebra.parsing import parse
+from armillary.algebra.tables import Table
+from armillary.algebra.typesetting import latex, name_latex
 
 
 @pytest.mark.parametrize(

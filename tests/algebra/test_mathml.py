@@ -8,9 +8,9 @@ import pytest
 
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
-from armillary.algebra.notation.mathml import mathml, name_mathml
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.user_functions.tables import Table
+from armillary.algebra.mathml import mathml, name_mathml
+from armillary.algebra.parsing import parse
+from armillary.algebra.tables import Table
 
 
 def shape(inside: str) -> str:

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary.algebra.derivatives.calculus import evaluate
+from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.dimension import FORCE, LENGTH
-from armillary.algebra.vectors.vectors import Frame, Vector, cross, dot
+from armillary.algebra.parsing import parse
+from armillary.algebra.units import FORCE, LENGTH
+from armillary.algebra.vectors import Frame, Vector, cross, dot
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 
 VALUES = {"x": 2.0, "y": 3.0, "z": 5.0, "A.q1": 7.0, "k_1": 0.5, "ω": 1.5}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import derivative, directional_derivatives, evaluate, nominal
+from armillary.algebra.calculus import derivative, directional_derivatives, evaluate, nominal
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.intermediate import let
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.dimension import FORCE, INERTIA, LENGTH, MASS, MOMENT, ONE, RATE, SPEED
+from armillary.algebra.parsing import parse
+from armillary.algebra.units import FORCE, INERTIA, LENGTH, MASS, MOMENT, ONE, RATE, SPEED
 from armillary.errors import ExpressionError, UnitsError
 
 

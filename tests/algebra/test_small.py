@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import evaluate, evaluate_all
+from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import Expr, number, power, symbol
 from armillary.algebra.intermediate import judged, let
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.truncation import Truncation
+from armillary.algebra.node import truncated
+from armillary.algebra.truncation import Truncation
 from armillary.algebra.walk import Undimensioned, substitute
 
 S, R = symbol("s", smallness=1), symbol("r", smallness=1)

@@ -7,9 +7,9 @@ import pytest
 from armillary.algebra.expression import Expr, multiply, number, power, scale, symbol, total
 from armillary.algebra.functions import cos, sin
 from armillary.algebra.intermediate import let
-from armillary.algebra.nodes.node import truncated
-from armillary.algebra.smallness.truncation import Truncation
-from armillary.algebra.units.dimension import LENGTH, TIME
+from armillary.algebra.node import truncated
+from armillary.algebra.truncation import Truncation
+from armillary.algebra.units import LENGTH, TIME
 from armillary.errors import UnitsError
 
 k, m = symbol("k", "parameter"), symbol("m", "parameter")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary.algebra.derivatives.calculus import derivative, evaluate
+from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import number, symbol
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.dimension import FORCE, LENGTH, SPEED
-from armillary.algebra.user_functions.tables import Table, Table2
+from armillary.algebra.parsing import parse
+from armillary.algebra.tables import Table, Table2
+from armillary.algebra.units import FORCE, LENGTH, SPEED
 from armillary.algebra.walk import substitute
 from armillary.errors import ExpressionError, UnitsError
 from tests.later import later

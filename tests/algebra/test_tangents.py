@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import directional_derivatives, evaluate_all, gradient
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import directional_derivatives, evaluate_all, gradient, tangents
 from armillary.algebra.expression import Expr, symbol
 
 x, y, dx, dy = (symbol(name) for name in ("x", "y", "dx", "dy"))

@@ -7,8 +7,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import as_expr, number, symbol
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.dimension import LENGTH, MASS
+from armillary.algebra.parsing import parse
+from armillary.algebra.units import LENGTH, MASS
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 from tests.later import later
 

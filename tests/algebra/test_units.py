@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary.algebra.units.dimension import (
+from armillary.algebra.units import (
     ACCELERATION,
     ENERGY,
     FORCE,
@@ -23,8 +23,12 @@ from armillary.algebra.units.dimension import (
     SPEED,
     TIME,
     Dimension,
+    is_quantity,
+    magnitude_in_si,
+    parse_unit,
+    si_text,
+    to_si,
 )
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit, si_text, to_si
 from armillary.errors import UnitsError
 from tests.later import unit_registry
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.analysis.fitting.measurements import Unknown
 from armillary.analysis.fitting.outcome import _is_at_bound
 from armillary.analysis.fitting.outcome import rounded_to_error as rounded
-from armillary.analysis.fitting.unknowns import Unknown
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 

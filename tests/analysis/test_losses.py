@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.analysis.fitting.statistics import LOSSES, rms, spread, variance
+from armillary.analysis.fitting.outcome import LOSSES, rms, spread, variance
 
 # ρ(z) of scipy.optimize.least_squares, with z = r².
 FUNCTIONS = {

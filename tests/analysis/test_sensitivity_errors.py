@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities.equations import sensitive_equations
+from armillary.program.derivatives.sensitivities import sensitive_equations
 from examples import array_deployment, pendulum, slider_crank
 from tests.analysis.differences import NEAR, assert_derivatives
 

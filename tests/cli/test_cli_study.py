@@ -17,7 +17,7 @@ import armillary as arm
 from armillary.cli.app import app
 from armillary.studies.lock import StudyLock
 from armillary.studies.sampling import KINDS
-from armillary.studies.study_files.study_file import STUDY_KEYS, TABLES
+from armillary.studies.study_file import STUDY_KEYS, TABLES
 from tests.later import later
 from tests.run_files.swing import write_swing
 
@@ -138,7 +138,7 @@ def test_one_run_again(command: Command) -> None:
 
 
 def test_a_study_that_was_interrupted_goes_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from armillary.studies.blocks import BlockMaker
+    from armillary.studies.runs import BlockMaker
 
     whole = arm.open_study("swings").table()
     make = BlockMaker.make

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armillary.ensembles.engines.lanes import with_events
-from armillary.ensembles.engines.scalar.engine import ScalarVisits
+from armillary.ensembles.engines import lane_engines
+from armillary.ensembles.engines.scalar import ScalarVisits
 from tests.ensembles.fake_cupy import Module
 
 
@@ -26,12 +26,12 @@ def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
 def on_lanes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps lanes have taken in each call of theirs."""
     taken: list[int] = []
-    advance = with_events._advance
+    advance = lane_engines._advance
 
     def counted(visits: ScalarVisits, loops: list[Callable[..., None]], runs: np.ndarray) -> None:
-        before = with_events._tried(visits, runs).sum()
+        before = lane_engines._tried(visits, runs).sum()
         advance(visits, loops, runs)
-        taken.append(int(with_events._tried(visits, runs).sum() - before))
+        taken.append(int(lane_engines._tried(visits, runs).sum() - before))
 
-    monkeypatch.setattr(with_events, "_advance", counted)
+    monkeypatch.setattr(lane_engines, "_advance", counted)
     return taken

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.export.text.files.template import template
+from armillary.export.text.files import template
 from tests.export.conformance import NATIVE
 
 CXX = shutil.which("c++")

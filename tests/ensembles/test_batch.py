@@ -13,8 +13,8 @@ import pytest
 
 import armillary as arm
 from armillary.ensembles.batch import _Crew
-from armillary.ensembles.engines.lanes.engines import Lanes
-from armillary.ensembles.request import plan
+from armillary.ensembles.engines.lane_engines import Lanes
+from armillary.ensembles.plan import plan
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference

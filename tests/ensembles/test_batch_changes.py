@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.ensembles.engines.python import PythonEngine
+from armillary.ensembles.engines.table import PythonEngine
 from armillary.runtime.models.compiled import CompiledModel
 from tests.ensembles.batch_systems import worst_difference
 from tests.ensembles.test_batch import changing

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.request import plan
+from armillary.ensembles.plan import plan
 from armillary.errors import ArmillaryError
 from armillary.runtime.inputs.blocks import InputBlock
 from armillary.settings import RunSettings

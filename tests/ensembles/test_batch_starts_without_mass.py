@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.lanes import with_events as lanes_with_events
+from armillary.ensembles.engines import lane_engines
 from armillary.errors import SimulationError
 
 
@@ -25,8 +25,8 @@ def test_a_run_that_gets_nowhere_fails_with_the_sentence_of_a_single_run(
     if engine != "lanes":
         s.event("far", "rotor.q1 - 100", stop=True)
     if engine == "lanes between events":
-        monkeypatch.setattr(lanes_with_events, "LEAST_RUNS", 2)
-        monkeypatch.setattr(lanes_with_events, "LEAST_LANES", 2)
+        monkeypatch.setattr(lane_engines, "LEAST_RUNS", 2)
+        monkeypatch.setattr(lane_engines, "LEAST_LANES", 2)
     model = s.derive().compile()
     start = {"inner.q1": np.array([np.pi / 2, 0.5]), "outer.u1": 1.0, "rotor.u1": 0.5}
     batch = model.simulate_batch(1.0, initial=start, metrics=["final(rotor.q1)"], progress=False)

@@ -11,7 +11,7 @@ import pytest
 from armillary.errors import ArmillaryError
 from armillary.results.plots import distributions
 from armillary.studies.sampling import Design, Uniform
-from armillary.studies.sensitivity.screening import sensitivity
+from armillary.studies.sensitivity import sensitivity
 from tests.later import later
 
 later("matplotlib")

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.gpu import FixedSteps
-from armillary.ensembles.engines.gpu.device import Device
-from armillary.ensembles.request import plan
+from armillary.ensembles.engines.gpu_engine import Device
+from armillary.ensembles.engines.gpu_runs import FixedSteps
+from armillary.ensembles.plan import plan
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.export.cuda.ensemble import kernel
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from tests.ensembles.batch_systems import everything, example
 from tests.ensembles.fake_cupy import CXX, Module, compiled
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
@@ -238,7 +238,7 @@ def test_runs_that_change_their_configuration(
     many: int, card: Module, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few of them are made by the process; many by another kernel, which exchanges dependent speeds."""
-    monkeypatch.setattr("armillary.ensembles.engines.gpu.fixed_steps.MANY", many)
+    monkeypatch.setattr("armillary.ensembles.engines.gpu_runs.MANY", many)
     model = closing_five_bar()
     speed = model.speed_names[0]
     given = {"initial": {speed: np.array([0.0, 1.0])}}
@@ -270,8 +270,8 @@ def test_more_runs_than_memory_are_made_in_chunks(card: Module) -> None:
 
 def test_large_results_come_in_pieces(card: Module, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through less page-locked memory than they need, and from single to double precision."""
-    monkeypatch.setattr("armillary.ensembles.engines.gpu.device._SMALL", 100)
-    monkeypatch.setattr("armillary.ensembles.engines.gpu.device._STAGED", 256)
+    monkeypatch.setattr("armillary.ensembles.engines.gpu_engine._SMALL", 100)
+    monkeypatch.setattr("armillary.ensembles.engines.gpu_engine._STAGED", 256)
     for kind in (np.float64, np.float32, np.int32):
         sent = np.arange(3 * 71).reshape(3, 71).astype(kind)
         found = Device().fetch(card.asarray(sent))

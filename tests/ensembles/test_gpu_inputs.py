@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.gpu import FixedSteps
-from armillary.ensembles.request import plan
+from armillary.ensembles.engines.gpu_runs import FixedSteps
+from armillary.ensembles.plan import plan
 from armillary.settings import RunSettings
 from tests.ensembles.fake_cupy import CXX, Module
 from tests.ensembles.test_batch_inputs import DATA, RUNS, STIFFNESS, T_END, TIMES, made

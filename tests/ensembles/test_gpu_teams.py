@@ -22,7 +22,7 @@ from armillary.export.cuda.ensemble import kernel
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.cuda.teams import Team, best_team
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from benchmarks.branches import hexapod, quadruped
 from tests.ensembles.batch_systems import example
 from tests.ensembles.fake_cupy import CXX, Module

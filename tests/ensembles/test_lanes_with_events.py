@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.ensembles.engines import lane_engines
 from armillary.ensembles.engines.engine import Outcome
-from armillary.ensembles.engines.lanes import with_events as lanes_with_events
-from armillary.ensembles.engines.lanes.with_events import LanesWithEvents
-from armillary.ensembles.engines.scalar.engine import Scalar
-from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan
-from armillary.ensembles.request import plan
+from armillary.ensembles.engines.lane_engines import LanesWithEvents
+from armillary.ensembles.engines.scalar import Scalar
+from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan, plan
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 
@@ -114,8 +113,8 @@ def test_halted_runs_are_not_made() -> None:
 def test_large_batches_are_made_on_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {"parameters": {"k": np.linspace(20.0, 40.0, 9)}, "progress": False}
     small = latched().simulate_batch(2.0, metrics=["final(hub.q1)"], **given)
-    monkeypatch.setattr(lanes_with_events, "LEAST_RUNS", 9)
-    monkeypatch.setattr(lanes_with_events, "LEAST_LANES", 2)
+    monkeypatch.setattr(lane_engines, "LEAST_RUNS", 9)
+    monkeypatch.setattr(lane_engines, "LEAST_LANES", 2)
     large = latched().simulate_batch(2.0, metrics=["final(hub.q1)"], **given)
     assert small.info["engine"] == "scalar"
     assert large.info["engine"].startswith("lanes of ") and large.info["engine"].endswith("between events")

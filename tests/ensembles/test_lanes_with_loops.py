@@ -15,12 +15,11 @@ import pytest
 
 import armillary as arm
 from armillary.ensembles.batch import Prepared
+from armillary.ensembles.engines import lane_engines
 from armillary.ensembles.engines.engine import Outcome
-from armillary.ensembles.engines.lanes import with_events as lanes_with_events
-from armillary.ensembles.engines.lanes.with_events import LanesWithEvents
-from armillary.ensembles.engines.scalar.engine import Scalar
-from armillary.ensembles.plan import FINISHED, Plan
-from armillary.ensembles.request import plan
+from armillary.ensembles.engines.lane_engines import LanesWithEvents
+from armillary.ensembles.engines.scalar import Scalar
+from armillary.ensembles.plan import FINISHED, Plan, plan
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import lanes_module
 from armillary.runtime.models.compiled import CompiledModel
@@ -81,7 +80,7 @@ def test_runs_with_loops_are_those_of_the_scalar_loop(
     name: str, on_lanes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ends, rows and metrics; lanes take most of the steps, also of runs that change too often."""
-    monkeypatch.setattr(lanes_with_events, "SHARE_OF_FIXED", 0)
+    monkeypatch.setattr(lane_engines, "SHARE_OF_FIXED", 0)
     made, tolerance = planned(name), CASES[name][3]
     scalar, lanes = Scalar(made)(made.starts, 0, RUNS), LanesWithEvents(made)(made.starts, 0, RUNS)
     assert set(scalar.status) == set(lanes.status) == {FINISHED}
@@ -230,7 +229,7 @@ def test_large_batches_with_loops_are_made_on_lanes(monkeypatch: pytest.MonkeyPa
     """So many steps in all pay for the preparation of lanes."""
     how: dict[str, Any] = {"step": 2e-3, "initial": CASES["Euler parameters"][1], "progress": False}
     small = held().simulate_batch(0.1, metrics=["final(top.q1)"], **how)
-    monkeypatch.setattr(lanes_with_events, "LEAST_STEPS", 50 * RUNS)
+    monkeypatch.setattr(lane_engines, "LEAST_STEPS", 50 * RUNS)
     large = held().simulate_batch(0.1, metrics=["final(top.q1)"], **how)
     assert small.info["engine"] == "scalar"
     assert large.info["engine"].startswith("lanes of ") and large.info["engine"].endswith("between events")
@@ -240,7 +239,7 @@ def test_large_batches_with_loops_are_made_on_lanes(monkeypatch: pytest.MonkeyPa
 def test_lanes_are_compiled_before_threads_begin_whose_stacks_may_be_small(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lanes_with_events, "LEAST_STEPS", 50)
+    monkeypatch.setattr(lane_engines, "LEAST_STEPS", 50)
     how: dict[str, Any] = {"step": 2e-3, "initial": CASES["Euler parameters"][1], "progress": False}
     expected = held().simulate_batch(0.1, metrics=["final(top.q2)"], **how)
     before = threading.stack_size(256 * 1024)
@@ -254,7 +253,7 @@ def test_lanes_are_compiled_before_threads_begin_whose_stacks_may_be_small(
 
 def test_a_short_block_of_a_study_is_made_as_whole_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """The block with which a study begins or goes on may be the last."""
-    monkeypatch.setattr(lanes_with_events, "LEAST_STEPS", 50 * RUNS)
+    monkeypatch.setattr(lane_engines, "LEAST_STEPS", 50 * RUNS)
     settings, metrics = RunSettings(0.1, step=2e-3), ["final(top.q1)"]
     short, whole = (Prepared(held(), settings, metrics=metrics, runs=2, size=size) for size in (2, RUNS))
     assert isinstance(whole.engine, LanesWithEvents) and not isinstance(short.engine, LanesWithEvents)

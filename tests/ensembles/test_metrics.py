@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.gpu.metric_slots import metric_text
+from armillary.ensembles.engines.gpu_runs import metric_text
 from armillary.ensembles.metrics import (
     KINDS,
     LARGEST,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.ensembles.request import ROWS, _rows, _samples
+from armillary.ensembles.plan import ROWS, _rows, _samples
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from functools import cache
 import numpy as np
 
 import armillary as arm
-from armillary.export.text.selftest.reference import at, example_parameters, start_values
+from armillary.export.text.reference import at, example_parameters, start_values
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from examples import bouncing_ball, car, four_bar, spinning_boom

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.export.c.embedded.cost import event_operations
-from armillary.export.c.embedded.measure import TARGETS, counts_on, parsed
-from armillary.export.text.selftest.reference import reference
-from armillary.export.text.selftest.selftest import self_test
+from armillary.export.embedded.cost import TARGETS, counts_on, event_operations, parsed
+from armillary.export.text.reference import reference
+from armillary.export.text.selftest import self_test
 from armillary.export.text.source import source
 from armillary.runtime.integrators import METHODS
 from tests.export.conformance import CASES, equations, expected

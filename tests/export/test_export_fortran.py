@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.export.text.printing.layout import partial_sums
+from armillary.export.text.printer import partial_sums
 from tests.export.conformance import CASES, DIFFERENT, equations, expected
 
 pytestmark = [

@@ -19,13 +19,12 @@ import pytest
 
 import armillary as arm
 from armillary.analysis.modes.modes import Modes
-from armillary.analysis.modes.sweeps.root_locus import RootLocus
+from armillary.analysis.modes.root_locus import RootLocus
 from armillary.run_files.execute import Simulation
 from armillary.run_files.run_file import RunFile
 from armillary.stages.model import Model
 from armillary.studies import open_study
-from armillary.studies.study_files.setup import StudySetup
-from armillary.studies.study_files.study_file import StudyFile
+from armillary.studies.study_file import StudyFile, StudySetup
 from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm
 from tests.fuzz.damage import damaged, damaged_values
 from tests.fuzz.outcome import complaint, complaints

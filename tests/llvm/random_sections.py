@@ -8,9 +8,15 @@ import re
 from typing import Any
 
 from armillary.llvm.arrangement.arrangement import PAIR
-from armillary.llvm.arrangement.encoding import MachineCode, encoded
-from armillary.llvm.arrangement.entry import Entry, machine_code
-from armillary.llvm.arrangement.forms import ALIKE, FORMS, FOUR
+from armillary.llvm.arrangement.machine_code import (
+    ALIKE,
+    FORMS,
+    FOUR,
+    Entry,
+    MachineCode,
+    encoded,
+    machine_code,
+)
 from armillary.llvm.jit import Compiled
 from tests.llvm.test_arrangement import lines_of
 

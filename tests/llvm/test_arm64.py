@@ -9,11 +9,9 @@ import pytest
 
 import armillary as arm
 from armillary.llvm import sections
-from armillary.llvm.arrangement.arm64 import Arm64
-from armillary.llvm.arrangement.arm64_entry import TOUCHED_PAGE, framed, reaches
+from armillary.llvm.arrangement.arm64 import TOUCHED_PAGE, Arm64, framed, reaches
 from armillary.llvm.arrangement.arrangement import PAIR
-from armillary.llvm.arrangement.encoding import encoded
-from armillary.llvm.arrangement.entry import Entry
+from armillary.llvm.arrangement.machine_code import Entry, encoded
 from tests.llvm.assembler import assembled
 from tests.llvm.random_sections import ENTRY
 from tests.llvm.test_arrangement import lines_of

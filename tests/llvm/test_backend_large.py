@@ -19,7 +19,7 @@ from armillary.llvm import sections as llvm
 from armillary.llvm.instructions import real
 from armillary.llvm.jit import Compiled, unfused
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from tests.mechanics import random_trees

@@ -13,11 +13,10 @@ import pytest
 
 import armillary as arm
 from armillary.llvm.jit import Compiled
-from armillary.llvm.mathematics import trigonometry
-from armillary.llvm.mathematics.trigonometry import LIMIT, sine_cosine_function
 from armillary.llvm.sections import for_this_machine, llvm_text, process_text
+from armillary.llvm.sines import LIMIT, PI_OVER_2, sine_cosine_function
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -146,13 +145,13 @@ def test_vectors_of_any_length_agree_with_each_other(lanes: int) -> None:
 
 def test_parts_of_half_pi_add_up_to_it() -> None:
     """The first has 53 bits and the second 33, so that n times the second is exact below 2²⁰."""
-    assert trigonometry.PI_OVER_2[0] == math.pi / 2
-    second = math.frexp(trigonometry.PI_OVER_2[1])[0] * 2**33
+    assert PI_OVER_2[0] == math.pi / 2
+    second = math.frexp(PI_OVER_2[1])[0] * 2**33
     assert second == int(second)
     exact = sine_and_cosine(math.pi / 2)[1]  # cos(π/2 − d) = sin d = d up to d³
-    assert error_in_ulps(trigonometry.PI_OVER_2[1] + trigonometry.PI_OVER_2[2], exact) < 1.0
-    left = float(exact - Fraction(trigonometry.PI_OVER_2[1]))
-    assert trigonometry.PI_OVER_2[2] == pytest.approx(left, rel=1e-15)
+    assert error_in_ulps(PI_OVER_2[1] + PI_OVER_2[2], exact) < 1.0
+    left = float(exact - Fraction(PI_OVER_2[1]))
+    assert PI_OVER_2[2] == pytest.approx(left, rel=1e-15)
 
 
 # ---------------------------------------------------------------- groups of angles in a model

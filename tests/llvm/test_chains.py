@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from armillary.llvm.arrangement.arranged_writer import ProductForms, shortened, used_lines
 from armillary.llvm.arrangement.arrangement import Line, latency
-from armillary.llvm.arrangement.chains import ProductForms, shortened, used_lines
 from armillary.llvm.instructions import ValueTypes
 
 FORMS = ProductForms.of(ValueTypes(1, single=True))

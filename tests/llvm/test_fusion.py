@@ -8,8 +8,8 @@ from collections import Counter
 from armillary.algebra.expression import Expr, symbol
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.sections import llvm_text
-from armillary.program.form.program import section
-from armillary.program.lanes.pack import meant
+from armillary.program.branch_packs import meant
+from armillary.program.program import section
 from tests.mechanics import random_trees
 
 A, B, C, D, X, Y = (symbol(name) for name in "abcdxy")

@@ -16,7 +16,7 @@ from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.jit import Compiled, encodes, features, vector_doubles
 from armillary.program.equations import DerivedEquations
-from armillary.program.lanes.packing import in_lanes
+from armillary.program.pack_choice import in_lanes
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from tests.llvm.random_sections import SIZE, called, machine_text, plain_text, random_code

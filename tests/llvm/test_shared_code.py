@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from armillary.llvm.mathematics import compiled_sines
+from armillary.llvm import module
 from armillary.runtime.addresses import kept_with_owner
 from armillary.runtime.start import loop_code
 
@@ -25,7 +25,7 @@ def together(work: Callable[[], None]) -> None:
     ("module", "maker", "asked"),
     [
         (loop_code, "LoopCode", loop_code.loop_code),
-        (compiled_sines, "Compiled", lambda: compiled_sines.compiled_sines(2)),
+        (module, "Compiled", lambda: module.compiled_sines(2)),
     ],
     ids=["closing of loops", "sines"],
 )

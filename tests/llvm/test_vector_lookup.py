@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.algebra.user_functions.tables import Piecewise
-from armillary.llvm.mathematics.lookup import FEW, lookup_function
+from armillary.algebra.tables import Piecewise
+from armillary.llvm.piecewise import FEW, lookup_function
 from tests.llvm.vector_runner import Runner
 
 OUTSIDE = ("clamp", "extend", "zero")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from armillary.llvm.vector_math import BINARY, UNARY, function
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from tests.later import later
 from tests.llvm.vector_runner import Runner
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from armillary.llvm.web_assembly import web_assembly
-from armillary.llvm.web_assembly.linker import STACK, Reader, signed, whole
+from armillary.llvm.web_assembly import STACK, Reader, signed, web_assembly, whole
 from tests.export.wasm_host import instance
 from tests.later import later
 

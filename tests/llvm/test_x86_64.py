@@ -11,8 +11,7 @@ import pytest
 
 from armillary.llvm import jit
 from armillary.llvm.arrangement import x86_instructions as x86
-from armillary.llvm.arrangement.encoding import encoded
-from armillary.llvm.arrangement.entry import Entry, machine_code
+from armillary.llvm.arrangement.machine_code import Entry, encoded, machine_code
 from armillary.llvm.arrangement.x86_64 import X86
 from tests.llvm.assembler import assembled
 from tests.llvm.random_sections import ENTRY

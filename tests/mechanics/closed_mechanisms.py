@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.speed_rates import speed_rates
-from armillary.program.formalisms.tree import BACK_SUBSTITUTION, KANE, RECURSIVE
+from armillary.mechanics.tree.uncouple import speed_rates
+from armillary.program.formalisms.tree_formalisms import BACK_SUBSTITUTION, KANE, RECURSIVE
 from armillary.program.targets.targets import targets
 from tests.mechanics import reference
 from tests.mechanics.random_trees import Case, build, tree_case

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.mechanics.formalisms import back_substitution, recursive
-from armillary.mechanics.formalisms.kane import implicit_equations
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
-from armillary.mechanics.tree.speed_rates import speed_rates
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import CHOICES, regroup
+from armillary.mechanics.tree.regroup import CHOICES, regroup
 from armillary.mechanics.tree.tree import Tree, numeric
-from armillary.mechanics.tree.uncouple import ORDERS, uncouple
+from armillary.mechanics.tree.uncouple import ORDERS, speed_rates, uncouple
+from armillary.program.formalisms import back_substitution, recursive
+from armillary.program.formalisms.kane import implicit_equations
 from armillary.stages import System
 
 TREE_FORMALISMS = {

@@ -13,11 +13,11 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import KeptName
-from armillary.mechanics.formalisms.back_substitution import eliminate_branches
-from armillary.mechanics.formalisms.branches import branches
-from armillary.mechanics.tree.inertia.mass_matrix import mass_matrix
-from armillary.mechanics.tree.structure.build import build_tree
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.mechanics.tree.tree import Tree
+from armillary.program.formalisms.back_substitution import eliminate_branches
+from armillary.program.formalisms.hubs import branches
 from tests.mechanics.solving import close, planted_on_numbers
 from tests.mechanics.test_formalism_agreement_constrained import LOOPS, check
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all, gradient
+from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import as_expr
 from armillary.errors import ModelError
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from tests.mechanics import flexible_trees as trees
 
 FORMALISMS = ("kane", "recursive", "back_substitution", "momentum")

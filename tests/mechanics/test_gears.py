@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.model.units import default_value
-from armillary.program.formalisms.tree import geared_tree
+from armillary.program.formalisms.tree_formalisms import geared_tree
 
 
 def robot() -> arm.System:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.mechanics.masses.link_inertia import _spatial, _tilde
+from armillary.mechanics.mass_sweep import _spatial, _tilde
 
 RNG = np.random.default_rng(12)
 

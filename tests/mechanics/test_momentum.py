@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
-from armillary.mechanics.formalisms.momentum.momentum import (
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.tree import numeric
+from armillary.program.formalisms.momentum import momentum_targets
+from armillary.program.formalisms.momentum_states import (
     WAYS,
     composite_momenta,
     conjugate_momenta,
     solved_speeds,
     velocities,
 )
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.tree import numeric
-from armillary.program.formalisms.momentum import momentum_targets
 from armillary.runtime.models.compiled import CompiledModel
 from examples import (
     car,

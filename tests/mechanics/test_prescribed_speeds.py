@@ -10,8 +10,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import ZERO
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
 from armillary.model.description import Description
 from armillary.model.recording.records import Prescription
 from armillary.model.recording.snapshot import snapshot

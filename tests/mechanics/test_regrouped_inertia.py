@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Link
 
 DIAGONAL = (0.7, 1.1, 1.6)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.formalisms.kane import implicit_equations, separable_speeds
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import simplified
+from armillary.mechanics.tree.regroup import simplified
+from armillary.program.formalisms.kane import implicit_equations, separable_speeds
 
 
 def vehicle() -> arm.System:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.regroup import regroup
 from tests.mechanics.random_trees import values
 from tests.mechanics.solving import FORMALISMS, evaluated, rates
 

@@ -9,8 +9,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import as_expr
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.slide_origins import slide_origins
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.regroup import slide_origins
 from armillary.mechanics.tree.tree import Tree
 
 

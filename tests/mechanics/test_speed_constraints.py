@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError, ParameterError
-from armillary.mechanics.constraints.reduced_equations import dependent_rates, reduced_equations
+from armillary.mechanics.constraints.constrained_equations import dependent_rates, reduced_equations
 from armillary.mechanics.constraints.reduction import Reduction, initial_configuration, reduce_system
-from armillary.mechanics.formalisms.kane import implicit_equations
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.speed_rates import speed_rates
-from armillary.mechanics.tree.uncouple import ORDERS, uncouple
+from armillary.mechanics.tree.uncouple import ORDERS, speed_rates, uncouple
 from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import velocity
 from armillary.model.joints import Planar, Prismatic, Revolute
+from armillary.program.formalisms.kane import implicit_equations
 from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import regroup
+from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.uncouple import ORDERS
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, KINDS, build, joint_case, tree_case, values

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.vectors import Vector
 from armillary.stages import System
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 
 G = 9.81
 ALPHA = math.radians(20)

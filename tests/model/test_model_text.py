@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate
+from armillary.algebra.calculus import evaluate
 from tests.mechanics.random_trees import values
 from tests.mechanics.solving import planted_on_numbers, rates
 

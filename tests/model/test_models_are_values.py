@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.nodes import node
+from armillary.algebra import node
 
 
 def crane() -> arm.System:

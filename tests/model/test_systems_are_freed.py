@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 import armillary as arm
-from armillary.algebra.nodes.node import _table
+from armillary.algebra.node import _table
 
 
 def described(stage: str) -> weakref.ref[arm.System]:

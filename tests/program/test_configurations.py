@@ -11,9 +11,8 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError
-from armillary.program.configurations.lock_sets import lock_sets
-from armillary.program.configurations.sections import with_changes
-from armillary.program.configurations.table import ConfigurationTable
+from armillary.program.configuration_changes import with_changes
+from armillary.program.configurations import ConfigurationTable, lock_sets
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes, rated_choices

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import armillary as arm
-from armillary.program.formalisms import derivation
+from armillary.program.formalisms import formalism
 
 
 def pendulum() -> arm.System:
@@ -21,7 +21,7 @@ def pendulum() -> arm.System:
 @pytest.fixture
 def nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The suite freezes what it imports; here as in a program that does not."""
-    monkeypatch.setattr(derivation, "_frozen_by_others", False)
+    monkeypatch.setattr(formalism, "_frozen_by_others", False)
     gc.unfreeze()
     yield
     gc.collect()
@@ -40,8 +40,8 @@ def test_nodes_of_a_derivation_are_old_objects() -> None:
 @pytest.mark.usefixtures("nothing_frozen")
 def test_old_objects_are_collected_after_many_derivations(monkeypatch: pytest.MonkeyPatch) -> None:
     collected = []
-    monkeypatch.setattr(derivation, "_MANY", 0)
-    monkeypatch.setattr(derivation.gc, "collect", lambda: collected.append(True))
+    monkeypatch.setattr(formalism, "_MANY", 0)
+    monkeypatch.setattr(formalism.gc, "collect", lambda: collected.append(True))
     pendulum().derive()
     assert collected
 
@@ -56,8 +56,8 @@ def test_objects_that_a_program_froze_stay_frozen() -> None:
 def test_frozen_objects_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python walks through all of them, 0.1 s for three millions."""
     counted = []
-    monkeypatch.setattr(derivation, "_frozen_by_others", False)
-    monkeypatch.setattr(derivation.gc, "get_freeze_count", lambda: counted.append(True) or 1)
+    monkeypatch.setattr(formalism, "_frozen_by_others", False)
+    monkeypatch.setattr(formalism.gc, "get_freeze_count", lambda: counted.append(True) or 1)
     for _ in range(3):
         pendulum().derive()
     assert len(counted) == 1

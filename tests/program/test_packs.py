@@ -14,14 +14,12 @@ from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, everywhere, vector_doubles
+from armillary.program import pack_choice as worth
+from armillary.program.branch_packs import Pack, _Numbering, meant, possible_packs
+from armillary.program.checker import IllegalProgram, check_section
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.checker import IllegalProgram, check_section
-from armillary.program.form.program import Program, ProgramSection, section
-from armillary.program.lanes import Pack
-from armillary.program.lanes import pack_choice as worth
-from armillary.program.lanes.pack import meant
-from armillary.program.lanes.packing import packed
-from armillary.program.lanes.packs import _Numbering, possible_packs
+from armillary.program.pack_choice import packed
+from armillary.program.program import Program, ProgramSection, section
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 

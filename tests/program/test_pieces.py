@@ -12,8 +12,8 @@ import armillary as arm
 from armillary.algebra.walk import operands_first
 from armillary.analysis import pieces as piece_functions
 from armillary.errors import ArmillaryError, ModelError
+from armillary.program import pieces
 from armillary.program.functions import shared_part
-from armillary.program.pieces import pieces
 from examples import chain
 from tests.mechanics.closed_mechanisms import accelerations, closed_case, describe
 from tests.mechanics.random_trees import build, derived, tree_case

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.errors import ArmillaryError, ModelError
 from armillary.program.print.textbook import textbook
 

@@ -12,12 +12,12 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.nodes.node import intern
-from armillary.algebra.units.dimension import LENGTH
-from armillary.program.form import sections
-from armillary.program.form.checker import IllegalProgram, check_program
-from armillary.program.form.program import Program
+from armillary.algebra.node import intern
+from armillary.algebra.units import LENGTH
+from armillary.program import sections
+from armillary.program.checker import IllegalProgram, check_program
 from armillary.program.passes import Graph, sequence
+from armillary.program.program import Program
 from armillary.verification.momentum_systems import MomentumSystem
 from tests.program.test_program_counts import everything
 

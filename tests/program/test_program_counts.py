@@ -10,8 +10,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr, symbol
+from armillary.program.cost import Operations, count
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations, count
 from armillary.program.passes import Constants, Graph, hoist
 from tests.mechanics import random_trees
 from tests.program.listings import recounted

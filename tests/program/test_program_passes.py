@@ -11,17 +11,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, number, symbol, total
 from armillary.algebra.functions import cos, sin, sqrt
 from armillary.algebra.intermediate import let
-from armillary.algebra.nodes.node import settle
+from armillary.algebra.node import settle
 from armillary.algebra.walk import operands_first, symbols
+from armillary.program.cost import count
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import count
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
-from armillary.program.passes.narrow import MANY
 from armillary.program.passes.sequence import improve
+from armillary.program.passes.sums import MANY
 from tests.algebra.random_expressions import NAMES, build, smooth_trees
 from tests.mechanics import random_trees
 

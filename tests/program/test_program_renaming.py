@@ -11,9 +11,8 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr, multiply, number, power, symbol, total
 from armillary.algebra.intermediate import let, own_intermediates
-from armillary.algebra.nodes.renaming import renamed
-from armillary.algebra.walk import rebuild
-from armillary.program.form.cost import count
+from armillary.algebra.walk import rebuild, renamed
+from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, fold, hoist, inline
 
 graph_module: Any = importlib.import_module("armillary.program.passes.graph")

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.errors import ModelError
 from armillary.export.c.model import CModel
 from armillary.export.text.source import source
+from armillary.program import program
 from armillary.program.equations import DerivedEquations
-from armillary.program.form import schedule
-from armillary.program.form.program import ProgramSection
+from armillary.program.program import ProgramSection
 from tests.mechanics import random_trees
 from tests.program.listings import run_listing
 from tests.program.test_program_counts import everything
@@ -39,7 +39,7 @@ def check_order(section: ProgramSection) -> None:
 
 def test_names_stand_behind_their_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take no time, so that the model machine has no turn for them."""
-    monkeypatch.setattr(schedule, "WIDE", math.inf)
+    monkeypatch.setattr(program, "WIDE", math.inf)
     nodes = random_trees.build(random_trees.tree_case(3)).derive("recursive").program.derivatives.nodes
     names = [i for i, node in enumerate(nodes) if node.kind == "let"]
     assert len(names) > 10
@@ -53,7 +53,7 @@ def test_names_stand_behind_their_definitions(monkeypatch: pytest.MonkeyPatch) -
 def test_nodes_come_once_and_after_their_operands(
     seed: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule, "WIDE", math.inf if way == "longest chain first" else 0.0)
+    monkeypatch.setattr(program, "WIDE", math.inf if way == "longest chain first" else 0.0)
     equations = random_trees.build(random_trees.tree_case(seed), parameters=seed % 2 == 0).derive("recursive")
     for section in equations.program.sections():
         check_order(section)

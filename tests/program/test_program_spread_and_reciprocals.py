@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, power, symbol, total
 from armillary.algebra.functions import sqrt
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first
-from armillary.program.form.cost import count
+from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, hoist, reciprocals, share, spread
 from armillary.program.passes.sequence import improve
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, smooth_trees

@@ -11,14 +11,14 @@ import armillary as arm
 from armillary import cache
 from armillary.algebra.expression import symbol
 from armillary.algebra.intermediate import let
-from armillary.program.form import search
-from armillary.program.form.checker import check_program
+from armillary.program import sections
+from armillary.program.checker import check_program
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(search, "ORDERS_TRIED", 4)
-    monkeypatch.setattr(search, "SETS_TRIED", 15)
+    monkeypatch.setattr(sections, "ORDERS_TRIED", 4)
+    monkeypatch.setattr(sections, "SETS_TRIED", 15)
     monkeypatch.setenv("ARMILLARY_CACHE", str(tmp_path / "kept"))
 
 
@@ -65,9 +65,9 @@ def test_choices_are_kept_and_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_choices_of_another_search_do_no_harm(monkeypatch: pytest.MonkeyPatch, content: bytes | None) -> None:
     x, y = symbol("x", "coordinate"), symbol("y", "coordinate")
     value = let(x + y * y, "v")
-    right, _ = search.fewest_operations([value * x + y, value * y], ())
+    right, _ = sections.fewest_operations([value * x + y, value * y], ())
     monkeypatch.setattr(cache, "fetch", lambda name: content)
-    assert search.fewest_operations([value * x + y, value * y], ())[0] == right
+    assert sections.fewest_operations([value * x + y, value * y], ())[0] == right
 
 
 def test_other_efforts_are_refused() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.units.dimension import ENERGY, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import ENERGY, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED, parse_unit
 from armillary.model.parameter_meanings import parameter_descriptions, parameter_units
 from armillary.model.units import SYSTEMS
 from examples import car

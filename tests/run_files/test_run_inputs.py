@@ -110,8 +110,7 @@ def test_points_need_times_and_values(folder: Path, given: str, missing: str) ->
 
 def test_a_study_file_has_data_over_time(folder: Path) -> None:
     """Each run of the study is the one that the run file makes."""
-    from armillary.studies.study_files.setup import StudySetup
-    from armillary.studies.study_files.study_file import StudyFile
+    from armillary.studies.study_file import StudyFile, StudySetup
 
     text = RUN + '[vary."b.q1"]\nuniform = [0, 1]\n[study]\nruns = 2\n[metrics]\nend = "final(b.q1)"\n'
     (folder / "study.toml").write_text(text)

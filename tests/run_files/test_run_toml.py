@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.model.units import SYSTEMS, read_number
 from armillary.run_files import RunFile, RunFileError, Simulation
 from armillary.run_files.run_file import parse_setting

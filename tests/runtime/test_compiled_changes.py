@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.configurations.table import configurations_of
+from armillary.program.configurations import configurations_of
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs
 from examples.array_deployment import system as array_deployment

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, symbol
 from armillary.runtime.models.programs.functions import ModelFunctions
 

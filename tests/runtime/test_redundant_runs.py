@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 
 
 def swing() -> arm.System:

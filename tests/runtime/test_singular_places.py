@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.python import PythonEngine
+from armillary.ensembles.engines.table import PythonEngine
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs as travel

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.studies.cluster.dispatch import _WaitingBlocks
+from armillary.studies.cluster import _WaitingBlocks
 
 
 def test_a_scheduler_that_is_gone_ends_the_study_with_a_sentence() -> None:

@@ -19,8 +19,8 @@ from armillary.studies.sampling import (
     Triangular,
     Uniform,
 )
-from armillary.studies.sampling.streams import permuted, uniform
-from armillary.studies.sampling.user_distributions import UserDistribution
+from armillary.studies.sampling.distributions import UserDistribution
+from armillary.studies.sampling.points import permuted, uniform
 from tests.later import later, unit_registry
 
 stats = later("scipy.stats")

@@ -9,7 +9,7 @@ import pytest
 
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.studies.sampling import Correlated, Design, Normal, Uniform
-from armillary.studies.sensitivity.screening import GIVEN, MORRIS, SOBOL, sensitivity
+from armillary.studies.sensitivity import GIVEN, MORRIS, SOBOL, sensitivity
 from tests.later import later
 
 later("SALib")

@@ -14,9 +14,9 @@ from armillary.errors import ArmillaryError
 from armillary.model.joints import Revolute
 from armillary.stages import System, load
 from armillary.studies import Study, StudyStatus, open_study
-from armillary.studies.definition.definition import Definition, write_design
+from armillary.studies.definition import Definition, write_design
 from armillary.studies.sampling import Design, Normal, Uniform
-from armillary.studies.store import layout
+from armillary.studies.store import folder as store_folder
 from armillary.studies.store.folder import Folder
 from tests.studies.study_models import BLOCK, RUNS, hinged, pendulum, pendulum_study, weighted
 
@@ -457,14 +457,13 @@ def test_what_a_study_takes_of_its_disk_is_told_before_it_starts(
     """200 runs of 8 bytes times: two histories of 11 samples, a histogram of 4 bins, and 8 numbers (three
     varied, three metrics, how and when it ended) in record, store and table. Two blocks of four files.
     """
-    from armillary.studies.store import disk_space
 
     study = pendulum_study(tmp_path / "s", runs=200, block=100)
-    monkeypatch.setattr(disk_space, "_free", lambda folder: (1000.0, 1e9))
+    monkeypatch.setattr(store_folder, "_free", lambda folder: (1000.0, 1e9))
     with pytest.warns(UserWarning, match=r"will write up to 80 kB .* in 8 files, and its disk has 1 kB free"):
         study.run()
     assert "are to be written" in (tmp_path / "s" / "log.txt").read_text()
-    monkeypatch.setattr(disk_space, "_free", lambda folder: (1e12, 3.0))
+    monkeypatch.setattr(store_folder, "_free", lambda folder: (1e12, 3.0))
     with pytest.warns(UserWarning, match=r"in 8 files: give a larger block=, now 100 runs"):
         pendulum_study(tmp_path / "t", runs=200, block=100).run()
 
@@ -481,7 +480,7 @@ def test_what_a_study_takes_of_its_disk_is_told_before_it_starts(
     ],
 )
 def test_bytes_as_people_read_them(number: float, text: str) -> None:
-    from armillary.studies.store.disk_space import in_bytes
+    from armillary.studies.store.folder import in_bytes
 
     assert in_bytes(number) == text
 
@@ -499,6 +498,6 @@ def test_times_of_a_store_are_kept_exactly_and_even_ones_by_four_numbers(
     times: list[float], even: bool
 ) -> None:
     """First, interval, last and count, where the last one may be the end of a run between rows."""
-    kept = layout._times_as_data(np.array(times))
-    assert layout._times_from_data(kept).tolist() == times
+    kept = store_folder._times_as_data(np.array(times))
+    assert store_folder._times_from_data(kept).tolist() == times
     assert kept == ({"even": [0.0, times[1], times[-1], len(times)]} if even else times)

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.studies import Study, open_study
-from armillary.studies.cluster import dispatch
+from armillary.studies import Study, cluster, open_study
 from armillary.studies.sampling import Uniform
 from tests.later import later
 from tests.studies.study_models import hinged, pendulum_study
@@ -155,7 +154,7 @@ def test_few_small_tasks_are_on_their_way(
 ) -> None:
     """However many blocks there are, and without a result among what comes back."""
     most, back = 0, []
-    submit, result = client.submit, dispatch._result
+    submit, result = client.submit, cluster._result
     alive: set[str] = set()
 
     def counted(*given: Any, **options: Any) -> Any:
@@ -170,7 +169,7 @@ def test_few_small_tasks_are_on_their_way(
         return back[-1]
 
     monkeypatch.setattr(client, "submit", counted)
-    monkeypatch.setattr(dispatch, "_result", seen)
+    monkeypatch.setattr(cluster, "_result", seen)
     pendulum_study(tmp_path / "s", runs=400, block=10).run(client)
     records = [record for made, _ in back for record in made]
     assert most == 4 and sorted(record.number for record in records) == list(range(40))
@@ -180,13 +179,13 @@ def test_few_small_tasks_are_on_their_way(
 
 def test_so_many_blocks_make_a_task() -> None:
     """As many as take half a second, but no more than twice as many as before."""
-    assert [dispatch._fitting(8, 8, seconds) for seconds in (0.01, 0.4, 4.0, 40.0)] == [16, 10, 1, 1]
+    assert [cluster._fitting(8, 8, seconds) for seconds in (0.01, 0.4, 4.0, 40.0)] == [16, 10, 1, 1]
 
 
 def test_a_worker_killed_within_a_task_leaves_what_it_finished(
     client: Any, whole: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "_fitting", lambda *_: 5)  # the first four blocks alone, then 4 to 8, …
+    monkeypatch.setattr(cluster, "_fitting", lambda *_: 5)  # the first four blocks alone, then 4 to 8, …
     client.run(deadly_block, 6, str(tmp_path / "died"))
     study = pendulum_study(tmp_path / "s", **SLOW).run(client)
     died = (tmp_path / "died").read_text()
@@ -197,7 +196,7 @@ def test_a_worker_killed_within_a_task_leaves_what_it_finished(
 
 def deadly_block(number: int, note: str) -> None:
     """This worker, and any other, ended at a block, the first time."""
-    from armillary.studies.blocks import BlockMaker
+    from armillary.studies.runs import BlockMaker
 
     make = BlockMaker.make
 
@@ -242,7 +241,7 @@ def test_places_that_are_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ArmillaryError, match="on= must be a Dask client or the address of a scheduler, not 4"
     ):
         study.run(4)
-    monkeypatch.setattr(dispatch, "_CONNECT", 0.3)
+    monkeypatch.setattr(cluster, "_CONNECT", 0.3)
     with pytest.raises(ArmillaryError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
         study.run("tcp://127.0.0.1:9")
     with pytest.raises(ArmillaryError, match=r"missing port.*; give its port too, such as tcp://node1:8786"):

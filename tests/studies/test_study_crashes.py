@@ -22,8 +22,7 @@ from armillary.errors import ArmillaryError
 from armillary.studies import Study, open_study, runs
 from armillary.studies.lock import StudyLock
 from armillary.studies.store import folder as folders
-from armillary.studies.store.checksums import FileState, checksum, is_unchanged
-from armillary.studies.store.records import Finished, finished_blocks
+from armillary.studies.store.records import FileState, Finished, checksum, finished_blocks, is_unchanged
 from tests.studies.study_models import BLOCK, RUNS, pendulum_study
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.studies import Study, open_study
-from armillary.studies.cluster.task import Job, run_blocks
+from armillary.studies.cluster import Job, run_blocks
 from armillary.studies.store.folder import Folder
 from armillary.version import VERSION
 

@@ -11,9 +11,8 @@ import pytest
 
 from armillary.errors import ArmillaryError
 from armillary.stages import System
-from armillary.studies import Study, open_study
-from armillary.studies.cluster import dispatch, worker_check, workers
-from armillary.studies.cluster.task import Job, UnfitWorkerError
+from armillary.studies import Study, cluster, open_study, worker_check
+from armillary.studies.cluster import Job, UnfitWorkerError
 from armillary.version import VERSION
 from tests.later import later
 from tests.studies.study_models import pendulum_study
@@ -84,7 +83,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers.Workers, "pause", 0.0)
+    monkeypatch.setattr(cluster.Workers, "pause", 0.0)
 
 
 def ran(study: Study, client: Client, blocks: int = 6) -> list[str]:
@@ -92,8 +91,8 @@ def ran(study: Study, client: Client, blocks: int = 6) -> list[str]:
     place = str(study.path.resolve())
     job = Job(place, "digest", 20, VERSION, None, False, 1, "cpu")
     back: list[Any] = []
-    given = dispatch.BlockAssignment(job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
-    dispatch.run_there(client, given)
+    given = cluster.BlockAssignment(job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
+    cluster.run_there(client, given)
     return sorted(back)
 
 
@@ -298,8 +297,8 @@ def test_machine_code_that_a_changed_text_names_is_not_loaded(
 
 def test_workers_are_trusted_as_far_as_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
-    monkeypatch.setattr(dispatch, "run_there", lambda client, given: jobs.append(given.job))
-    monkeypatch.setattr(dispatch, "connected", _nowhere)
+    monkeypatch.setattr(cluster, "run_there", lambda client, given: jobs.append(given.job))
+    monkeypatch.setattr(cluster, "connected", _nowhere)
     for name, given in (("a", {}), ("b", {"trust": True})):
         with pytest.raises(ArmillaryError):  # no block was made
             pendulum_study(tmp_path / name, runs=20, block=10, **given).run("tcp://nowhere:1")

@@ -11,11 +11,11 @@ import pytest
 
 import armillary as arm
 from armillary import verification
-from armillary.verification.reference import ACCELERATIONS as ACCELERATIONS
-from armillary.verification.reference import TIGHT as TIGHT
-from armillary.verification.reference import TRAJECTORIES as TRAJECTORIES
-from armillary.verification.reference import columns as table  # noqa: F401
-from armillary.verification.reference import counts as counts
+from armillary.verification.rows import ACCELERATIONS as ACCELERATIONS
+from armillary.verification.rows import TIGHT as TIGHT
+from armillary.verification.rows import TRAJECTORIES as TRAJECTORIES
+from armillary.verification.rows import columns as table  # noqa: F401
+from armillary.verification.rows import counts as counts
 
 # What the package needs too is there, the rest here.
 DATA = (Path(verification.__file__).parent / "data", Path(__file__).parent / "data")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.verification.cases.published.basilisk import panel_accelerations, with_gravity
+from armillary.verification.cases.basilisk import panel_accelerations, with_gravity
 from examples.basilisk_panels import ARRAYS, FREE_FLIGHT, system
 from tests.verification.common import (
     ACCELERATIONS,

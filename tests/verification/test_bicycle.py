@@ -15,7 +15,7 @@ from armillary.verification.cases.bicycle import (
     TURNING,
     TURNING_RATES,
 )
-from armillary.verification.reference import equations
+from armillary.verification.rows import equations
 from examples.bicycle import PARAMETERS
 from tests.verification.common import TIGHT, assert_constant, assert_near
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armillary.verification.cases.published.cart import COORDINATES
-from armillary.verification.reference import equations
+from armillary.verification.cases.cart import COORDINATES
+from armillary.verification.rows import equations
 
 
 def test_two_degrees_of_freedom_and_two_redundant_conditions() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from armillary.verification import CASES
-from armillary.verification.cases.published.car import small_car
-from armillary.verification.cases.published.spacecraft_1 import small_equations
-from armillary.verification.reference import counts, equations, reference
-from armillary.verification.rows import Case, Check
+from armillary.verification.cases.car import small_car
+from armillary.verification.cases.spacecraft_1 import small_equations
+from armillary.verification.rows import Case, Check, counts, equations, reference
 
 
 @pytest.mark.parametrize("name", CASES)

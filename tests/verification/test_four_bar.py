@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary.errors import ParameterError
-from armillary.verification.reference import equations
+from armillary.verification.rows import equations
 from tests.verification.common import (
     TIGHT,
     assert_near,

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.formalisms.jpl.solution import solve
+from armillary.program.formalisms.jpl_formulations import solve
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.cases.published.jpl import STATES, TIPS
-from armillary.verification.reference import columns
+from armillary.verification.cases.jpl import STATES, TIPS
+from armillary.verification.rows import columns
 from examples.jpl_spinning_rotor import START, system
 from tests.mechanics.appendages.vehicles import vehicle
 from tests.verification.common import ACCELERATIONS, TIGHT, TRAJECTORIES, assert_near, reference

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.formalisms.jpl.conversion.substructures import hinged_groups, reader
+from armillary.program.formalisms.jpl_substructures import hinged_groups, reader
 from armillary.runtime.models.compiled import CompiledModel
 from tests.verification.common import ACCELERATIONS, assert_close
 from tests.verification.jpl_tree import GENERIC, compiled, parameters, tree

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.mechanics.formalisms.jpl.conversion.spinning_appendages import complex_appendage
+from armillary.program.formalisms.jpl_appendages import complex_appendage
 from tests.verification.common import ACCELERATIONS, assert_close, assert_near
 from tests.verification.jpl_tree import GENERIC, compiled, parameters, tree
 

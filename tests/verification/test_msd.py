@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.algebra.derivatives.calculus import evaluate_all, gradient
+from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.formalisms.momentum.modes import column_rates
-from armillary.mechanics.formalisms.momentum.momentum import (
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.loads import applied_loads
+from armillary.program.formalisms.momentum_states import (
+    column_rates,
     composite_momenta,
     conjugate_momenta,
     conjugate_rates,
@@ -24,8 +26,6 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     velocities,
     weights,
 )
-from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
 from armillary.verification.momentum_systems import MomentumSystem as Case
 from armillary.verification.momentum_systems import momentum_equations
 from tests.verification.common import TIGHT, assert_close, assert_near

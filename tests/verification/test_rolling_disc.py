@@ -20,7 +20,7 @@ import pytest
 
 import armillary as arm
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.reference import equations, largest
+from armillary.verification.rows import equations, largest
 from examples.rolling_disc import GRAVITY, RADIUS
 from tests.verification.common import TIGHT, assert_constant, assert_near
 

@@ -15,7 +15,7 @@ import pytest
 from scipy.linalg import eigh
 
 import armillary as arm
-from armillary.verification.cases.flexible.beams import FLAPPING, TRUNCATION, spinning
+from armillary.verification.cases.beams import FLAPPING, TRUNCATION, spinning
 from tests.verification.common import assert_near, assert_same
 
 SPINS = range(len(FLAPPING))

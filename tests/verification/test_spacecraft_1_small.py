@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.verification.cases.published.spacecraft_1 import commanded, fired, judged, small_equations
+from armillary.verification.cases.spacecraft_1 import commanded, fired, judged, small_equations
 from examples.spacecraft_1 import PARAMETERS, START, system
 from tests.verification.common import TIGHT, reference
 

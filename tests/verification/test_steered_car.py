@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.reference import equations
+from armillary.verification.rows import equations
 from examples.steered_car import PARAMETERS
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_close, assert_near, assert_same
 

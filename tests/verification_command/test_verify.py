@@ -17,14 +17,19 @@ import pytest
 from armillary import verification
 from armillary.errors import ArmillaryError
 from armillary.results.run import Run
-from armillary.verification.reference import (
+from armillary.verification.rows import (
+    Case,
+    at_most,
+    difference,
+    differs,
     drift,
+    expected_text,
     largest,
     largest_difference,
     relative_difference,
     scaled_difference,
+    value,
 )
-from armillary.verification.rows import Case, at_most, difference, differs, expected_text, value
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "src" / "armillary" / "verification" / "data"

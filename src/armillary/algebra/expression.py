@@ -25,22 +25,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from armillary.algebra.nodes.arithmetic import NUMBERS, number_power, whole
-from armillary.algebra.nodes.node import PRODUCT_OF_TWO, TRUNCATION, Symbol, intern, negated
-from armillary.algebra.nodes.numpy_operations import apply_numpy
-from armillary.algebra.nodes.sum_of_two import pair_node, sum_of_two
-from armillary.algebra.nodes.terms import (
+from armillary.algebra.display import DisplayedNode
+from armillary.algebra.node import (
+    NUMBERS,
+    PRODUCT_OF_TWO,
+    TRUNCATION,
+    Symbol,
+    intern,
+    negated,
+    number_power,
+    whole,
+)
+from armillary.algebra.terms import (
+    apply_numpy,
     common_dimension,
     common_factors,
     dimension_product,
     factor_order,
+    pair_node,
     short,
+    sum_of_two,
     term_order,
     unlike,
 )
-from armillary.algebra.notation.display import DisplayedNode
-from armillary.algebra.units.dimension import ONE, Dimension
-from armillary.algebra.units.dimension import power as dimension_power
+from armillary.algebra.units import ONE, Dimension
+from armillary.algebra.units import power as dimension_power
 from armillary.errors import ExpressionError, UnitsError
 
 if TYPE_CHECKING:
@@ -207,9 +216,6 @@ TWO = number(2)
 HALF = number(0.5)
 
 
-# ---------------------------------------------------------------- sums
-
-
 def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr:
     """Σ c·e, opened, collected, freed of common factors and put in canonical order and sign.
 
@@ -370,9 +376,6 @@ def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None
     if not replaced:
         return None
     return total([*[(c, e) for e, c in left.items()], *replaced, (1, number(constant))])
-
-
-# ---------------------------------------------------------------- products and powers
 
 
 def common_factor(nodes: list[Expr]) -> Expr | None:
@@ -570,9 +573,6 @@ def general_power(base: Expr, exponent: Expr) -> Expr:
                 f"but it has dimension [{e.dimension}]"
             )
     return call("pow", (base, exponent), ONE)
-
-
-# ---------------------------------------------------------------- calls
 
 
 def call(function: object, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:

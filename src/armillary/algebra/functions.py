@@ -28,9 +28,9 @@ from armillary.algebra.expression import (
     with_unit,
 )
 from armillary.algebra.intermediate import let, shown
-from armillary.algebra.nodes.node import TRUNCATION, settle
-from armillary.algebra.nodes.terms import common_dimension
-from armillary.algebra.units.dimension import ONE, TIME, Dimension
+from armillary.algebra.node import TRUNCATION, settle
+from armillary.algebra.terms import common_dimension
+from armillary.algebra.units import ONE, TIME, Dimension
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 from armillary.errors import shown as shown_value
 

@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from armillary.algebra.expression import Expr, number
-from armillary.algebra.nodes.node import intern, negated
-from armillary.algebra.units.dimension import ONE, Dimension
+from armillary.algebra.node import intern, negated
+from armillary.algebra.units import ONE, Dimension
 
 _LONG = 24  # terms of a constant sum
 _TRIVIAL = frozenset(("number", "symbol", "let", "call"))

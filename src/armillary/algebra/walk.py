@@ -6,16 +6,30 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from armillary.algebra.expression import Expr, as_expr, call, general_power, number, power, symbol, total
+from armillary.algebra import printing
+from armillary.algebra.expression import (
+    Expr,
+    _canonical_sum,
+    _product,
+    as_expr,
+    call,
+    general_power,
+    multiply,
+    number,
+    power,
+    symbol,
+    total,
+)
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
 from armillary.algebra.intermediate import judged, with_definition
-from armillary.algebra.nodes.node import PRODUCT_OF_TWO, truncated
-from armillary.algebra.notation import printing
+from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negated, truncated
+from armillary.algebra.terms import common_dimension, sum_of_two
+from armillary.algebra.units import ONE
 from armillary.errors import ExpressionError, nearest
 
 if TYPE_CHECKING:
-    from armillary.algebra.smallness.truncation import Truncation
+    from armillary.algebra.truncation import Truncation
 
 
 def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Expr]:
@@ -216,3 +230,57 @@ class Undimensioned:
             coefficient, exponents = node.data
             return product_of([number(coefficient), *map(power, args, exponents)])
         return rebuild(node, args)
+
+
+# The same operation on operands that differ from its own in name and sign alone.
+
+
+def renamed(node: Expr, args: list[Expr]) -> Expr | None:
+    """The result of ``rebuild`` for a sum or product whose new operands are its own under other names, or
+    their negatives, and different where its own are: no terms to collect, no factors to take out, only a new
+    order.
+
+    None for other nodes, and where it is not as simple as that.
+    """
+    if node.data is PRODUCT_OF_TWO:  # most often
+        x, y = args
+        minus = False
+        if x.kind == "product":
+            if not is_negative(x):
+                return None
+            x, minus = x.args[0], True
+        if y.kind == "product":
+            if not is_negative(y):
+                return None
+            y, minus = y.args[0], not minus
+        made = multiply(x, y)
+        return negated(made) if minus else made
+    if node.kind == "sum" and TRUNCATION.get() is None:
+        constant, coefficients = node.data
+        if len(args) == 2 and constant == 0:
+            found = sum_of_two(coefficients[0], args[0], coefficients[1], args[1])
+            if found is not None:
+                return found
+        terms = []
+        for c, e in zip(coefficients, args, strict=True):
+            if e.kind == "product" and e.data[0] != 1:
+                e, c = negated(e), -c
+            terms.append((e, c))
+        return _canonical_sum(terms, constant, common_dimension([e for e, _ in terms], checked=False))
+    if node.kind != "product" or node.unit is not ONE:
+        return None
+    coefficient = node.data[0]
+    factors = []
+    for base, n in zip(args, node.data[1], strict=True):
+        if base.kind == "product":
+            if n != int(n) or not is_negative(base):
+                return None
+            base = base.args[0]
+            coefficient = -coefficient if n % 2 else coefficient
+        factors.append((base, n))
+    return _product(coefficient, factors)
+
+
+def is_negative(e: Expr) -> bool:
+    """Whether an expression is the negative of a value that is no product."""
+    return e.kind == "product" and e.data == (-1, (1,)) and e.unit is ONE

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.walk import transform
 from armillary.analysis.places import PlaceReader, Places
 from armillary.errors import ArmillaryError
 from armillary.model import mass_properties, quantities
 from armillary.model.bodies.body import Body, Point
 from armillary.program.functions import shared_part
-from armillary.program.pieces.pieces import MassProduct, Pieces, kane_states
+from armillary.program.pieces import MassProduct, Pieces, kane_states
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import AnyFunction, DataMapping, Given
@@ -83,11 +83,11 @@ class PieceFunctions:
     def quantity(self, name: str, at: PiecePlace) -> Given:
         """An energy, or a vector along the ground's axes, of ``QUANTITIES``."""
 
-        def made() -> tuple[list[Expr], tuple[int, ...]]:
+        def make_parts() -> tuple[list[Expr], tuple[int, ...]]:
             parts = self.pieces.quantity(QUANTITIES[name](self.pieces.system))
             return parts, (3,) if len(parts) == 3 else ()
 
-        found = self._values(name, made, at)
+        found = self._values(name, make_parts, at)
         return found if found.ndim else float(found)
 
     def _values(

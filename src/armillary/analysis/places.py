@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, reals, table
-from armillary.algebra.derivatives.calculus import Values
+from armillary.algebra.calculus import Values
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
@@ -31,7 +31,7 @@ class Places:
     shape: tuple[int, ...]
 
 
-def _repeated(places: Places, parameters: Mapping[str, object] | None) -> Places:
+def _repeat_for_parameters(places: Places, parameters: Mapping[str, object] | None) -> Places:
     """A single place once for each of the parameters' values, where some are arrays."""
     given = table(parameters, "parameters=", ParameterError)
     counts = {len(value) for value in given.values() if np.ndim(value) == 1}
@@ -73,18 +73,18 @@ class PlaceReader:
         """
         equations, times = self.equations, self._numbers(t, "t")
         if isinstance(q, Mapping) and equations.reduction.rows and (u is None or isinstance(u, Mapping)):
-            q, u = self._assembled(model, q, u, times, parameters)
+            q, u = self._assemble(model, q, u, times, parameters)
         read = [
             self.rows(q, self.coordinates, "q", "coordinate"),
             self._still if u is None else self.rows(u, self.speeds, "u", "speed", {}),
             self._still if udot is None else self.rows(udot, self.speeds, "udot", "speed", {}),
             self._own if states is None else self.rows(states, self.states, "states", "state"),
-            self._stored(memory, times),
+            self._memory_of(memory, times),
         ]
         if times.ndim == 0 and all(a.ndim == 1 for a in read):
             whole = np.concatenate([read[0], read[1], read[3]])
             single = Places(times[None], whole[None], read[2][None], read[4][None], ())
-            return _repeated(single, parameters)
+            return _repeat_for_parameters(single, parameters)
         try:
             shape = np.broadcast_shapes(times.shape, *(a.shape[:-1] for a in read))
         except ValueError:
@@ -140,7 +140,7 @@ class PlaceReader:
         columns = [own[name] if name in own else np.array(start.get(name, 0.0)) for name in names]
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
-    def _stored(self, memory: object, times: np.ndarray) -> np.ndarray:
+    def _memory_of(self, memory: object, times: np.ndarray) -> np.ndarray:
         if memory is None and not self.equations.system.memories:
             return np.empty(0)
         if memory is None or isinstance(memory, Mapping):
@@ -149,7 +149,7 @@ class PlaceReader:
         length = len(self.equations.system.memories)
         return found if found.ndim > 1 and found.shape[-1] == length else vector(memory, length, "memory")
 
-    def _assembled(
+    def _assemble(
         self,
         model: CompiledModel,
         q: Values,

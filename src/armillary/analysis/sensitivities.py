@@ -12,8 +12,7 @@ import numpy as np
 from armillary.algebra.arguments import pair, place, several
 from armillary.columns import aligned, counted
 from armillary.errors import require
-from armillary.program.derivatives.sensitivities.directions import quotient
-from armillary.program.derivatives.sensitivities.equations import derivative_name
+from armillary.program.derivatives.sensitivities import derivative_name, quotient
 from armillary.results import Run
 from armillary.results.record import label_units
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel

@@ -23,7 +23,7 @@ from armillary.cli.option_groups import assigned, driven_values, inputs_option, 
 from armillary.untyped import AnyFunction, DataMapping, DataTable
 
 if TYPE_CHECKING:
-    from armillary.analysis.operating.branches.branch import Branch
+    from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.run_files.execute import Simulation
 

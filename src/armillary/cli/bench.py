@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armillary.cli import options, show
-from armillary.export.fmi.compiler import compile_library
+from armillary.export.fmi.platforms import compile_library
 from armillary.export.languages import export
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.progress import on_terminal

@@ -15,13 +15,13 @@ import click
 
 from armillary.algebra.arguments import checked_names, one_of
 from armillary.cli import options, show
-from armillary.program.print.forms import FORMS, SPEEDS
+from armillary.program.print.textbook import FORMS, SPEEDS
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
-    from armillary.program.configurations.table import ConfigurationTable
+    from armillary.program.configurations import ConfigurationTable
+    from armillary.program.cost import Operations
     from armillary.program.equations import DerivedEquations
-    from armillary.program.form.cost import Operations
     from armillary.run_files.execute import Simulation
 
 
@@ -70,7 +70,7 @@ def derive(
     The report lists bodies, coordinates, operations, what each pass gained and what each stage took.
     """
     from armillary.atomic import replacing
-    from armillary.program.configurations.table import configurations_of
+    from armillary.program.configurations import configurations_of
 
     simulation = options.simulation(source, loading, {"run.formalism": formalism, "run.effort": effort})
     if compare:
@@ -103,8 +103,8 @@ def derive(
 
 
 def _pieces_text(equations: DerivedEquations, markup: str, form: str, speeds: str) -> str:
-    from armillary.program.pieces.pieces import pieces_of
-    from armillary.program.print.handout import handout_text, plain_equations
+    from armillary.program.pieces import pieces_of
+    from armillary.program.print.documents import handout_text, plain_equations
 
     pieces = pieces_of(equations)
     if markup == "text":
@@ -119,7 +119,7 @@ def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]
     if form in (None, "text"):
         return "\n\n".join(str(equations.show(name)) for name in names)
     from armillary.errors import ModelError
-    from armillary.program.print.listings import sections_document
+    from armillary.program.print.documents import sections_document
 
     sections = {section.name: section for section in equations.program.sections()}
     chosen = [sections[n] for n in checked_names(names, sections, "no section", ModelError, listed=True)]

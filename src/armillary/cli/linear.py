@@ -27,9 +27,9 @@ from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.analysis.linear.linear_model import LinearModel
+    from armillary.analysis.modes.campbell import Campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.sweeps.campbell import Campbell
-    from armillary.analysis.modes.sweeps.root_locus import RootLocus
+    from armillary.analysis.modes.root_locus import RootLocus
     from armillary.run_files.execute import Simulation
     from armillary.stages.model import Model
 
@@ -184,9 +184,9 @@ def modes(
 def _swept(
     model: Model, sweep: str | None, spin: str | None, orders: list[float], at: Given, parameters: Given
 ) -> RootLocus | Campbell:
-    from armillary.analysis.modes.sweeps.campbell import campbell
-    from armillary.analysis.modes.sweeps.operating_sweep import operating_sweep
-    from armillary.analysis.modes.sweeps.root_locus import root_locus
+    from armillary.analysis.modes.campbell import campbell
+    from armillary.analysis.modes.root_locus import root_locus
+    from armillary.analysis.modes.tracking import operating_sweep
 
     name, text = name_and_text(sweep or spin or "")
     asked = operating_sweep(model, name, {k: v for k, v in at.items() if k != name}, None, parameters)
@@ -206,7 +206,7 @@ def _numbers(text: str) -> list[float]:
 def _data(found: Given) -> DataTable:
     """The result as data for scripts."""
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.sweeps.root_locus import RootLocus
+    from armillary.analysis.modes.root_locus import RootLocus
 
     def parts(values: Given) -> Given:
         return {"real": values.real.tolist(), "imag": values.imag.tolist()}

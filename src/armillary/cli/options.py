@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
     from armillary.run_files.run_file import RunFile
     from armillary.settings import Setting
-    from armillary.studies.study_files.setup import StudySetup
-    from armillary.studies.study_files.study_file import StudyFile
+    from armillary.studies.study_file import StudyFile, StudySetup
 
     File = TypeVar("File", RunFile, StudyFile)
 
@@ -414,8 +413,7 @@ def study_setup(
     assignments: tuple[str, ...] = (),
 ) -> StudySetup:
     """The study file at a path, with the values of the command line in place of its own."""
-    from armillary.studies.study_files.setup import StudySetup
-    from armillary.studies.study_files.study_file import StudyFile
+    from armillary.studies.study_file import StudyFile, StudySetup
 
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
 

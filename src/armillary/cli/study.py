@@ -22,7 +22,7 @@ from armillary.cli import options, show
 from armillary.cli.show import failure_with_data, partial_run
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.studies import Study
-from armillary.studies.sensitivity.screening import Sensitivity
+from armillary.studies.sensitivity import Sensitivity
 from armillary.untyped import AnyFunction, DataTable
 
 _LEVELS = {"lowest": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "highest": 1.0}

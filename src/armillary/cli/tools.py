@@ -151,7 +151,7 @@ def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     from armillary.atomic import replacing
     from armillary.files.model.sections import model_schema
     from armillary.run_files.run_file import run_schema
-    from armillary.studies.study_files.schema import study_schema
+    from armillary.studies.study_file import study_schema
 
     made = {"model": model_schema, "run": run_schema, "study": study_schema}[kind]()
     text = show.as_json(made)

@@ -26,7 +26,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import text
 from armillary.algebra.functions import Operand
-from armillary.algebra.nodes.arithmetic import plain_float, positive_whole
+from armillary.algebra.node import plain_float, positive_whole
 from armillary.errors import ArmillaryError, nearest
 
 DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}

@@ -6,17 +6,28 @@ vector registers and GPUs want them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from armillary.ensembles.metrics import Metric
+from armillary.algebra.arguments import real, several
+from armillary.ensembles.metrics import Metric, Metrics, read_metrics
 from armillary.ensembles.starts import Starts
-from armillary.program.form.program import Program
+from armillary.errors import ArmillaryError, nearest
+from armillary.model.units import in_seconds
+from armillary.program.program import Program, section
 from armillary.runtime.integrators import Method
-from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, completed
+from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.settings import RunSettings
+from armillary.untyped import Given
 
 # How a run ended, by number.
 STATUS = (
@@ -102,3 +113,231 @@ class Plan:
         """Where the slots of each metric begin."""
         sizes = [len(entry.metric.start) for entry in self.metrics]
         return [sum(sizes[:i]) for i in range(len(sizes))]
+
+
+# From the arguments of a batch to its plan: checked names, row times, the grid of fixed steps.
+
+_MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
+_LISTED = 10  # names in a message
+
+
+def plan(
+    model: CompiledModel,
+    given: RunSettings,
+    *,
+    parameters: Given = None,
+    initial: Given = None,
+    memory: Given = None,
+    inputs: Given = None,
+    watch: float | None = None,
+    outputs: Sequence[str] | None = None,
+    metrics: Metrics | None = None,
+    runs: int | None = None,
+) -> Plan:
+    """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
+    equations = model.equations
+    contacts = bool(equations.system.contacts)
+    settings = completed(given, equations.method_family, contacts=contacts)
+    settings = replace(settings, atol=model.tolerances(settings.atol))
+    settings.tolerances(len(model.equations.program.state))  # as many as there are states
+    t0, t_end, sample, fixed = settings.t0, settings.t_end, settings.sample, settings.fixed_step
+    asked = read_metrics(metrics)
+    history = _history(model, outputs, bool(asked))
+    for name, metric in asked.items():
+        _known(model, metric.output, f"metric '{name}'")
+        if name in history:
+            raise ArmillaryError(f"metric '{name}' has the name of an output whose history is kept")
+    columns = tuple(dict.fromkeys([*history, *(m.output for m in asked.values())]))
+    driven = model.driven_inputs(inputs, memory, given, many=True)
+    starts = Starts(model, parameters, initial, memory, runs, t0, inputs=driven)
+    code = model if driven is None else model.driven
+    _check_names(asked, starts)
+    if fixed and (t_end - t0) / fixed > _MOST_STEPS:
+        raise ArmillaryError(
+            f"step={fixed:g} means {(t_end - t0) / fixed:.3g} steps per run, more than {_MOST_STEPS:g}: use "
+            "a larger step or an adaptive method"
+        )
+    program = model.equations.program
+    others = len(program.state) + len(program.memory) + len(program.parameters)
+    others += sum(m.size + len(m.start) for m in asked.values())
+    _check_size(starts.runs, _samples(t0, t_end, sample, fixed), len(history), others)
+    if watch is not None:
+        watch = in_seconds("watch", watch)
+        _check_size(1, _samples(t0, t_end, watch, fixed), len(asked), 0)
+    times, kept, measured = _rows(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
+    grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)
+    return Plan(
+        model=model,
+        program=restricted(code.equations.program, model.output_names, columns),
+        columns=columns,
+        settings=settings,
+        times=times,
+        kept=kept,
+        measured=measured,
+        history=tuple(columns.index(name) for name in history),
+        metrics=tuple(BatchMetric(name, m, columns.index(m.output)) for name, m in asked.items()),
+        starts=starts,
+        grid=grid,
+        steps=steps,
+        row_at=row_at,
+        code=code,
+        size=starts.runs,
+    )
+
+
+def _check_names(asked: Iterable[str], starts: Starts) -> None:
+    """An error for a metric with the name of something else in the results."""
+    varied = {name for found in starts.given().values() for name in found}
+    for name in asked:
+        if name in varied:
+            raise ArmillaryError(
+                f"metric '{name}' has the name of what differs between the runs; give it another"
+            )
+        if not name.strip():
+            raise ArmillaryError("a metric needs a name")
+        if name in ("run", "time", "status", "t_stop"):
+            raise ArmillaryError(
+                f"a metric cannot be called '{name}': tables of runs have a column of that name"
+            )
+
+
+def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool) -> list[str]:
+    """Outputs whose histories are kept: those requested; all, where there are no metrics either."""
+    if outputs is None:
+        return [] if reduced else list(model.output_names)
+    names = [str(name) for name in several(outputs, "outputs=")]
+    found: list[str] = []
+    for name in names:
+        matches = [name] if name in model.output_names else fnmatch.filter(model.output_names, name)
+        if not matches:
+            _known(model, name, "outputs=")
+        found += matches
+    return list(dict.fromkeys(found))
+
+
+def _known(model: CompiledModel, name: str, where: str) -> None:
+    if name in model.output_names:
+        return
+    expression = re.search(r"[-+*/(]", name)
+    hint = f"; an expression becomes one by s.output('…', '{name}')" if expression else ""
+    hint = hint or nearest(name, model.output_names)
+    known = f"; there are {', '.join(model.output_names[:_LISTED])}"
+    more = f" and {len(model.output_names) - _LISTED} others" if len(model.output_names) > _LISTED else ""
+    raise ArmillaryError(f"{where}: there is no output '{name}'{hint or known + more}")
+
+
+def restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
+    """The program with just these outputs."""
+    if tuple(columns) == tuple(names):
+        return program
+    results = [program.outputs.results[list(names).index(name)] for name in columns]
+    return replace(program, outputs=section("outputs", columns, results))
+
+
+def _rows(
+    t0: float,
+    t_end: float,
+    sample: Given,
+    watch: float | None,
+    step: float | None,
+    history: bool,
+    metrics: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times of all rows, which of them are kept as histories, and which the metrics see.
+
+    Metrics see every grid point of fixed steps, or a thousand intervals with an adaptive method, or what
+    every ``watch`` seconds. Histories are kept at the sample times, by default every grid point or a thousand
+    intervals too.
+    """
+    usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / ROWS)
+    watched = usual if watch is None else _even(t0, t_end, real(watch, "watch"))
+    given = SampleTimes(sample, t0, t_end)
+    samples = usual[:0]
+    if history:
+        samples = usual if given.every_step else given.times(0, given.count)
+    if not metrics:
+        return samples, np.ones(len(samples), dtype=bool), np.zeros(len(samples), dtype=bool)
+    if not len(samples):
+        return watched, np.zeros(len(watched), dtype=bool), np.ones(len(watched), dtype=bool)
+    watched = _snapped(watched, samples, SNAP * (step or (t_end - t0) / ROWS))
+    times = np.union1d(watched, samples)
+    return times, np.isin(times, samples), np.isin(times, watched)
+
+
+def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
+    """Times an interval apart, and the end."""
+    if t_end == t0:
+        return np.array([t0])
+    even = SampleTimes(interval, t0, t_end)
+    times = even.times(0, even.count)
+    return times if times[-1] == t_end else np.append(times, t_end)
+
+
+def _snapped(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
+    """Times, each moved to one of the others where they differ by rounding alone."""
+    if not len(others):
+        return times
+    after = np.clip(np.searchsorted(others, times), 0, len(others) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest_one = np.where(np.abs(others[before] - times) < np.abs(others[after] - times), before, after)
+    found = others[nearest_one]
+    return np.where(np.abs(found - times) <= near, found, times)
+
+
+def _samples(t0: float, t_end: float, sample: Given, step: float | None) -> float:
+    """The number of samples, computed without making them."""
+    if sample is None:
+        return (t_end - t0) / step + 1 if step else ROWS + 1
+    return SampleTimes(sample, float(t0), float(t_end)).count
+
+
+def _grid_points(t0: float, t_end: float, step: float) -> np.ndarray:
+    """Ends of fixed steps as the single run's loop takes them: the last one, up to rounding, is the end."""
+    count = int(np.ceil((t_end - t0) / step - SNAP)) if t_end > t0 else 0
+    points = t0 + np.arange(count + 1) * step
+    points[-1] = t_end
+    return points
+
+
+def _grid(
+    t0: float, t_end: float, step: float, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[None, None, None]:
+    """Grid points, the steps between them, and the row due at each (−1: none); None where a row lies inside
+    a step.
+    """
+    points = _grid_points(t0, t_end, step)
+    place = np.clip(np.rint((times - t0) / step).astype(int), 0, len(points) - 1)
+    place[times >= t_end - SNAP * step] = len(points) - 1
+    if np.any(np.abs(points[place] - times) > SNAP * step) or np.any(np.diff(place) == 0):
+        return None, None, None
+    points[place] = times
+    steps = np.diff(points)
+    whole = np.abs(steps - step) <= 4.0 * np.finfo(float).eps * np.abs(points[1:])
+    row_at = np.full(len(points), -1)
+    row_at[place] = np.arange(len(times))
+    return points, np.where(whole, step, steps), row_at
+
+
+def _check_size(runs: int, samples: float, history: int, others: int) -> None:
+    """An error for results that do not fit into memory; ``others``: numbers of a run besides histories."""
+    samples = samples if history else 0.0
+    numbers = samples * history + others
+    size, most = 8.0 * (runs * numbers + samples), _room()
+    if size > most:
+        raise ArmillaryError(
+            f"{runs} runs with {numbers:,.0f} numbers each would take {_gibibytes(size)} of memory, more "
+            f"than {_gibibytes(most)}; keep fewer samples (sample=), fewer outputs (outputs=), reduce on "
+            "the fly (metrics=), or use a Study, which writes to disk"
+        )
+
+
+def _room() -> float:
+    """The memory that results may take: half of that of the machine."""
+    try:
+        return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8.0 * 2**30
+
+
+def _gibibytes(size: float) -> str:
+    return f"{size / 2**30:,.0f} GiB" if size >= 2**30 * 10 else f"{size / 2**30:.2g} GiB"

@@ -12,11 +12,11 @@ import numpy as np
 
 from armillary.algebra.arguments import table
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.algebra.walk import transform
 from armillary.errors import ParameterError
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import ProgramSection, section
+from armillary.program.program import ProgramSection, section
 from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces

@@ -1,7 +1,7 @@
 """Code that solves the columns of a linear model with one factorised matrix, several at a time.
 
 A function of a program leaves coefficients and right sides among its results; this continues it. The columns
-of a group (``linearization/solution.py``) are the lanes of vectors: a few vectors take a step of the
+of a group (``derivatives/rate_columns.py``) are the lanes of vectors: a few vectors take a step of the
 elimination together, with a coefficient that is loaded once. The columns of a group go through the same code
 block by block, so that the code of a large robot stays in the cache of instructions.
 
@@ -22,14 +22,8 @@ from functools import cached_property
 
 from armillary.algebra.expression import ZERO, Expr
 from armillary.llvm.instructions import constant_array
-from armillary.program.derivatives.linearization.solution import (
-    ColumnSolution,
-    Factors,
-    Group,
-    SolvedColumn,
-    groups,
-)
-from armillary.program.form.cost import Operations
+from armillary.program.cost import Operations
+from armillary.program.derivatives.rate_columns import ColumnSolution, Factors, Group, SolvedColumn, groups
 
 # Pointers that may be to the same place, so that LLVM keeps no coefficient on the stack for later blocks.
 _FUNCTION = """

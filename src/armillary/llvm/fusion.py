@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.nodes.node import PRODUCT_OF_TWO
-from armillary.program.lanes.pack import meant
+from armillary.algebra.node import PRODUCT_OF_TWO
+from armillary.program.branch_packs import meant
 
 _PLAIN = frozenset((1, -1))  # what stands before terms without a number
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
+from armillary.algebra.block_functions import BlockFunction
+from armillary.cache import digest
 from armillary.llvm.instructions import LABEL_TEXT, ValueTypes
-from armillary.llvm.mathematics.trigonometry import sine_cosine_function
+from armillary.llvm.jit import Compiled, chosen, machine_code_key, prepared
 from armillary.llvm.shared_values import SharedSections
+from armillary.llvm.sines import sine_cosine_function
 
 Sines = Callable[[int], tuple[str, str]]  # name and declaration of a function, for vectors of this length
 LIBRARY = {
@@ -103,3 +107,88 @@ def _without_repeated_declarations(text: str) -> str:
             seen.add(name)
         kept.append(line)
     return "\n".join(kept)
+
+
+# Calls of block functions (algebra/block_functions.py) in compiled code.
+#
+# A block works on vectors in a workspace, which the caller has on its stack. Its code is one for all sizes:
+# it reads sizes, places of vectors in the workspace, and tables from a constant record.
+#
+#     record    sizes, lengths of vectors, places of vectors, places of tables, the address of the tables
+#
+# The implementations stand in packages above this one; each process compiles them once, and programs find
+# them by name.
+
+# The symbol under which LLVM finds an implementation in this process, which is made on the first call.
+IMPLEMENTATIONS: dict[str, Callable[[], str]] = {}
+
+
+def record_fields(
+    block_sizes: Mapping[str, int], vectors: Mapping[str, int], tables: Mapping[str, object]
+) -> list[str]:
+    """Return the names of the fields of a record, in order."""
+    lengths = [f"{name} length" for name in vectors]
+    return [*block_sizes, *lengths, *vectors, *(f"{name} table" for name in tables), "tables"]
+
+
+def vector_places(block: BlockFunction) -> dict[str, int]:
+    """Return where each vector begins in the workspace."""
+    places, first = {}, 0
+    for name, length in block.vectors.items():
+        places[name] = first
+        first += length
+    return places
+
+
+def workspace_length(block: BlockFunction) -> int:
+    """Return how many numbers the workspace holds."""
+    return max(1, sum(block.vectors.values()))
+
+
+def record_text(block: BlockFunction, name: str) -> str:
+    """Return the constant record of a block and its tables, as LLVM text."""
+    starts, first = {}, 0
+    for table, entries in block.tables.items():
+        starts[f"{table} table"] = first
+        first += len(entries)
+    values = {
+        **block.sizes,
+        **{f"{vector} length": length for vector, length in block.vectors.items()},
+        **vector_places(block),
+        **starts,
+    }
+    fields = record_fields(block.sizes, block.vectors, block.tables)[:-1]
+    numbers = ", ".join(f"double {float(x)!r}" for table in block.tables.values() for x in table)
+    kinds = ", ".join([*["i64"] * len(fields), "ptr"])
+    given = ", ".join([*(f"i64 {values[field]}" for field in fields), f"ptr @{name}_tables"])
+    return (
+        f"@{name}_tables = internal constant [{first} x double] [{numbers}]\n"
+        f"@{name} = internal constant {{ {kinds} }} {{ {given} }}"
+    )
+
+
+# Sines of code that is only translated: compiled once in a process, not again with every program.
+#
+# They took half of the time of a pendulum's code and a third of that of four links.
+
+_MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds might be the one that is freed
+
+
+def compiled_sines(lanes: int) -> tuple[str, str]:
+    """Name and declaration of the function of so many angles, which LLVM finds in this process."""
+    with _MAKING:
+        name, declaration, _ = _made(lanes, chosen())
+    return name, declaration
+
+
+@cache
+def _made(lanes: int, settings: tuple[str, ...]) -> tuple[str, str, Compiled]:
+    # The name holds all that decides the code: programs that call it are kept between processes.
+    name = f"sincos{lanes}_{digest(machine_code_key(0))[:16]}"
+    module = Module()
+    module.need(name, partial(sine_cosine_function, name, lanes))
+    vector = f"<{lanes} x double>"
+    head = f"{{ {vector}, {vector} }} @{name}({vector}"
+    code = Compiled(module.text().replace(f"define internal {head}", f"define {head}"))
+    prepared().add_symbol(name, code.address(name))
+    return name, f"declare {head}) nounwind", code

@@ -12,19 +12,17 @@ from functools import partial
 from typing import Any, TypeAlias
 from weakref import proxy
 
+from armillary.algebra.block_functions import BlockFunction, BlockPart
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
-from armillary.algebra.user_functions.blocks import BlockFunction, BlockPart
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.llvm import vector_math
-from armillary.llvm.blocks import IMPLEMENTATIONS, record_text, vector_places, workspace_length
 from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, Place, Places, real
-from armillary.llvm.mathematics.lookup import lookup_function
-from armillary.llvm.mathematics.signals import signal_function
-from armillary.llvm.module import Module
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import meant
+from armillary.llvm.module import IMPLEMENTATIONS, Module, record_text, vector_places, workspace_length
+from armillary.llvm.piecewise import lookup_function, signal_function
+from armillary.program.branch_packs import meant
+from armillary.program.program import ProgramSection
 
 
 @dataclass(frozen=True)

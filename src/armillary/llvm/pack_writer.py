@@ -14,13 +14,12 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Places, ValueTypes, real
-from armillary.llvm.mathematics.trigonometry import sine_cosine_function
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes import Pack
-from armillary.program.lanes.pack import Column, meant
-from armillary.program.lanes.pack_choice import neighbours
+from armillary.llvm.sines import sine_cosine_function
+from armillary.program.branch_packs import Column, Pack, meant
+from armillary.program.pack_choice import neighbours
+from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
 Signs = tuple[int, ...]

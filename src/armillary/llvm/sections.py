@@ -10,49 +10,32 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple
 
+from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import UNIT, Expr
-from armillary.algebra.nodes.node import PRODUCT_OF_TWO
-from armillary.algebra.user_functions.blocks import is_block, is_block_part
+from armillary.algebra.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
-from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Place, Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
-from armillary.llvm.mathematics.compiled_sines import compiled_sines
-from armillary.llvm.module import Module, Sines
-from armillary.llvm.node_writer import INSTANT, Driven, NumberPlaces, Writer
-from armillary.llvm.pack_writer import PackWriter, Signs, fused_packs
+from armillary.llvm.module import Module, Sines, compiled_sines
+from armillary.llvm.node_writer import Driven, NumberPlaces, Writer
+from armillary.llvm.pack_writer import PackWriter, Signs
+from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
 from armillary.llvm.shared_values import share_sections
-from armillary.mechanics.constraints.closing.closing_thresholds import (
-    CORRECTIONS,
-    LARGE_CORRECTION,
-    SMALL_CORRECTION,
-)
-from armillary.program.form.program import Program, ProgramSection
-from armillary.program.lanes.pack import Pack, meant
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
+from armillary.program.branch_packs import Pack, meant
 from armillary.program.near_sines import NearSines
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %
 # Operations up to which arm64 code is one piece, where none of them is LLVM's. It has fewer stores, and takes
 # 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
-# Operands of that, at most: of sums of many, each is about three instructions, and these reach what lies
-# beside 260,000 of them.
-OPERANDS = 60000
-# Of that in sections with packs, in which names count nothing: with longer pieces trees and legged robots run
-# as long or longer, and LLVM takes 1.1 to 1.8 times the time.
-PACKED = 0.56
-# Numbers per operation from which on pieces are half as long: LLVM's scheduler looks at all loads of a piece
-# again and again where it arranges them. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile
-# in 0.82 of the time, and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters
-# would run 4 % longer.
-RICH = 0.1
 
 _ATTRIBUTES = "noalias nocapture"
 _ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
@@ -62,7 +45,7 @@ def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, 
     """The whole program: precompute, derivatives, outputs, and events, update, fire, normalise where there
     are any. Code for a machine with so many ``registers`` for doubles is arranged (``arrangement.py``).
     ``sines`` gives those that this process has compiled already. ``encodes``: the instruction set in
-    which code is written where that is known (``encoding.py``).
+    which code is written where that is known (``arrangement/machine_code.py``).
     """
     module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
@@ -492,7 +475,7 @@ def is_arithmetic(section: ProgramSection, places: Places) -> bool:
     states = {s for s in given if places[s][0] == "state"}
 
     def known(call: Expr) -> bool:
-        return call.data in ("min", "max", "abs") or (_grouped_call(call) and call.args[0] in states)
+        return call.data in ("min", "max", "abs") or (is_grouped_call(call) and call.args[0] in states)
 
     nodes = section.nodes
     used = {*chain.from_iterable([node.args for node in nodes]), *map(meant, section.results)}
@@ -502,125 +485,3 @@ def is_arithmetic(section: ProgramSection, places: Places) -> bool:
         and all([known(node) for node in nodes if node.kind == "call"])
         and all([2 * n == int(2 * n) for exponents in powers for n in exponents])
     )
-
-
-def plain_angles(section: ProgramSection) -> list[Expr]:
-    """Symbols whose sine or cosine the section needs, in order; they are grouped and come first."""
-    found: dict[Expr, None] = {}
-    for node in section.nodes:
-        if node.kind == "call" and _grouped_call(node):
-            found[node.args[0]] = None
-    return list(found)
-
-
-def _grouped_call(node: Expr) -> bool:
-    return node.data in ("sin", "cos") and node.args[0].kind == "symbol"
-
-
-def _numbers(node: Expr) -> int:
-    """Numbers that a sum or product needs beside its operands."""
-    if node.kind == "sum":
-        return sum([abs(x) not in INSTANT for x in (node.data[0], *node.data[1])])
-    return int(node.kind == "product" and abs(node.data[0]) not in INSTANT)
-
-
-class Cut(NamedTuple):
-    """A section cut into pieces, and what their writers need of the whole."""
-
-    pieces: list[list[Expr]]
-    results: list[list[int]]  # that each piece stores
-    packs: dict[Expr, Pack]  # of nodes
-    arrival: Mapping[Expr, int]
-    fused: Set[Expr]  # products that sums take factor by factor
-    together: Set[Pack]  # packs of them
-    crossing: dict[Expr, int]  # places in the work array
-
-
-def cut(section: ProgramSection, size: int, whole: int = 0, *, loading: bool) -> Cut:
-    """A section in pieces of about this ``size``, or in one where it has at most ``whole`` operations;
-    ``loading`` where LLVM arranges loads of numbers.
-    """
-    pieces = _pieces(section, size, whole, loading=loading)
-    packs = {node: pack for pack in section.packs for node in pack.lanes}
-    arrival = section.arrival
-    fused = fused_products(section.nodes, section.results, arrival, packs.keys())
-    together = fused_packs(section, arrival)
-    if len(pieces) == 1:
-        return Cut(pieces, [[*range(len(section.results))]], packs, arrival, fused, together, {})
-    home = {node: k for k, piece in enumerate(pieces) for node in piece}
-    crossing = _crossing(pieces, home, packs, fused | {node for pack in together for node in pack.lanes})
-    results: list[list[int]] = [[] for _ in pieces]
-    for i, result in enumerate(section.results):  # given values are stored by the last piece
-        results[home.get(meant(result), -1)].append(i)
-    return Cut(pieces, results, packs, arrival, fused, together, crossing)
-
-
-def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) -> list[list[Expr]]:
-    """The nodes, cut into pieces of about this ``size`` where they are more than ``whole``; ``loading`` where
-    LLVM arranges loads of numbers from an array.
-    """
-    early = [n for n in section.nodes if n.kind == "call" and _grouped_call(n)]
-    grouped = set(early)
-    rest = [n for n in section.nodes if n not in grouped] if grouped else section.nodes
-    # Instructions of a node, roughly, in units of a sum or product of a few operands. A pack's are its first
-    # node's; the others follow it.
-    following = {n for pack in section.packs for n in pack.lanes[1:]}
-    if section.packs:
-        following |= {n for n in rest if n.kind == "let"}
-    own = [n for n in rest if n not in following] if following else rest
-    total = sum([1 + len(n.args) // 8 for n in own])
-    count = max(1, round(total / (PACKED * size if section.packs else size)))
-    if count == 1 or (total <= whole and sum([len(n.args) for n in own]) <= OPERANDS):
-        return [[*early, *rest]]
-    if loading and sum(map(_numbers, own)) > RICH * total:
-        count *= 2
-    share = total / count
-    # Parts of a block are taken out where it is computed: its workspace is that function's.
-    taken: dict[Expr, list[Expr]] = {n: [] for n in rest if is_block(n)}
-    for n in rest if taken else ():
-        if is_block_part(n):
-            taken[n.args[0]].append(n)
-    if taken:
-        following |= {n for parts in taken.values() for n in parts}
-        rest = [m for n in rest if not is_block_part(n) for m in (n, *taken.get(n, ()))]
-    sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
-    cut: list[list[Expr]] = [[]]
-    filled = 0
-    for node, size in zip(rest, sizes, strict=True):
-        if filled >= share * len(cut) and len(cut) < count and size:
-            cut.append([])
-        cut[-1].append(node)
-        filled += size
-    return [early + cut[0], *cut[1:]]
-
-
-def _crossing(
-    pieces: list[list[Expr]], home: Mapping[Expr, int], packs: dict[Expr, Pack], fused: Set[Expr]
-) -> dict[Expr, int]:
-    """Work-array places of the values that one piece (``home``: which) computes and a later one uses; packs
-    stay together, and ``fused`` products are computed where they are used.
-    """
-    found: dict[Expr, int] = {}
-
-    def meet(a: Expr) -> None:
-        if a not in found:
-            for n in packs[a].lanes if a in packs else (a,):
-                found[n] = len(found)
-
-    for k, piece in enumerate(pieces):
-        for node in piece:
-            if node.kind == "let" or node in fused:
-                continue
-            products = []
-            for a in node.args:
-                a = meant(a) if a.kind == "let" else a
-                if a in fused:
-                    products.append(a)
-                elif home.get(a, k) != k:
-                    meet(a)
-            for product in products:
-                for a in product.args:
-                    a = meant(a) if a.kind == "let" else a
-                    if home.get(a, k) != k and a not in fused:
-                        meet(a)
-    return found

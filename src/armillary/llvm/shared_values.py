@@ -14,11 +14,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from armillary.algebra.block_functions import is_block, is_block_part
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import is_block, is_block_part
 from armillary.llvm.instructions import Place
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import meant
+from armillary.program.branch_packs import meant
+from armillary.program.program import ProgramSection
 
 LEAST = 400  # values that are written once less: with fewer, calls cost more than they save
 

@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from armillary.algebra.arguments import text
-from armillary.algebra.derivatives.calculus import derivative
+from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
-from armillary.algebra.units.dimension import FORCE, SPEED
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.units import FORCE, SPEED, is_quantity
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion

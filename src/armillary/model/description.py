@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from armillary.algebra.arguments import NamedTable, text
 from armillary.algebra.expression import UNIT, Expr, symbol
-from armillary.algebra.units.dimension import FORCE, MOMENT, RATE, TIME
-from armillary.algebra.vectors.triples import ExprTriple
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.triples import ExprTriple
+from armillary.algebra.units import FORCE, MOMENT, RATE, TIME
+from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, make_ground
 from armillary.model.recording.records import (

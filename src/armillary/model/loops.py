@@ -11,10 +11,9 @@ from typing import Annotated
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import UNIT, Expr, as_expr
-from armillary.algebra.units.dimension import LENGTH
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import Triple, cross_triples
-from armillary.algebra.vectors.vectors import Vector, cross, dot
+from armillary.algebra.triples import Triple, cross_triples, is_zero
+from armillary.algebra.units import LENGTH
+from armillary.algebra.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.bodies import motion

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
-from armillary.algebra.units.dimension import MASS
-from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import is_zero, plus
-from armillary.algebra.vectors.triples import Triple, add, joined, scaled
-from armillary.algebra.vectors.vectors import Frame, Vector
+from armillary.algebra.triples import Triple, add, is_zero, joined, matrix_vector, plus, scaled, transposed
+from armillary.algebra.units import MASS
+from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point

@@ -20,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from armillary.algebra.deduction import deduce
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.deduction import deduce
-from armillary.algebra.units.dimension import (
+from armillary.algebra.triples import Scalar
+from armillary.algebra.units import (
     ACCELERATION,
     ENERGY,
     FORCE,
@@ -33,9 +34,8 @@ from armillary.algebra.units.dimension import (
     RATE,
     SPEED,
     Dimension,
+    parse_unit,
 )
-from armillary.algebra.units.units import parse_unit
-from armillary.algebra.vectors.scalars import Scalar
 from armillary.algebra.walk import operands_first, symbols
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description

@@ -21,14 +21,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra import vectors as vec
+from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
-from armillary.algebra.units.dimension import MASS
-from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import Scalar, plus, sum_of_products
-from armillary.algebra.vectors.triples import Triple, add, cross_triples
-from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
+from armillary.algebra.triples import (
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    matrix_vector,
+    plus,
+    sum_of_products,
+    transposed,
+)
+from armillary.algebra.units import MASS
+from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.errors import ModelError, shown
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
@@ -54,7 +61,7 @@ from armillary.model.space.fields import total
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
-    from armillary.algebra.vectors.named_arrays import ExpressionMatrix
+    from armillary.algebra.named_arrays import ExpressionMatrix
 
 
 @quantity(arguments=(0, 1))
@@ -285,7 +292,7 @@ def velocity_rows(of: Point | Body, axes: Body | None = None) -> list[Expr]:
 
 def jacobian_of_rows(of: Point | Body, rows: Sequence[Expr], speeds: Sequence[Expr]) -> ExpressionMatrix:
     """∂rows/∂speeds, of the components of ``velocity_rows``."""
-    from armillary.algebra.vectors.named_arrays import ExpressionMatrix  # slow to import, and seldom needed
+    from armillary.algebra.named_arrays import ExpressionMatrix
 
     names = BODY_ROWS if isinstance(of, Body) else POINT_ROWS
     what = of.name if isinstance(of, Body) else f"{of.body.name}.{of.name}"

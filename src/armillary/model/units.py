@@ -18,9 +18,18 @@ from math import prod
 
 from armillary.algebra.arguments import Error, one_of, real
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
-from armillary.algebra.units.units import Unit, is_quantity, magnitude_in_si, parse_unit, si_text
+from armillary.algebra.parsing import parse
+from armillary.algebra.units import (
+    ONE,
+    RATE,
+    TIME,
+    Dimension,
+    Unit,
+    is_quantity,
+    magnitude_in_si,
+    parse_unit,
+    si_text,
+)
 from armillary.errors import ArmillaryError, ModelError, ParameterError, shown
 from armillary.untyped import Given
 

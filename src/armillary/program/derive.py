@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from armillary.algebra.arguments import flag, text
-from armillary.errors import ModelError
+from armillary.columns import html_table
+from armillary.errors import ArmillaryError, ModelError
 from armillary.mechanics.constraints.reduction import Configuration, initial_configuration
-from armillary.mechanics.masses.massless import check_masses
+from armillary.mechanics.massless import check_masses
 from armillary.model.description import Description
 from armillary.model.judgement import judgements
 from armillary.model.parameter_meanings import parameter_units
 from armillary.model.recording.snapshot import snapshot
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import Clock, Derivation, derivation
-from armillary.program.formalisms.registry import formalism_named
+from armillary.program.formalisms.formalism import Clock, Derivation, derivation
+from armillary.program.formalisms.registry import FORMALISMS, formalism_named
 
 EFFORTS = ("normal", "high")
 
@@ -37,7 +39,7 @@ def derive(
     Momenta and redundant coordinates have states of their own, so "auto" does not choose them.
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
     ``keep`` orders above it. ``axes`` are those of angular momenta as states.
-    With ``effort="high"`` fewer operations are searched for, up to a minute (search.py); other
+    With ``effort="high"`` fewer operations are searched for, up to a minute (sections.py); other
     configurations than the first are derived without.
     With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.
     With ``check`` the program is tested after every pass; see checker.py.
@@ -78,3 +80,43 @@ def derive(
                 clock=clock,
             )
         )
+
+
+# The cost of a system by every formalism that takes it, side by side.
+
+
+class Costs(dict[str, Operations | str]):
+    """Operations of one evaluation by formalism, or why one refuses the system; printed as a table."""
+
+    def __str__(self) -> str:
+        lines = [f"{'formalism':<20}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]
+        for name, *counts, refused in self._rows():
+            a, m, d, f = counts
+            lines.append(f"{name:<20}  {refused}" if refused else f"{name:<20}{a:>8}{m:>8}{d:>6}{f:>12}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for name, cost in self.items():
+            if isinstance(cost, str):
+                rows.append([name, *[""] * 4, f"refused: {cost.splitlines()[0]}"])
+            else:
+                counts = (cost.additions, cost.multiplications, cost.divisions, cost.functions)
+                rows.append([name, *map(str, counts), ""])
+        return rows
+
+    def _repr_html_(self) -> str:
+        return html_table(["formalism", "+", "×", "÷", "functions", ""], self._rows(), "<>>>>")
+
+
+def compare(system: Description) -> Costs:
+    """Costs of the system by all formalisms."""
+    found = Costs()
+    for name in FORMALISMS:
+        try:
+            found[name] = derive(system, name).operations
+        except ArmillaryError as error:
+            found[name] = str(error)
+    return found

@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from armillary.algebra.arguments import NamedTable
 from armillary.algebra.expression import Expr
-from armillary.algebra.smallness.neglected_terms import NeglectedTerms
+from armillary.algebra.truncation import NeglectedTerms
 from armillary.errors import ArmillaryError
+from armillary.mechanics.constraints.loop_closing import speed_kind
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
-from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.description import Description
 from armillary.model.space.orbit import MassCentreStart, mass_centre_starts
 from armillary.model.units import state_factor
-from armillary.program.form.cost import Operations, sum_operations
-from armillary.program.form.program import Program
-from armillary.program.lanes.packing import in_lanes, packed
+from armillary.program.cost import Operations, sum_operations
+from armillary.program.pack_choice import in_lanes, packed
 from armillary.program.passes.sequence import Gain
 from armillary.program.print.listing import listing, report
-from armillary.program.targets.small_quantities import Judged
-from armillary.program.targets.targets import Targets
+from armillary.program.program import Program
+from armillary.program.targets.targets import Judged, Targets
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
-    from armillary.mechanics.formalisms.contribution import Contribution
+    from armillary.program.formalisms.hubs import Contribution
 
 
 NOT_PICKLED = (
@@ -140,8 +139,8 @@ class DerivedEquations:
 
     @cached_property
     def size_constants(self) -> dict[int, int]:
-        """States whose sizes (mechanics/constraints/sizes.py) follow from parameters: the places of these
-        sizes among the constants of the program.
+        """States whose sizes (mechanics/constraints/loop_closing.py) follow from parameters: the places of
+        these sizes among the constants of the program.
         """
         known = dict(zip(map(speed_kind, self.system.speeds), self.program.speed_sizes, strict=False))
         place = {s: i for i, s in enumerate(self.program.constants)}
@@ -209,7 +208,7 @@ class DerivedEquations:
     @property
     def contributions(self) -> dict[str, Contribution]:
         """The contribution of each branch to the equations of its hub, by name; of back substitution."""
-        from armillary.program.formalisms.contributions import contributions
+        from armillary.program.formalisms.back_substitution import contributions
 
         return contributions(self)
 

@@ -1,16 +1,20 @@
-"""Programs for further functions of a system: any expressions of its time, state, memory and parameters."""
+"""Programs for further functions of a system, and the poses of bodies as such functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.expression import Expr, as_expr, symbol
+from armillary.algebra.vectors import direction_cosines
 from armillary.algebra.walk import operands_first, transform
+from armillary.model.bodies.body import Body
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.sections import program_of
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
+from armillary.program.sections import program_of
 from armillary.program.targets.targets import StepSection
+
+# Programs for further functions of a system: any expressions of its time, state, memory and parameters.
 
 
 def with_functions(
@@ -70,3 +74,27 @@ def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) 
             shared.update(dict.fromkeys(a for a in node.args if a.args and not a.constant))
     still = [x for x in shared if x not in moving]
     return {symbol(f"shared_{i + 1}", "variable", owner=owner): x for i, x in enumerate(still)}
+
+
+# The pose of every body in its parent, as expressions: what pictures of a motion are made of.
+#
+# The displacement d of a body's origin, in the parent's axes, and the rotation R with v_parent = R v_body.
+
+LENGTH = 12  # expressions of a pose: d, then R row by row
+
+
+def moving_bodies(equations: DerivedEquations) -> list[Body]:
+    """All bodies but the ground, parents before children."""
+    return [body for body in equations.system.bodies.values() if body.parent is not None]
+
+
+def pose_expressions(equations: DerivedEquations) -> list[Expr]:
+    """The poses of all moving bodies in their parents, twelve expressions each."""
+    plain = equations.reduction.plain
+    found: list[Expr] = []
+    for body in moving_bodies(equations):
+        assert body.parent is not None
+        parent = body.parent.frame
+        turned = (x for row in direction_cosines(parent, body.frame) for x in row)
+        found += [plain(as_expr(e)) for e in (*body.displacement.components(parent), *turned)]
+    return found

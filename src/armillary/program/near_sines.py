@@ -17,7 +17,7 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.functions import cos, maximum, sin
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import transform
-from armillary.program.form.program import Program, ProgramSection, section
+from armillary.program.program import Program, ProgramSection, section
 
 LARGEST = 1.0 / 64.0**2  # d² for which the series are right to rounding
 

@@ -32,7 +32,7 @@ from typing import NamedTuple, TextIO
 
 import numpy as np
 
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import UnitsError
 from armillary.results.record import FileContent, distinct, empty_metadata, metadata_lines, read_metadata
 from armillary.untyped import DataTable

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.units.csv_columns import read_columns
-from armillary.algebra.units.dimension import TIME as TIMES
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.csv_columns import read_columns
+from armillary.algebra.units import TIME as TIMES
+from armillary.algebra.units import parse_unit
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, MissingExtraError, alternatives, require
 from armillary.limited_files import UnreadableFileError, opened

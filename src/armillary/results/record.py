@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import UnitsError
 from armillary.untyped import DataTable
 

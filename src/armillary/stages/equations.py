@@ -8,18 +8,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from armillary.algebra.derivatives.calculus import Values
+from armillary.algebra.calculus import Values
 from armillary.algebra.expression import Expr
 from armillary.program import equations as derived
-from armillary.program.derivatives.sensitivities import equations as sensitivity
+from armillary.program.derivatives import sensitivities as sensitivity
 from armillary.program.formalisms import free_speeds, momentum, redundant
 from armillary.stages.other_stages import OtherStages, class_with_verbs
 from armillary.stages.pictures import MotionPictures
 from armillary.stages.pieces import EquationPieces
 
 if TYPE_CHECKING:
-    from armillary.analysis.identification.base import BaseParameters
-    from armillary.program.configurations.table import ConfigurationTable
+    from armillary.analysis.identification.inertial_parameters import BaseParameters
+    from armillary.program.configurations import ConfigurationTable
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
@@ -43,7 +43,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         """The configurations that a run of the system can meet: sets of locked joints that events reach,
         choices of dependent speeds that loops need. Found at first use.
         """
-        from armillary.program.configurations.table import find_configurations
+        from armillary.program.configurations import find_configurations
 
         return find_configurations(self)
 
@@ -51,7 +51,7 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         """The configurations that a run can meet, with another limit to their number; ``configurations`` is
         this table from then on.
         """
-        from armillary.program.configurations.table import find_configurations
+        from armillary.program.configurations import find_configurations
 
         return find_configurations(self, limit)
 
@@ -61,13 +61,13 @@ class Equations(OtherStages, EquationPieces, MotionPictures, derived.DerivedEqua
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
         loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
         """
-        from armillary.analysis.inverse.expressions import effort_expressions
+        from armillary.analysis.inverse.equations import effort_expressions
 
         return effort_expressions(self, rates)
 
     def base_parameters(self) -> BaseParameters:
         """The fewest combinations of inertial parameters on which the motion depends, as expressions."""
-        from armillary.analysis.identification.base import base_parameters
+        from armillary.analysis.identification.inertial_parameters import base_parameters
 
         return base_parameters(self)
 

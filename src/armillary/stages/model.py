@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from armillary.analysis.identification.regressor import Regressor
-    from armillary.analysis.inverse.efforts import Efforts
+    from armillary.analysis.inverse.inverse import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep
-    from armillary.analysis.kinematics.workspace import Workspace
+    from armillary.analysis.kinematics.sweep import Workspace
     from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.modes.undamped_modes import UndampedModes
-    from armillary.analysis.operating.branches.branch import Branch
+    from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
@@ -48,7 +48,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
     equations: Equations
 
     def _repr_html_(self) -> str:
-        from armillary.program.print.notebook import model_html
+        from armillary.program.print.documents import model_html
 
         return model_html(self.equations)
 
@@ -282,7 +282,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         eigenvalues cross the imaginary axis (Hopf points) and where another branch crosses; it ends where
         ``name`` leaves its range, or after so many ``points`` in each direction.
         """
-        from armillary.analysis.operating.branches.trace import trace
+        from armillary.analysis.operating.branch import trace
 
         return trace(self, op, name, start, stop, points=points)
 
@@ -352,7 +352,7 @@ class Model(OtherStages, ModelPieces, ModelPictures, compiled.CompiledModel):
         ``points`` values of each range are combined; between them the singular positions are found at which
         the outputs, as many as there are ranges, cannot move in every direction.
         """
-        from armillary.analysis.kinematics.workspace import workspace
+        from armillary.analysis.kinematics.sweep import workspace
 
         return workspace(self, ranges, outputs, points=points, start=start, parameters=parameters, time=time)
 

@@ -13,11 +13,11 @@ from armillary.untyped import DataMapping, Given
 if TYPE_CHECKING:
     import numpy as np
 
-    from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+    from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
     from armillary.analysis.pieces import PieceFunctions, PiecePlace
     from armillary.model.bodies.body import Body, Point
     from armillary.program.equations import DerivedEquations
-    from armillary.program.pieces.pieces import Pieces
+    from armillary.program.pieces import Pieces
 
 
 Parameters = DataMapping | None  # values by name, of one place or of each row
@@ -28,7 +28,7 @@ class EquationPieces:
 
     @cached_property
     def _pieces(self) -> Pieces:
-        from armillary.program.pieces.pieces import pieces_of
+        from armillary.program.pieces import pieces_of
 
         return pieces_of(cast("DerivedEquations", self))
 
@@ -93,7 +93,7 @@ class EquationPieces:
         coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
         ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` declares own ones, whose rates are ẋ and θ̇.
         """
-        from armillary.program.print.handout import latex_equations
+        from armillary.program.print.documents import latex_equations
 
         return latex_equations(self._pieces, form, speeds, names, symbols)
 
@@ -106,7 +106,7 @@ class EquationPieces:
         symbols: Mapping[str, str] | None = None,
     ) -> str:
         """The same as HTML with MathML, which browsers show without a script or network."""
-        from armillary.program.print.handout import html_equations
+        from armillary.program.print.documents import html_equations
 
         return html_equations(self._pieces, form, speeds, names, symbols)
 
@@ -120,12 +120,12 @@ class EquationPieces:
         symbols: Mapping[str, str] | None = None,
     ) -> Path:
         """A document with tree, symbols, parameters and equations, in a file .html or .tex; see ``latex``."""
-        from armillary.program.print.handout import write_handout
+        from armillary.program.print.documents import write_handout
 
         return write_handout(cast("DerivedEquations", self), self._pieces, path, form, speeds, names, symbols)
 
     def _repr_html_(self) -> str:
-        from armillary.program.print.notebook import equations_html
+        from armillary.program.print.documents import equations_html
 
         return equations_html(cast("DerivedEquations", self), lambda: self._pieces)
 

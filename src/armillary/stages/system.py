@@ -16,7 +16,7 @@ from armillary.stages.other_stages import OtherStages
 
 if TYPE_CHECKING:
     from armillary.files.robots.import_notes import Imported
-    from armillary.program.formalisms.compare import Costs
+    from armillary.program.derive import Costs
     from armillary.results.plots.motion import MotionView
     from armillary.stages.equations import Equations
     from armillary.viewer.sketch import Drawing
@@ -131,7 +131,7 @@ class System(OtherStages, core.SystemCore):
 
     def _repr_html_(self) -> str:
         """The tree of bodies and a table of parameters, for notebooks."""
-        from armillary.program.print.notebook import system_html
+        from armillary.program.print.documents import system_html
 
         return system_html(self)
 
@@ -174,7 +174,7 @@ class System(OtherStages, core.SystemCore):
 
     def compare_formalisms(self) -> Costs:
         """Operations of one evaluation by every formalism, side by side; where one refuses, why."""
-        from armillary.program.formalisms.compare import compare
+        from armillary.program.derive import compare
 
         return compare(self)
 

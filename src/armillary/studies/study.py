@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.node import positive_whole
 from armillary.atomic import reason
 from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics
@@ -19,8 +19,7 @@ from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings, SettingOptions, expanded_signature, run_settings
-from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
-from armillary.studies.definition.definition import (
+from armillary.studies.definition import (
     Definition,
     check_same,
     definition_for_writing,
@@ -29,25 +28,37 @@ from armillary.studies.definition.definition import (
     read_design,
     write_design,
 )
-from armillary.studies.definition.identity import (
+from armillary.studies.identity import (
     identity,
     rebuild_model,
     save_model,
     text_checksum,
     text_differences,
 )
-from armillary.studies.definition.request import define
 from armillary.studies.lock import StudyLock
-from armillary.studies.progress import Progress, StudyStatus, reporting
-from armillary.studies.results import StudyResults
-from armillary.studies.runs import INPUTS, ModelRuns, arguments, units_of
+from armillary.studies.results import Progress, StudyResults, StudyStatus, reporting
+from armillary.studies.runs import (
+    INPUTS,
+    BlockMaker,
+    ModelRuns,
+    RunMaker,
+    Values,
+    arguments,
+    define,
+    run_here,
+    units_of,
+)
 from armillary.studies.sampling import Design
-from armillary.studies.store.consolidate import consolidate, is_consolidated
-from armillary.studies.store.disk_space import check_disk
-from armillary.studies.store.folder import Folder
-from armillary.studies.store.input_data import keep_signals, read_signals
-from armillary.studies.store.records import BlockRecord, finished_blocks
-from armillary.studies.store.zarr_store import describe_store, forget_columns
+from armillary.studies.store.folder import Folder, check_disk
+from armillary.studies.store.reading import consolidate, is_consolidated
+from armillary.studies.store.records import (
+    BlockRecord,
+    describe_store,
+    finished_blocks,
+    forget_columns,
+    keep_signals,
+    read_signals,
+)
 from armillary.untyped import Given
 from armillary.version import VERSION
 
@@ -266,8 +277,7 @@ class Study(StudyResults):
         threads: int | None,
         device: str,
     ) -> None:
-        from armillary.studies.cluster.dispatch import BlockAssignment, connected, run_there
-        from armillary.studies.cluster.task import Job
+        from armillary.studies.cluster import BlockAssignment, Job, connected, run_there
 
         folder, definition = self._folder, self._definition
         if self._build is None and not folder.model.is_file():

@@ -15,7 +15,7 @@ from armillary.model.joints import Free, Prismatic, Revolute, Spherical
 from armillary.stages import System
 from armillary.stages.equations import Equations
 from armillary.untyped import DataTable
-from armillary.verification.reference import reference
+from armillary.verification.rows import reference
 
 AXES = "xyz"
 

@@ -18,21 +18,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, ValueTable, evaluate, evaluate_all
+from armillary.algebra.calculus import NumericValue, ValueTable, evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import Scalar, Triple
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body
-from armillary.model.bodies.lines_and_surfaces import X, Y
-from armillary.model.bodies.shapes import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel
+from armillary.model.bodies.lines_and_surfaces import Grid, Plane, X, Y
+from armillary.model.bodies.solids import Capsule, Cone, Cylinder, Sphere, Wheel
 from armillary.model.description import Description
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.model.recording.records import Shape
 from armillary.model.space.orbit import Orbit
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import moving_bodies
+from armillary.program.functions import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.meshes import MeshStore

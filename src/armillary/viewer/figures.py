@@ -17,10 +17,9 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED, Dimension
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import Triple
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.triples import Triple, is_zero
+from armillary.algebra.units import FORCE, MOMENT, SPEED, Dimension
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.inverse import inverse
 from armillary.errors import ArmillaryError, nearest
@@ -29,7 +28,7 @@ from armillary.model.mass_properties import whole_mass
 from armillary.model.quantities import velocity
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import moving_bodies
+from armillary.program.functions import moving_bodies
 from armillary.results import Run
 from armillary.results.plots.motion import PictureOptions
 from armillary.results.record import label_units

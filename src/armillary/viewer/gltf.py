@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armillary.algebra.units.dimension import LENGTH
+from armillary.algebra.units import LENGTH
 from armillary.atomic import replacing
 from armillary.files.meshes.surface import Paint, from_hex
 from armillary.program.equations import DerivedEquations

@@ -29,10 +29,10 @@ from pathlib import Path
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, file_path, flag, real, several, text
-from armillary.algebra.units.dimension import FORCE, MOMENT
+from armillary.algebra.units import FORCE, MOMENT
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, nearest
-from armillary.export.text.selftest.reference import start_values
+from armillary.export.text.reference import start_values
 from armillary.export.text.source import source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
@@ -42,7 +42,7 @@ from armillary.model.recording.snapshot import changeable
 from armillary.model.signals.signals import input as declare
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import moving_bodies
+from armillary.program.functions import moving_bodies
 from armillary.results.plots.motion import PictureOptions
 from armillary.results.record import label_units
 from armillary.runtime.models.compilation import compile_equations

@@ -17,7 +17,7 @@ from pathlib import Path
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
 from armillary.errors import ArmillaryError, nearest
-from armillary.export.text.printing.printer import CHOICE, Operand, Printer
+from armillary.export.text.printer import CHOICE, Operand, Printer
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.motion import PictureOptions

@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import gradient
+from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, shown
 from armillary.model.description import Description
 from armillary.model.units import state_factor
-from armillary.program.pieces.pieces import pieces_of
-from armillary.program.poses import moving_bodies, pose_expressions
-from armillary.program.print.handout import handout_text
+from armillary.program.functions import moving_bodies, pose_expressions
+from armillary.program.pieces import pieces_of
+from armillary.program.print.documents import handout_text
 from armillary.results.plots.motion import MotionView, PictureOptions, show_page, write_html
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel

@@ -23,12 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
+from armillary.program.functions import LENGTH, moving_bodies, pose_expressions
 from armillary.results import Run
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataTable

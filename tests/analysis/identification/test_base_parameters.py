@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
-from armillary.analysis.identification.base import grouping, random_regressor
-from armillary.analysis.identification.link_parameters import linear_efforts
+from armillary.algebra.calculus import evaluate_all
+from armillary.analysis.identification.inertial_parameters import grouping, linear_efforts, random_regressor
 from examples import four_bar, stanford_arm
 from tests.free_bodies import thrown
 

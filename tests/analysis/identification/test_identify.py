@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.identification.inertias import (
+from armillary.analysis.identification.identify import (
     body_inertia,
     inertia_matrix,
     numbers_of,

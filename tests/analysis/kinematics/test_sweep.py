@@ -11,7 +11,7 @@ import pytest
 from mechanisms import CRANK, LINKS, ROD, UNIT, arm_2r, four_bar, four_bar_system, slider_crank
 
 import armillary as arm
-from armillary.analysis.kinematics import landmarks
+from armillary.analysis.kinematics import motion
 
 TURN = np.linspace(0.1, 2 * np.pi + 0.1, 73)
 
@@ -95,7 +95,7 @@ def test_rows_where_an_output_pauses_are_no_turning_points() -> None:
     assert not swept.turning_points("cubic") and not swept.turning_points("flat")
 
 
-class Shares(landmarks.Path):
+class Shares(motion.Path):
     """A path of one segment whose positions are the shares of it."""
 
     def __init__(self) -> None:
@@ -151,9 +151,7 @@ def test_a_singular_row_is_named_once_whatever_the_sign_of_its_determinant(side:
         times=np.zeros(5),
     )
     path.at = lambda position, time: {"q": position}
-    assert landmarks.singular_positions(path) == [
-        landmarks.Landmark("singular", 2, {"q": 2.0}, ("loop",), ("u",))
-    ]
+    assert motion.singular_positions(path) == [motion.Landmark("singular", 2, {"q": 2.0}, ("loop",), ("u",))]
 
 
 def test_a_path_that_comes_back_into_reach_goes_on() -> None:

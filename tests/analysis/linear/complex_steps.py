@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from armillary.algebra.derivatives import calculus
-from armillary.algebra.derivatives.calculus import evaluator
+from armillary.algebra import calculus
+from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.model.units import state_factor
 from armillary.runtime.models.compiled import CompiledModel

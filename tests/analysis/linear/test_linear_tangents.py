@@ -7,9 +7,9 @@ import pytest
 from random_systems import random_case
 
 import armillary as arm
-from armillary.analysis.linear.derivatives import tree_rates
-from armillary.analysis.linear.derivatives.jacobians import Linearization
-from armillary.program.derivatives.linearization import form
+from armillary.analysis.linear import rates
+from armillary.analysis.linear.matrices import Linearization
+from armillary.program.derivatives import linearization
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])  # a tree, a closed loop, rolling
@@ -17,7 +17,7 @@ def test_columns_are_those_of_the_written_matrices(seed: int, monkeypatch: pytes
     case = random_case(seed)
     model = case.system.derive(case.formalism).compile()
     written = model.linearize(case.at, inputs=case.inputs, outputs=case.outputs)
-    monkeypatch.setattr(form, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(linearization, "WRITTEN_OUT", 0)
     columns = Linearization(model.equations, written.inputs, written.outputs)
     assert columns.form.tangent is not None
     assert columns.form.A == {}
@@ -34,8 +34,8 @@ def test_columns_are_those_of_the_written_matrices(seed: int, monkeypatch: pytes
 
 def test_a_large_model_is_linearised_and_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pendulum on pendulum: small oscillations hold M q̈ + K q = 0 with the masses of a hanging chain."""
-    monkeypatch.setattr(form, "WRITTEN_OUT", 1)
-    monkeypatch.setattr(tree_rates, "_PAIRS", 0)
+    monkeypatch.setattr(linearization, "WRITTEN_OUT", 1)
+    monkeypatch.setattr(rates, "_PAIRS", 0)
     s = arm.System("chain")
     s.gravity(9.81, "-ground.z")
     body = None

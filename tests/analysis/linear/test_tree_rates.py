@@ -7,12 +7,11 @@ import pytest
 from complex_steps import ComplexSteps
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.analysis.linear.derivatives.implicit import implicit_rates
-from armillary.analysis.linear.derivatives.jacobians import Filled, Linearization
-from armillary.analysis.linear.derivatives.tree_rates import TreeRates
-from armillary.program.formalisms.derivation import derivation
+from armillary.analysis.linear.matrices import Filled, Linearization
+from armillary.analysis.linear.rates import TreeRates, implicit_rates
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs import functions
 from examples import stanford_arm
 

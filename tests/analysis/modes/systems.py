@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import armillary as arm
-from armillary.verification.reference import equations
+from armillary.verification.rows import equations
 
 
 @cache

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.modes.mode import Mode
+from armillary.analysis.modes.modes import Mode
 
 OMEGA, ZETA = 10.0, 0.2
 DAMPED = OMEGA * math.sqrt(1 - ZETA**2)

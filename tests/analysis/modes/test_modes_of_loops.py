@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.verification.reference import equations
+from armillary.verification.rows import equations
 
 # Sayers (1990), section 9.3: lengths of the example four_bar, mass, inertia, stiffness, damping, gravity.
 L1, L2, L3, L4, L5, L6, L7 = 0.5, 0.1, 0.2, 0.3, 0.1, 0.3, 0.5

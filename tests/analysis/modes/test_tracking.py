@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from armillary.analysis.modes.sweeps.tracking import Tracker, branch_order
+from armillary.analysis.modes.tracking import Tracker, branch_order
 
 MEETING = 3.5 - sqrt(2)  # Ziegler (1952), for masses 2 and 1
 

@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.analysis.operating.conditions import Conditions
-from armillary.program.derivatives.linearization import form
+from armillary.program.derivatives import linearization
 
 
 def _linkage() -> arm.System:
@@ -28,7 +28,7 @@ def test_points_are_those_of_the_written_jacobian(monkeypatch: pytest.MonkeyPatc
     model = _linkage().derive().compile()
     written = model.equilibrium()
     held = model.trim(fixed={"upper.q1": 0.4}, inputs=["F"], outputs={}, rates={"upper.u1": 0})
-    monkeypatch.setattr(form, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(linearization, "WRITTEN_OUT", 0)
     again = _linkage().derive().compile()
     conditions = Conditions(again.equations, ("height",), ("F",))
     assert conditions.by_columns
@@ -54,7 +54,7 @@ def test_rest_of_large_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     starts, and is named.
     """
     plain = _chain().derive().compile()
-    monkeypatch.setattr(form, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(linearization, "WRITTEN_OUT", 0)
     found = _chain().derive().compile().equilibrium(starts={"a.q1": 2.0, "b.q1": 0.4, "c.q1": -1.5})
     assert found.problem is not None and found.problem.values.still
     assert found.problem.conditions.code(True).pattern.sum() < found.problem.conditions.depends.sum()

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.analysis.operating.newton import newton
 from armillary.analysis.operating.problem import Problem, problem
 from armillary.analysis.operating.request import read_request
-from armillary.analysis.operating.search.homotopy import scaled_loads
-from armillary.analysis.operating.search.newton import newton
-from armillary.analysis.operating.search.start_vector import start_vector
+from armillary.analysis.operating.starts import scaled_loads, start_vector
 from armillary.runtime.models.programs.instance import Instance
 from armillary.stages.model import Model
 

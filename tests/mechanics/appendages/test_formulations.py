@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
 from armillary.model.flexible.modal_data import complex_modes, spinning_matrices
-from armillary.verification.reference import largest
+from armillary.program.formalisms.jpl_formulations import FORMULATIONS, VehicleSolution, solve
+from armillary.verification.rows import largest
 from tests.mechanics.appendages.vehicles import full, spinning, triple, vehicle, with_rotors
 from tests.verification.common import ACCELERATIONS, assert_near, reference
 

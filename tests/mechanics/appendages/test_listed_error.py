@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from armillary.mechanics.formalisms.jpl.formulations import modal
-from armillary.mechanics.formalisms.jpl.solution import solve
-from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
-from armillary.verification.cases.published.jpl import STATES
-from armillary.verification.reference import columns, example, largest
+from armillary.program.formalisms import jpl_blocks
+from armillary.program.formalisms.jpl_formulations import solve
+from armillary.program.formalisms.jpl_vehicle import Vehicle
+from armillary.verification.cases.jpl import STATES
+from armillary.verification.rows import columns, example, largest
 from tests.mechanics.appendages.test_formulations import differences
 from tests.mechanics.appendages.vehicles import vehicle
 from tests.verification.common import ACCELERATIONS, assert_near, reference
@@ -26,11 +26,11 @@ DATA = reference("jpl_spinning_rotor")
 @pytest.fixture
 def as_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     def carried(
-        vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[modal.ModalColumns], number: int
+        vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[jpl_blocks.ModalColumns], number: int
     ) -> list[bool]:
         return [vehicle.beyond(a, number) for a in ends]  # label K: body K − 1, counted from 0
 
-    monkeypatch.setattr(modal, "carried", carried)
+    monkeypatch.setattr(jpl_blocks, "carried", carried)
 
 
 @pytest.mark.usefixtures("as_listed")

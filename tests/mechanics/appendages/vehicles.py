@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import Triple
-from armillary.mechanics.formalisms.jpl.equations import Assembled
-from armillary.mechanics.formalisms.jpl.vehicle import (
+from armillary.algebra.triples import Matrix, Triple
+from armillary.model.flexible.modal_data import ComplexModes
+from armillary.program.formalisms.jpl_blocks import Assembled
+from armillary.program.formalisms.jpl_vehicle import (
     Appendage,
     Hinge,
     NodeLoad,
@@ -19,7 +19,6 @@ from armillary.mechanics.formalisms.jpl.vehicle import (
     Substructure,
     Vehicle,
 )
-from armillary.model.flexible.modal_data import ComplexModes
 
 
 def triple(values: Any) -> Triple:

@@ -14,7 +14,7 @@ import scipy.sparse
 from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.reading import flexible_part
-from armillary.verification.reference import largest
+from armillary.verification.rows import largest
 from tests.model.flexible.structures import GAUSS, bar_of_bricks, beam_elements, brick_functions, chain
 
 # stretching and twisting lie far above the modes of bending that are looked at

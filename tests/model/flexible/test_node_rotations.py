@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 
 
 def _exact(b: list[Fraction]) -> np.ndarray:

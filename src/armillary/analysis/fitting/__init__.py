@@ -1,1 +1,5 @@
-"""Fits of parameters and initial values to measurements: `fit.py` first, then `outcome.py`, its result."""
+"""Fits of parameters and initial values to measurements.
+
+In: a compiled model, measurements and unknowns (`measurements.py`). Out: a `Fit` (`outcome.py`).
+Read `fit.py` first.
+"""

@@ -4,29 +4,110 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.analysis.fitting.experiments import Measured
-from armillary.analysis.fitting.statistics import (
-    correlation,
-    inverse,
-    rms,
-    spread,
-    strong_correlations,
-    variance,
-)
-from armillary.analysis.fitting.unknowns import Unknown
+from armillary.algebra.arguments import checked_names
+from armillary.analysis.fitting.measurements import Measured, Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
+from armillary.results.plots.chart import axis_label
+from armillary.results.plots.figure import COLOURS, drawn, literal
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# Statistics of unknowns from residuals and their derivatives: covariance, and what is not determined.
+
+# ρ'(z) and ρ''(z) of SciPy's losses, with z = r²: ρ = z, 2(√(1+z) − 1), Huber's, ln(1+z), arctan z.
+LOSSES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
+    "linear": lambda z: (np.ones_like(z), np.zeros_like(z)),
+    "soft_l1": lambda z: ((1 + z) ** -0.5, -0.5 * (1 + z) ** -1.5),
+    "huber": lambda z: (
+        np.where(z <= 1, 1.0, np.maximum(z, 1) ** -0.5),
+        np.where(z <= 1, 0.0, -0.5 * np.maximum(z, 1) ** -1.5),
+    ),
+    "cauchy": lambda z: (1 / (1 + z), -1 / (1 + z) ** 2),
+    "arctan": lambda z: (1 / (1 + z**2), -2 * z / (1 + z**2) ** 2),
+}
+
+_SINGULAR = 1e-8  # of the largest singular value: the accuracy of the derivatives themselves
+_SHARE = 1e-4  # of a direction that is not determined, from which on an unknown has part in it
+_NORMAL = 1.4826  # of a normal distribution's median deviation to its standard deviation
+
+
+def rms(values: np.ndarray) -> float:
+    """The root mean square, also of numbers whose squares are too large or too small."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
+
+
+def spread(left: np.ndarray, loss: str) -> float:
+    """The size of the residuals of a column: their root mean square, or a robust one."""
+    if loss == "linear":
+        return rms(left)
+    return _NORMAL * float(np.median(np.abs(left)))
+
+
+def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
+    """The variance of residuals that counts for the unknowns: Σψ²/(n − p) over (Σψ'/n)².
+
+    For least squares ψ = r, and it is the sum of squares over the degrees of freedom. Source: Huber (1981),
+    Robust Statistics, section 7.6.
+    """
+    n = len(residuals)
+    first, second = LOSSES[loss](residuals**2)
+    psi, slope = first * residuals, first + 2 * residuals**2 * second
+    return float(np.sum(psi**2) / (n - unknowns) / np.mean(slope) ** 2) if n > unknowns else float("nan")
+
+
+def inverse(jacobian: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
+    """(JᵀJ)⁻¹, and the groups of columns that the rows do not determine; infinite for those.
+
+    Columns are brought to equal length first, so that units do not matter.
+    """
+    n = jacobian.shape[1]
+    lengths = np.linalg.norm(jacobian, axis=0)
+    groups = [[int(j)] for j in np.flatnonzero(lengths == 0)]
+    present = np.flatnonzero(lengths > 0)
+    found = np.zeros((n, n))
+    lost = {j for group in groups for j in group}
+    if present.size:
+        _, s, vt = np.linalg.svd(jacobian[:, present] / lengths[present], full_matrices=False)
+        weak = s <= _SINGULAR * s[0]
+        for v in vt[weak]:
+            groups.append(present[np.abs(v) >= _SHARE * np.max(np.abs(v))].tolist())
+            lost |= set(groups[-1])
+        kept = vt[~weak].T / s[~weak]
+        found[np.ix_(present, present)] = (kept @ kept.T) / np.outer(lengths[present], lengths[present])
+    for j in lost:
+        found[j, :] = found[:, j] = 0.0
+        found[j, j] = np.inf
+    return found, groups
+
+
+def correlation(covariance: np.ndarray) -> np.ndarray:
+    """The correlations of unknowns; NaN where one has no variance, or an infinite one."""
+    with np.errstate(all="ignore"):
+        sizes = np.sqrt(np.diag(covariance))
+        found: np.ndarray = covariance / np.outer(sizes, sizes)
+    known = np.isfinite(sizes) & (sizes > 0)
+    found[~known, :] = found[:, ~known] = np.nan
+    return found
+
+
+def strong_correlations(correlations: np.ndarray, limit: float) -> Sequence[tuple[int, int, float]]:
+    """Pairs whose correlation is as strong as this."""
+    n = len(correlations)
+    pairs = [(i, j, float(correlations[i, j])) for i in range(n) for j in range(i)]
+    return [(i, j, c) for i, j, c in pairs if abs(c) >= limit]
+
 
 _STRONG = 0.99  # correlation from which on a warning names two unknowns
 _PLAIN = 1e7  # from where on numbers are written with exponents
@@ -137,8 +218,6 @@ class Fit:
 
     def plot(self, *columns: str, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
         """A figure of the data and of the model that was found, a panel for each column."""
-        from armillary.analysis.fitting.fit_plot import fit_plot
-
         return fit_plot(self, columns, path, show)
 
     def __repr__(self) -> str:
@@ -170,7 +249,7 @@ def outcome(
     groups_by_name = [[names[free_places[j]] for j in group] for group in groups]
     notes = _warnings(unknowns, held, groups_by_name, correlation(covariance), solution, count - free)
     residuals = _by_experiment(experiments, solution.plain)
-    for c in _unexplained(experiments, residuals, solution.loss):
+    for c in _unexplained_columns(experiments, residuals, solution.loss):
         units = label_units(runs[0].units[c])
         notes.append(
             f"the model explains nothing of '{c}': what is left of it varies as much as the data do; "
@@ -242,7 +321,7 @@ def _warnings(
     return notes
 
 
-def _unexplained(
+def _unexplained_columns(
     experiments: Sequence[Measured], residuals: Sequence[Mapping[str, np.ndarray]], loss: str
 ) -> list[str]:
     """Columns whose residuals are no smaller than the deviations of the data from their middle."""
@@ -284,3 +363,37 @@ def rounded_to_error(value: float, error: float) -> str:
     if last >= -9 and abs(value) < _PLAIN:
         return f"{round(value, -last) + 0.0:.{max(0, -last)}f}"
     return f"{value:.{digits - 1}e}"
+
+
+# Data and model side by side.
+
+_PALE = "#9aa4ad"
+
+
+def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Pale points for measurements, a line over them for the model; a colour for each experiment."""
+    known = list(dict.fromkeys(c for m in fit.experiments for c in m.columns))
+    shown = list(checked_names(columns, known, "no data of", after=" were fitted")) or known
+    several = len(fit.experiments) > 1
+    with drawn((8.0, 1.4 + 2.2 * len(shown)), path, show=show) as figure:
+        axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, c in zip(axes, shown, strict=True):
+            for i, (m, run) in enumerate(zip(fit.experiments, fit.runs, strict=True)):
+                if c in m.columns:
+                    colour = COLOURS[i % len(COLOURS)]
+                    points = {"color": colour, "alpha": 0.35} if several else {"color": _PALE}
+                    ax.plot(m.time, m.columns[c], ".", markersize=4, zorder=2, **points)
+                    ax.plot(
+                        run.time,
+                        run[c],
+                        color=colour,
+                        zorder=3,
+                        label=literal(m.name) if several else "model",
+                    )
+            ax.set_ylabel(literal(axis_label(c, fit.runs[0].units[c])))
+            ax.plot([], [], ".", color=_PALE, markersize=4, label="data")
+        axes[0].legend(loc="best")
+        axes[0].set_title(literal(fit.system))
+        axes[-1].set_xlabel("time (s)")
+        figure.align_ylabels(axes)
+    return figure

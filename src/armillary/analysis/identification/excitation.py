@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import evaluate_all
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import evaluate_all, tangents
 from armillary.algebra.expression import UNIT, ZERO
-from armillary.algebra.nodes.arithmetic import positive_whole
+from armillary.algebra.node import positive_whole
 from armillary.algebra.walk import symbols, transform
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
 from armillary.analysis.places import Places
@@ -173,7 +172,7 @@ def exciting_trajectory(
     centre, follow = _following(model, made, joints, parameters)
     search = _ConditionSearch(made, joints, centre, follow, time, harmonics, parameters)
     rng = np.random.default_rng(seed)
-    found = [search.minimised(rng) for _ in range(starts)]
+    found = [search.minimise(rng) for _ in range(starts)]
     best = min(found, key=search.value)
     amplitudes = search.amplitudes(best)
     rows = search.rows(amplitudes)
@@ -334,7 +333,7 @@ class _ConditionSearch:
         found = np.linalg.eigvalsh(gram)
         return 0.5 * float(np.log(found[-1] / max(found[0], 1e-15)))
 
-    def minimised(self, rng: np.random.Generator) -> np.ndarray:
+    def minimise(self, rng: np.random.Generator) -> np.ndarray:
         """A local minimum, from the best of some random series."""
         from scipy.optimize import minimize
 

@@ -9,45 +9,218 @@ The nearest ones that do minimise
 
     |R (x(θ) − x̂)|² + |θ − θ₀|²/p²,     RᵀR = covariance of (π̂, f̂), inverted
 
-over log-Cholesky parameters θ of the bodies (inertias.py); the second term keeps what the data do not
+over log-Cholesky parameters θ of the bodies (below); the second term keeps what the data do not
 determine near the description's values θ₀, which are taken to be known within a factor of about e^p.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, real, several, table
-from armillary.algebra.derivatives.calculus import evaluate_all, gradient
+from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import FORCE, SPEED
-from armillary.algebra.vectors.matrices import matrix_sum
-from armillary.algebra.vectors.triples import scaled
+from armillary.algebra.triples import matrix_sum, scaled
+from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import symbols
-from armillary.analysis.fitting.statistics import inverse as covariance_of
+from armillary.analysis.fitting.outcome import inverse as covariance_of
+from armillary.analysis.fitting.outcome import rounded_to_error
 from armillary.analysis.identification.excitation import ExcitingTrajectory
-from armillary.analysis.identification.identification import Identification
-from armillary.analysis.identification.inertias import (
-    BodyInertia,
-    body_inertia,
-    length_of,
-    numbers_of,
-    numbers_slopes,
-    theta_of,
-)
-from armillary.analysis.identification.link_parameters import ELEMENTS
+from armillary.analysis.identification.inertial_parameters import ELEMENTS
 from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
-from armillary.analysis.inverse.runs import SPLINE, run_places
+from armillary.analysis.inverse.inverse import SPLINE, run_places
 from armillary.analysis.places import Places
+from armillary.analysis.result_files import json_text, write_result
+from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.link_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
+from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import Given
+
+# Inertias of bodies that are physically possible, by ten unbounded numbers each.
+#
+# The ten inertial numbers φ of a body (mass m, first moment h, inertia J about its origin) are those of
+# some distribution of mass exactly where the pseudo-inertia is positive definite:
+#
+#     P = [ Σ   h ]       Σ = ½ tr(J) 1 − J       P = e^{2α} U Uᵀ,    U = [ A  t ]
+#         [ hᵀ  m ]                                                       [ 0  1 ]
+#
+# with A upper triangular, e^{d₁}, e^{d₂}, e^{d₃} on its diagonal and s₁₂, s₁₃, s₂₃ above it: the log-
+# Cholesky parameters θ = (α, d, s, t), any real numbers.
+#
+# Source: Rucker and Wensing (2022), Smooth parameterization of rigid-body inertia.
+
+_FLOOR = 1e-4  # of the largest: least eigenvalue of Σ/m, where a description has a body without extent
+
+
+@dataclass(frozen=True, eq=False)
+class BodyInertia:
+    """Mass, mass centre from the body's origin, and inertia about the mass centre, in the body's axes."""
+
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+
+    def __repr__(self) -> str:
+        com = ", ".join(f"{x:.4g}" for x in self.com)
+        J = self.inertia
+        six = ", ".join(f"{J[i, j]:.4g}" for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+        return f"mass {self.mass:.5g}, com ({com}), inertia ({six})"
+
+
+def numbers_of(theta: np.ndarray) -> np.ndarray:
+    """φ = (m, h, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz) from θ = (α, d₁, d₂, d₃, s₁₂, s₁₃, s₂₃, t).
+
+    Both are along the last axis.
+    """
+    alpha, d1, d2, d3, s12, s13, s23, x, y, z = np.moveaxis(theta, -1, 0)
+    a11, a22, a33, m = np.exp(d1), np.exp(d2), np.exp(d3), np.exp(2 * alpha)
+    xx = a11 * a11 + s12 * s12 + s13 * s13 + x * x  # elements of Σ/m
+    yy, zz = a22 * a22 + s23 * s23 + y * y, a33 * a33 + z * z
+    xy, xz, yz = s12 * a22 + s13 * s23 + x * y, s13 * a33 + x * z, s23 * a33 + y * z
+    one = np.ones_like(m)
+    found: np.ndarray = (
+        np.stack([one, x, y, z, yy + zz, xx + zz, xx + yy, -xy, -xz, -yz], axis=-1) * m[..., None]
+    )
+    return found
+
+
+def numbers_slopes(theta: np.ndarray) -> np.ndarray:
+    """∂φ/∂θ, (…, 10 of φ, 10 of θ), by complex steps: exact to rounding."""
+    stepped = theta[..., None, :] + 1e-30j * np.eye(10)
+    return np.swapaxes(numbers_of(stepped).imag / 1e-30, -1, -2)
+
+
+def theta_of(numbers: np.ndarray) -> np.ndarray:
+    """θ from φ, of which Σ about the mass centre is made positive definite where it is not."""
+    m, h, J = float(numbers[0]), numbers[1:4], inertia_matrix(numbers)
+    t = h / m
+    S = (0.5 * np.trace(J) * np.eye(3) - J) / m - np.outer(t, t)
+    sizes, axes = np.linalg.eigh(S)
+    least = _FLOOR * max(float(sizes[-1]), float(t @ t), 1e-12)
+    S = (axes * np.maximum(sizes, least)) @ axes.T
+    A = np.linalg.cholesky(S[::-1, ::-1])[::-1, ::-1]  # S = A Aᵀ with A upper triangular
+    d = np.log(np.diag(A))
+    return np.array([0.5 * np.log(m), *d, A[0, 1], A[0, 2], A[1, 2], *t])
+
+
+def inertia_matrix(numbers: np.ndarray) -> np.ndarray:
+    """J of φ."""
+    xx, yy, zz, xy, xz, yz = numbers[4:10]
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def body_inertia(numbers: np.ndarray) -> BodyInertia:
+    """φ as mass, mass centre and central inertia."""
+    m = float(numbers[0])
+    c = numbers[1:4] / m
+    return BodyInertia(m, c, inertia_matrix(numbers) - m * (c @ c * np.eye(3) - np.outer(c, c)))
+
+
+def length_of(theta: np.ndarray) -> float:
+    """A length of the body: the root of its mean square extent."""
+    return float(np.sqrt(np.mean(np.exp(2 * theta[1:4])) + theta[7:] @ theta[7:]))
+
+
+# The result of an identification: base parameters and friction with their uncertainty, and bodies.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification:
+    """Inertial parameters and friction found from efforts.
+
+        found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and found.intervals["A.Jzz"], with 95 %
+        found.bodies["A"]           mass, com and inertia of a body that is physically possible
+        found.parameters            those of the description that stand for these, for simulate
+        found.friction["A.u1"]      {"viscous": …, "coulomb": …}
+
+    ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` those of least
+    squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of each effort.
+    """
+
+    system: str
+    names: tuple[str, ...]
+    values: Mapping[str, float]
+    unconstrained: Mapping[str, float]
+    standard_errors: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    units: Mapping[str, str]
+    described: Mapping[str, float]  # what the description has, NaN where it has no values
+    covariance: np.ndarray
+    friction: Mapping[str, Mapping[str, float]]
+    bodies: Mapping[str, BodyInertia]
+    parameters: Mapping[str, float]
+    sigma: Mapping[str, float]
+    residuals: np.ndarray  # efforts measured less those found, (rows, speeds)
+    condition: float
+    warnings: tuple[str, ...]
+
+    def report(self) -> str:
+        """Values with standard errors and 95 % intervals, bodies, noise, and warnings."""
+        rows = self.residuals.shape[0]
+        lines = [
+            f"Identification of '{self.system}': {counted(rows, 'row')} of "
+            f"{counted(len(self.sigma), 'effort')}, {counted(len(self.names), 'unknown')}, "
+            f"condition number {self.condition:.3g}"
+        ]
+        head = ["", "value", "standard error", "95 % interval", "", "described", ""]
+        lines += [f"  {line}" for line in aligned([head, *self._rows()], "<>>>>><")]
+        if self.bodies:
+            lines += ["", *(f"  {name}: {body!r}" for name, body in self.bodies.items())]
+        noise = ", ".join(f"{name} {value:.3g}" for name, value in self.sigma.items())
+        lines += ["", f"  noise of the efforts: {noise}"]
+        return "\n".join([*lines, *(f"  warning: {note}" for note in self.warnings)])
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for n in self.names:
+            error = self.standard_errors[n]
+            value, low, high = (rounded_to_error(x, error) for x in (self.values[n], *self.intervals[n]))
+            known = self.described.get(n, float("nan"))
+            shown = "" if np.isnan(known) else f"{known:.6g}"
+            rows.append([n, value, f"{error:.3g}", low, high, shown, label_units(self.units[n])])
+        return rows
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Values, standard errors, intervals, bodies and parameters as a JSON file."""
+        data = {
+            "system": self.system,
+            "unknowns": {
+                n: {
+                    "value": self.values[n], "standard_error": _finite(self.standard_errors[n]),
+                    "interval": [_finite(x) for x in self.intervals[n]], "units": self.units[n],
+                }
+                for n in self.names
+            },
+            "bodies": {
+                name: {"mass": b.mass, "com": b.com.tolist(), "inertia": b.inertia.tolist()}
+                for name, b in self.bodies.items()
+            },
+            "parameters": dict(self.parameters),
+            "sigma": dict(self.sigma),
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+        write_result(path, "an identification", {".json": lambda: json_text(data) + "\n"})
+
+    def __repr__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        head = ["", "value", "standard error", "95 % interval", "", "described", "units"]
+        return html_table(head, self._rows(), "<>>>>><", caption=f"Identification of '{self.system}'")
+
+
+def _finite(x: float) -> float | None:
+    return float(x) if np.isfinite(x) else None
+
 
 FRICTION = ("viscous", "coulomb", "offset")
 _ROUNDS = 5  # of weighing speeds by their residuals
@@ -92,7 +265,7 @@ def identify(
     if not (np.isfinite(columns).all() and np.isfinite(measured).all() and np.isfinite(rest).all()):
         raise ArmillaryError("identify(): motion, rates or efforts are not all finite; leave those rows out")
     given = _sigma(made.names, sigma)
-    x, weights, covariance, unseen = _weighted(columns, measured - rest, given)
+    x, weights, covariance, unseen = _solve_weighted(columns, measured - rest, given)
     labels = [*made.parameters.names, *(f"{kind} friction {name}" for name, kind in terms)]
     bodies: dict[str, BodyInertia] = {}
     chosen = x
@@ -224,7 +397,7 @@ def _sigma(names: tuple[str, ...], sigma: object) -> np.ndarray | None:
     return values
 
 
-def _weighted(
+def _solve_weighted(
     columns: np.ndarray, right: np.ndarray, sigma: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
     """x, 1/σ of each speed, the covariance of x, and what the data do not determine."""

@@ -9,15 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from armillary.algebra.arguments import reals
-from armillary.analysis.identification.base import (
+from armillary.analysis.identification.inertial_parameters import (
     BaseParameters,
+    LinearEfforts,
+    count_of_places,
     grouped_parameters,
     grouping,
     has_loops,
-    places_needed,
+    linear_efforts,
     random_regressor,
 )
-from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
 from armillary.analysis.inverse.equations import refuse_rigid_contacts
 from armillary.analysis.places import PlaceReader, Places
 from armillary.columns import counted
@@ -90,7 +91,7 @@ class RegressorModel:
         found, speeds = self.linear.expressions, self.equations.system.speeds
         self.names = tuple(speeds[i].data.name for i in (*found.independent, *found.given))
         loops = has_loops(self.equations)
-        closed = closed_places(model.base, places_needed(self.linear)) if loops else ()
+        closed = closed_places(model.base, count_of_places(self.linear)) if loops else ()
         self.groups = grouping(random_regressor(self.linear, *closed))
         self.reader = PlaceReader(self.equations, "regressor()")
 

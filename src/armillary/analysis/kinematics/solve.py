@@ -14,24 +14,23 @@ import numpy as np
 
 from armillary.algebra.arguments import count as whole_number
 from armillary.algebra.arguments import several, table
-from armillary.algebra.units.dimension import ONE
-from armillary.analysis.kinematics.drives import Drive, PathStart, read_drive, start_of
-from armillary.analysis.kinematics.follower.follower import Followed
-from armillary.analysis.kinematics.held_coordinates import freedom
-from armillary.analysis.kinematics.mechanism.kinematics import KinematicQuantity, Kinematics
-from armillary.analysis.kinematics.mechanism.motion import PathMotion
-from armillary.analysis.kinematics.mechanism.numbers import MechanismNumbers
-from armillary.analysis.kinematics.mechanism.preparation import (
+from armillary.algebra.units import ONE
+from armillary.analysis.kinematics.drives import Drive, PathStart, freedom, read_drive, start_of
+from armillary.analysis.kinematics.follower import Followed
+from armillary.analysis.kinematics.mechanism import (
+    KinematicQuantity,
+    Kinematics,
+    MechanismNumbers,
     joint_model,
     kinematics_of,
     mechanism_of,
     shown_quantities,
 )
-from armillary.analysis.kinematics.result import Solutions
-from armillary.analysis.kinematics.table import SweepColumns
+from armillary.analysis.kinematics.motion import PathMotion
+from armillary.analysis.kinematics.result import Solutions, SweepColumns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.constraints.closing.assembly import ScatterNumbers
+from armillary.mechanics.constraints.loop_closing import ScatterNumbers
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 
@@ -151,7 +150,7 @@ class _Search:
         """All different solutions, the one from the given start first; of infinitely ``many``, one."""
         found = self._from_all(self.targets)
         if not np.any(found.found):
-            raise self._unreached(found)
+            raise self._reach_error(found)
         kept: list[int] = []
         for i in np.flatnonzero(found.found):
             if not any(self._same(found.positions[i], found.positions[j]) for j in kept):
@@ -161,14 +160,14 @@ class _Search:
         return Followed(found.positions[kept], found.times[kept], found.reached[kept], found.off[kept])
 
     def _from_all(self, target: np.ndarray) -> Followed:
-        starts = self._scattered()
+        starts = self._scatter_starts()
         each = len(starts)
         return self.numbers.follow(
             starts, np.full(each, self.t), np.arange(each), np.full(each, self.drive.times[0]),
             np.tile(target, (each, 1)), descend=True,
         )  # fmt: skip
 
-    def _scattered(self) -> np.ndarray:
+    def _scatter_starts(self) -> np.ndarray:
         """The start itself, then positions around it: half a turn, or a size, along every direction; and
         coordinates with limits anywhere between these.
         """
@@ -204,7 +203,7 @@ class _Search:
         difference = np.where(angles, np.remainder(difference + np.pi, 2 * np.pi) - np.pi, difference)
         return bool(np.max(np.abs(difference), initial=0.0) < _SAME)
 
-    def _unreached(self, found: Followed) -> ReachError:
+    def _reach_error(self, found: Followed) -> ReachError:
         """The error for outputs that no start reaches, with the nearest position that keeps loops and
         limits.
         """

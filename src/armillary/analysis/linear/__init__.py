@@ -1,5 +1,5 @@
 """Linear models: A, B, C, D at operating points, and what engineers compute from them.
 
 Enter: a compiled model, operating points, names of inputs and outputs. Leaves: a ``LinearModel``
-(``linear_model.py``). ``points.py`` reads operating points, ``derivatives/`` has the compiled matrices.
+(``linear_model.py``). ``points.py`` reads operating points, ``matrices.py`` has the compiled matrices.
 """

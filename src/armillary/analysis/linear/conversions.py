@@ -22,7 +22,7 @@ METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 _Linear = TypeVar("_Linear", bound=LinearMatrices)
 
 
-def discretized(lin: _Linear, T: float | str, method: str) -> _Linear:
+def discretize(lin: _Linear, T: float | str, method: str) -> _Linear:
     """x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
     Methods are those of ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps,

@@ -15,16 +15,15 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.program.derivatives.linearization import Variable
 from armillary.untyped import DataMapping, LibraryObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from armillary.analysis.linear.conversions import TransferFunction
-    from armillary.analysis.linear.derivatives.symbolic import SymbolicLinearModel
-    from armillary.analysis.linear.descriptor import DescriptorModel
     from armillary.analysis.linear.loops import Margins
+    from armillary.analysis.linear.matrices import DescriptorModel, SymbolicLinearModel
     from armillary.analysis.linear.responses import FrequencyResponse
     from armillary.analysis.linear.structure import Reach
     from armillary.analysis.modes.modes import Modes
@@ -55,7 +54,7 @@ class LinearModel(LinearMatrices):
         motion.
         """
         from armillary.analysis.modes.modes import modes_of
-        from armillary.analysis.modes.shapes.bodies import LinearPlace
+        from armillary.analysis.modes.shapes import LinearPlace
 
         if self.step is not None:
             self._continuous("modes()")
@@ -72,12 +71,14 @@ class LinearModel(LinearMatrices):
             raise ArmillaryError("the linear model has one operating point alone; use it as it is")
         i = index(i, len(self), "operating point")
 
-        def picked(values: DataMapping) -> DataMapping:
+        def pick_row(values: DataMapping) -> DataMapping:
             return MappingProxyType({n: float(v[i]) if np.ndim(v) else v for n, v in values.items()})
 
         arrays = {name: getattr(self, name)[i] for name in ("A", "B", "C", "D", "state", "memory")}
-        time, values = float(self.time[i]), picked(self.operating_point)
-        return replace(self, **arrays, time=time, parameters=picked(self.parameters), operating_point=values)
+        time, values = float(self.time[i]), pick_row(self.operating_point)
+        return replace(
+            self, **arrays, time=time, parameters=pick_row(self.parameters), operating_point=values
+        )
 
     def keep(self, states: Sequence[str]) -> LinearModel:
         """The model with these states alone, in this order; the others are held at the operating point.
@@ -196,7 +197,7 @@ class LinearModel(LinearMatrices):
 
     def pole_zero(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
         """Poles and transmission zeros in the complex plane."""
-        from armillary.analysis.linear.plots import pole_zero_plot
+        from armillary.analysis.linear.responses import pole_zero_plot
 
         return pole_zero_plot(self, path, show)
 
@@ -242,21 +243,21 @@ class LinearModel(LinearMatrices):
         """The model in steps of T seconds: "zoh" (inputs held), "foh", "impulse", "bilinear", "euler" or
         "backward_diff".
         """
-        from armillary.analysis.linear.conversions import discretized
+        from armillary.analysis.linear.conversions import discretize
 
-        return discretized(self, T, method)
+        return discretize(self, T, method)
 
     def symbolic(self, keep: Sequence[str] = ()) -> SymbolicLinearModel:
         """A, B, C and D as expressions of the parameters, at the values of coordinates, speeds and states of
         the operating point; those in ``keep`` stay symbols.
         """
-        from armillary.analysis.linear.derivatives.symbolic import symbolic
+        from armillary.analysis.linear.matrices import symbolic
 
         return symbolic(self, keep)
 
     def descriptor(self) -> DescriptorModel:
         """E δẋ = A δx + B δv with open loops: all positions are states, and constraints have rows."""
-        from armillary.analysis.linear.descriptor import descriptor
+        from armillary.analysis.linear.matrices import descriptor
 
         return descriptor(self)
 
@@ -282,7 +283,7 @@ class LinearModel(LinearMatrices):
 
     def report(self) -> str:
         """The operating point, the matrices and the poles, as text."""
-        from armillary.analysis.linear.report import text_report
+        from armillary.analysis.linear.files import text_report
 
         return text_report(self)
 

@@ -2,23 +2,334 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from armillary.algebra.arguments import read_only, several
-from armillary.analysis.linear.checks import check_matrices, check_points, idle_inputs
-from armillary.analysis.linear.closed_contacts import HeldLinearization, held_motions
-from armillary.analysis.linear.derivatives.jacobians import Linearization, Matrices, linearization
+from armillary.algebra.calculus import NumericValue, directional_derivatives, evaluator
+from armillary.algebra.expression import UNIT, Expr
+from armillary.algebra.walk import operands_first, symbols
 from armillary.analysis.linear.linear_model import LinearModel
+from armillary.analysis.linear.matrices import Linearization, Matrices, linearization
 from armillary.analysis.linear.points import OperatingPoints, operating_points
+from armillary.columns import listed
+from armillary.errors import ArmillaryError
+from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization.form import LinearForm
+from armillary.program.derivatives.linearization import LinearForm
+from armillary.program.derivatives.sensitivities import switches
+from armillary.program.equations import DerivedEquations
+from armillary.program.targets.contact_targets import ContactGeometry
+from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.runtime.models.programs.instance import Instance
 from armillary.untyped import DataTable
+
+# Operating points for which a linear model is of no use, the errors that state why, and notes on others.
+
+_CHECKED = 20  # operating points of a batch that are looked at closely
+_AT = 1e-12  # of the size of what is compared: a switch or an event is there
+_STEPS = (1e-7, 1e-9)  # to both sides of a switch: a kink shrinks with them, a jump does not
+_JUMP = 1e-9  # of the size of what jumps
+_BENT = 1e-3  # by which two slopes differ at a kink, as a part of the larger
+
+
+def idle_inputs(form: LinearForm) -> str:
+    """A note on inputs that act on no state and on no output: their columns are zero."""
+    acting = {j for _, j in (*form.B, *form.D)}
+    idle = [f"'{v.name}'" for j, v in enumerate(form.inputs) if j not in acting]
+    if not idle:
+        return ""
+    what = f"input {idle[0]} acts" if len(idle) == 1 else f"inputs {listed(idle)} act"
+    return f"{what} on no state{' and no output that is requested' if form.outputs else ''}"
+
+
+def check_matrices(compiled: Linearization, found: Matrices, system: str) -> None:
+    """An error for elements that are no numbers."""
+    form = compiled.form
+    groups = {"A": (form.states, form.states), "B": (form.states, form.inputs)}
+    groups |= {"C": (form.outputs, form.states), "D": (form.outputs, form.inputs)}
+    for name, matrix in zip("ABCD", found, strict=True):
+        bad = np.argwhere(~np.isfinite(matrix))
+        if len(bad):
+            point, i, j = bad[0]
+            rows, columns = groups[name]
+            where = f" (point {point} of {len(matrix)})" if len(matrix) > 1 else ""
+            prime = "the rate of " if name in "AB" else ""
+            raise ArmillaryError(
+                f"{prime}'{rows[i].name}' of '{system}' has no finite derivative by '{columns[j].name}' at "
+                f"the operating point{where}: something is divided by zero there, or constraints lose rank; "
+                "linearise a little away from there"
+            )
+
+
+def check_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> str:
+    """Errors for points at which an event happens, or at which rates or outputs jump; a note on the first
+    kink at one of them.
+    """
+    jumps = _jumps(compiled)
+    _check_events(model, points)
+    return jumps(points)
+
+
+@kept_per_object
+def _jumps(compiled: Linearization) -> _Jumps:
+    return _Jumps(compiled.equations, compiled.form)
+
+
+def _check_events(model: CompiledModel, points: OperatingPoints) -> None:
+    """An error for an event that changes something just at a point; looked for at the first points, since
+    compiled code of the model, which may hold foreign functions, computes them one by one.
+    """
+    watched = model.equations.targets.watched
+    acting = [
+        (i, event)
+        for i, event in enumerate(watched)
+        if event.name not in INTERNAL_EVENTS and (event.changes or event.lock or event.unlock)
+    ]
+    for k in range(min(len(points), _CHECKED) if acting else 0):
+        instance, state = Instance(model, points.parameters_of(k)), points.states[k]
+        values = instance.events(float(points.t[k]), state, points.memory[k])
+        size = 1.0 + float(np.max(np.abs(state), initial=0.0))
+        for i, event in acting:
+            if abs(values[i]) <= _AT * size:
+                raise ArmillaryError(
+                    f"event '{event.name}' happens just at the operating point{_which(k, points)}, and what "
+                    "it does has no linear model; linearise a little before or after it"
+                )
+
+
+def _which(k: int, points: OperatingPoints) -> str:
+    return f" (point {k} of {len(points)})" if len(points) > 1 else ""
+
+
+def _kinks(roots: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Calls that may have a kink, in the form of ``switches``."""
+    for node in operands_first(roots):
+        if node.kind == "call" and node.data in ("min", "max", "abs"):
+            gap = node.args[0] - node.args[1] if node.data != "abs" else node.args[0]
+            yield node, gap, node
+
+
+class _Jumps:
+    """Places at which rates or outputs jump or bend with a state, the time or an input."""
+
+    def __init__(self, equations: DerivedEquations, form: LinearForm) -> None:
+        t = equations.targets
+        shown = {v.name for v in form.outputs}
+        columns = [c for c in t.columns if c.name in shown]
+        self._labels = [f"the rate of '{s.data.name}'" for s in t.integrated]
+        self._labels += [f"output '{c.name}'" for c in columns]
+        roots = [*t.rates, *(c.expression for c in columns)]
+        hidden = any(m.hidden for m in equations.system.memories.values())  # FMUs: called in runs only
+        found = [] if hidden else [*switches(roots), *_kinks(roots)]
+        moving = {*t.integrated, t.time, *t.memory}
+        self._switches = [(node, [s for s in symbols(gap) if s in moving]) for node, gap, _ in found]
+        # Of whole numbers (floor, mod) the sine that vanishes at each of them, else what is compared.
+        whole = ("floor", "ceil", "mod")
+        self._gaps = evaluator([side if node.data in whole else gap for node, gap, side in found])
+        self._values = evaluator(roots) if found else None
+        self._equations, self._table = equations, parameter_table(equations)
+
+    def __call__(self, points: OperatingPoints) -> str:
+        """An error for a jump at a point, and a note on a kink there. Switches are looked for at all points,
+        and their sides at the first of those that are on one.
+        """
+        note = ""
+        if self._values is None:
+            return note
+        at = self._at(points)
+        with np.errstate(all="ignore"):
+            for (node, ways), gap in zip(self._switches, self._gaps(at), strict=True):
+                if not ways:
+                    continue
+                size = np.max(np.broadcast_arrays(*(np.abs(at[s]) for s in ways)), axis=0)
+                there = np.abs(gap) <= _AT * size + 1e-300
+                close = np.flatnonzero(np.broadcast_to(there, (len(points),)))[:_CHECKED]
+                if close.size:
+                    here = {s: x[close] if np.ndim(x) else x for s, x in at.items()}
+                    self._check(node, ways, here, [_which(k, points) for k in close])
+                    note = note or self._kink(node, ways, here)
+        return note
+
+    def _at(self, points: OperatingPoints) -> dict[Expr, NumericValue]:
+        """Values of all symbols, a number or one for each point."""
+        targets, system = self._equations.targets, self._equations.system
+        columns = self._table.inside_columns(points.parameters)
+        at = {self._equations.reduction.plain(system.parameters[name]): x for name, x in columns.items()}
+        at |= dict(zip(targets.integrated, points.states.T, strict=False))
+        return at | dict(zip(targets.memory, points.memory.T, strict=True)) | {targets.time: points.t}
+
+    def _sides(self, at: Mapping[Expr, object], s: Expr, h: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Rates and outputs, by (root, point), at s − h, s and s + h."""
+        assert self._values is not None
+        moved = (self._values({**at, s: at[s] + d}) for d in (-h, 0 * h, h))
+        return tuple(np.array([np.broadcast_to(x, h.shape) for x in values], dtype=float) for values in moved)
+
+    def _kink(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, NumericValue]) -> str:
+        """A note where slopes to both sides of a switch differ."""
+        for s in ways:
+            h = _STEPS[0] * np.maximum(np.abs(at[s]), 1.0)
+            before, here, after = self._sides(at, s, h)
+            left, right = here - before, after - here
+            size = np.maximum(np.abs(left), np.abs(right))
+            bent = (np.abs(right - left) > _BENT * size) & (size > 1e-12 * (h + np.abs(here)))
+            if bent.any():
+                return (
+                    f"{self._labels[np.argwhere(bent)[0][0]]} has a kink with '{s.data.name}' at the "
+                    f"operating point, where '{node}' switches: this model holds on one side of it, or on "
+                    "none"
+                )
+        return ""
+
+    def _check(
+        self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, NumericValue], which: Sequence[str]
+    ) -> None:
+        """An error where values on both sides of a switch differ."""
+        for s in ways:
+            apart = []
+            for step in _STEPS:
+                before, _, after = self._sides(at, s, step * np.maximum(np.abs(at[s]), 1.0))
+                gap, size = np.abs(after - before), np.abs(after) + np.abs(before)
+                apart.append((gap, size))
+            (wide, size), (close, _) = apart
+            jumped = np.argwhere((close > 0.5 * wide) & (close > _JUMP * np.maximum(size, 1e-6)))
+            if jumped.size:
+                root, k = jumped[0]
+                raise ArmillaryError(
+                    f"{self._labels[root]} jumps with '{s.data.name}' at the operating point{which[k]}, "
+                    f"where '{node}' switches, so it has no derivative there; linearise away from there, or "
+                    "smooth it (tanh in place of sign)"
+                )
+
+
+# Closed contacts in linear models: they are constraints there.
+#
+# Small changes x of positions and speeds keep the gaps of closed contacts at zero, and their velocities;
+# slips that stick, γ = S u, keep their place, S N⁺ q with q̇ = N u. With the rows K of these conditions,
+#
+#     K x = 0   ⇒   x = S x_i,        A_i = (A S)_i,    B_i = (B)_i,    C_i = C S
+#
+# x_i are the independent changes, those that are left when each row has been given the change that it
+# depends on most. Brakes that hold are constraints likewise.
+
+_REDUNDANT = 1e-9  # of the largest: a row that is less after elimination says nothing new
+_HELD = {"normal": (1, 2, -2), "slip": (1,)}  # statuses in which rows hold
+
+
+class HeldLinearization(Linearization):
+    """A linearisation in the independent changes that closed contacts leave at its points."""
+
+    def __init__(self, base: Linearization, kept: list[int], S: np.ndarray) -> None:
+        self.base, self.kept, self.S = base, kept, S
+        self.equations = base.equations
+        self.form = replace(base.form, states=tuple(base.form.states[i] for i in kept))
+
+    def reduce_matrices(self, found: Matrices) -> Matrices:
+        """Return the matrices of the independent changes."""
+        A, B, C, D = found
+        return Matrices((A @ self.S)[..., self.kept, :], B[..., self.kept, :], C @ self.S, D)
+
+    def basis(
+        self,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, object] | None = None,
+        memory: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return ∂y/∂x_i of the model's whole state y, with a leading axis of rows."""
+        found: np.ndarray = self.base.basis(t, states, parameters, memory) @ self.S
+        return found
+
+
+def held_motions(
+    model: CompiledModel, compiled: Linearization, points: OperatingPoints
+) -> tuple[list[int], np.ndarray] | None:
+    """Return the independent changes and S, of each point; None if no contact is closed. Points with other
+    closed contacts have other states, which one linear model cannot have.
+    """
+    targets = model.equations.targets
+    if not targets.contacts:
+        return None
+    names = list(model.equations.system.memories)
+    columns = [names.index(c.status.data.name) for c in targets.contacts]
+    statuses = points.memory[:, columns]
+    if not np.any(np.isin(statuses, _HELD["normal"])):
+        return None
+    if np.any(statuses != statuses[0]):
+        raise ArmillaryError(
+            f"contacts of '{model.equations.system.name}' are open at some of the operating points and "
+            "closed at others, so their linear models have different states: linearize them one by one"
+        )
+    rows, slips = _rows(compiled, targets.contacts, statuses[0])
+    if not rows:
+        return None
+    first = len(targets.coordinates)
+    speeds = slice(first, first + len(targets.speeds))
+    ways = [directional_derivatives(targets.rates[:first], {u: UNIT}) for u in targets.speeds]
+    functions = {"rows": [x for row in rows for x in row], "ways": [x for column in ways for x in column]}
+    numbers = ModelFunctions(model.equations, functions)
+    found, N = (
+        numbers.rows(name, points.t, points.states, points.parameters, points.memory).reshape(
+            len(points.states), count, -1
+        )
+        for name, count in (("rows", len(rows)), ("ways", len(ways)))
+    )
+    places = np.zeros((len(found), len(slips), found.shape[2]))
+    if slips and N.size:
+        places[:, :, :first] = found[:, slips, speeds] @ np.linalg.pinv(np.swapaxes(N, 1, 2))
+    whole = np.concatenate([found, places], axis=1)
+    K = whole @ compiled.basis(points.t, points.states, points.parameters, points.memory)
+    kept, _ = _independent(K[0])
+    return kept, np.array([_solution(k, kept) for k in K])
+
+
+def _rows(
+    compiled: Linearization, contacts: tuple[ContactGeometry, ...], statuses: np.ndarray
+) -> tuple[list[list[Expr]], list[int]]:
+    """Return the rows of gaps and velocities by the whole state, as expressions; and those of slips."""
+    wanted: list[Expr] = []
+    slips: list[int] = []
+    for contact, status in zip(contacts, statuses, strict=True):
+        if contact.closing is not None and contact.gap is not None and status in _HELD["normal"]:
+            wanted += [contact.gap, contact.closing]
+        if contact.sliding and status in _HELD["slip"]:
+            slips += range(len(wanted), len(wanted) + len(contact.sliding))
+            wanted += contact.sliding
+    columns = [directional_derivatives(wanted, {s: UNIT}) for s in compiled.equations.targets.integrated]
+    return [[column[i] for column in columns] for i in range(len(wanted))], slips
+
+
+def _independent(K: np.ndarray) -> tuple[list[int], list[int]]:
+    """Return the independent changes, and the dependent ones, by elimination with the largest element of a
+    row as its pivot; later changes, the speeds, depend on earlier ones.
+    """
+    left, dependent = K / np.maximum(np.abs(K).max(axis=1, keepdims=True), 1e-300), []
+    rows = list(range(len(left)))
+    while rows:
+        size = np.abs(left[rows])
+        i, j = np.unravel_index(np.argmax(size), size.shape)
+        if size[i, j] <= _REDUNDANT:
+            break
+        row = rows.pop(int(i))
+        dependent.append(int(j))
+        for other in rows:
+            left[other] = left[other] - left[row] * (left[other, j] / left[row, j])
+    return [j for j in range(K.shape[1]) if j not in dependent], dependent
+
+
+def _solution(K: np.ndarray, kept: list[int]) -> np.ndarray:
+    """Return S: all changes from the independent ones."""
+    others = [j for j in range(K.shape[1]) if j not in kept]
+    S = np.zeros((K.shape[1], len(kept)))
+    S[kept, range(len(kept))] = 1.0
+    S[others] = -np.linalg.lstsq(K[:, others], K[:, kept], rcond=1e-12)[0]
+    return S
 
 
 def linearize(
@@ -46,10 +357,10 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
     used = compiled
     if held is not None:
         used = reduced = HeldLinearization(compiled, *held)
-        found = reduced.reduced(found)
+        found = reduced.reduce_matrices(found)
     form = used.form
     first = 0 if points.single else slice(None)
-    A, B, C, D = (m[first] for m in _stated(form, found))
+    A, B, C, D = (m[first] for m in _in_stated_units(form, found))
     for matrix in (A, B, C, D):
         matrix.setflags(write=False)
     parameters = {
@@ -73,7 +384,7 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
     )
 
 
-def _stated(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
+def _in_stated_units(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
     """Matrices in stated units: x = factor · x_stated."""
     x, v, y = (np.array([v.factor for v in group]) for group in (form.states, form.inputs, form.outputs))
     A, B, C, D = inside

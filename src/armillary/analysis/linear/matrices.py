@@ -1,18 +1,225 @@
-"""The numbers and names of a linear model, on which its analyses work."""
+"""A, B, C and D of a model as compiled functions of time, state, memory and parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
-from armillary.analysis.linear.derivatives.jacobians import Linearization
-from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.algebra.arguments import several
+from armillary.algebra.calculus import NumericValue, evaluate_all
+from armillary.algebra.expression import ZERO, Expr, number
+from armillary.algebra.walk import operands_first, transform
+from armillary.analysis.linear.rates import implicit_rates
+from armillary.columns import html_table
+from armillary.errors import ArmillaryError, nearest
+from armillary.kept_results import kept_per_object
+from armillary.llvm.building.routines import MatrixPlacement
+from armillary.llvm.column_solution import ColumnCode
+from armillary.llvm.jit import vector_doubles
+from armillary.program.cost import Operations
+from armillary.program.derivatives import linearization as linearization_form
+from armillary.program.derivatives.linearization import Element, Entries, LinearForm, Variable, linear_form
+from armillary.program.equations import DerivedEquations
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataMapping
+
+_DENSE = 4  # elements of a matrix for each that is not zero, up to which all are computed
+_SEARCHED = 3000  # nodes up to which common factors are searched for: a third of the operations at best
+
+
+class Matrices(NamedTuple):
+    """δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis where there are many points."""
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+
+
+class Linearization:
+    """The linearised equations of a model in the model's own units (SI unless stated), at any of its places.
+
+        jacobians = Linearization(model.equations, inputs=["F"], outputs=["tip"])
+        A, B, C, D = jacobians.at(t, state)
+        A, B, C, D = jacobians.rows(t, states, parameters={"k": array})      one compiled loop
+
+    ``form`` holds the variables and the expressions. Only elements that are neither zero nor a number are
+    computed, all in one function.
+    """
+
+    def __init__(
+        self,
+        equations: DerivedEquations,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        *,
+        open_loops: bool = False,
+    ) -> None:
+        self.equations = equations
+        self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates, open_loops=open_loops)
+        form = self.form
+        kept = "BD" if form.tangent is not None else "ABCD"  # A and C of large systems come by columns
+        named = {name: (form.shapes[name], getattr(form, name)) for name in kept}
+        self._code = None
+        if form.solution is None:
+            self._matrices = Filled(named)
+            return
+        for name in "AB":
+            shape, entries = named[name]
+            named[name] = shape, entries.known if isinstance(entries, Entries) else entries
+        before = Filled(named, dense=False).computed
+        self._code = ColumnCode(form.solution, before, vector_doubles())
+        solved: dict[str, dict[Element, int]] = {"A": {}, "B": {}}
+        for (column, k), place in self._code.places.items():
+            solved[column.matrix][form.solution.rows[k], column.index] = place
+        self._matrices = Filled(named, solved, dense=False)
+
+    @cached_property
+    def functions(self) -> ModelFunctions:
+        """The compiled functions "matrices", of elements that vary, "dense", of all, and of large systems
+        "tangent".
+        """
+        computed, tangent = self._matrices.computed, self.form.tangent
+        placed = {"dense": self._matrices.placement("matrices")}
+        if tangent is not None:
+            functions = {"matrices": computed, "tangent": [*tangent.rates, *tangent.outputs]}
+            return ModelFunctions(self.equations, functions, tangent.direction, search=False, placed=placed)
+        if self._code is not None:  # a search finds 1 % there, and takes longer than all else
+            functions, parts = {"matrices": self._code.work}, {"matrices": self._code}
+            return ModelFunctions(self.equations, functions, search=False, continued=parts, placed=placed)
+        search = len(operands_first(computed)) <= _SEARCHED
+        return ModelFunctions(self.equations, {"matrices": computed}, search=search, placed=placed)
+
+    @cached_property
+    def _basis(self) -> tuple[Filled, ModelFunctions]:
+        shape = (len(self.equations.targets.integrated), len(self.form.states))
+        filled = Filled({"basis": (shape, self.form.basis)})
+        return filled, filled.functions(self.equations)
+
+    @property
+    def operations(self) -> Operations:
+        """Operations of one evaluation of all four matrices; of large systems those of one column."""
+        return self.functions.operations["matrices" if self.form.tangent is None else "tangent"]
+
+    def constants(self, parameters: Mapping[str, object] | None = None) -> np.ndarray:
+        """Precomputed constants, to be handed to many calls with the same parameters."""
+        return self.functions.constants(parameters)
+
+    def at(
+        self,
+        t: float,
+        state: np.ndarray,
+        parameters: Mapping[str, object] | None = None,
+        memory: np.ndarray | None = None,
+        constants: np.ndarray | None = None,
+    ) -> Matrices:
+        """The matrices at one state; ``constants``, where known, replace ``parameters``."""
+        if self.form.tangent is not None:
+            many = self.rows(t, state[None, :], parameters, memory, constants)
+            return Matrices(*(matrix[0] for matrix in many))
+        numbers = self.functions("dense", t, state, parameters, memory, constants=constants)
+        return Matrices(*(matrix[0] for matrix in self._matrices(numbers[None, :])))
+
+    def rows(
+        self,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, object] | None = None,
+        memory: np.ndarray | None = None,
+        constants: np.ndarray | None = None,
+    ) -> Matrices:
+        """The matrices at many states, with a leading axis. Time, state, memory and parameters are those of
+        all points, or have a leading axis.
+        """
+        tangent = self.form.tangent
+        numbers = self.functions.constants(parameters) if constants is None else constants
+        idle = None if tangent is None else np.zeros(len(tangent.direction))
+        found = self.functions.rows("dense", t, states, None, memory, idle, numbers)
+        if tangent is None:
+            return Matrices(*self._matrices(found))
+        B, D = self._matrices(found)
+        places = np.broadcast_to(states, (len(found), states.shape[-1]))
+        whole, n = self.functions.columns("tangent", t, places, memory, numbers), len(self.form.states)
+        return Matrices(whole[:, :n], B, whole[:, n:], D)
+
+    def basis(
+        self,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, object] | None = None,
+        memory: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """∂y/∂x of the model's whole state y by the independent variables x, with a leading axis of rows."""
+        filled, functions = self._basis
+        (found,) = filled(functions.rows("dense", t, states, parameters, memory))
+        return found
+
+
+class Filled:
+    """Matrices whose elements are zero, numbers, or computed.
+
+    ``computed`` are the results of a compiled function. Of a matrix with few zeros they are all elements; of
+    one with many, or without ``dense``, they are those that vary. ``solved`` are the places of further
+    elements among the results, by matrix.
+    """
+
+    def __init__(
+        self,
+        matrices: Mapping[str, tuple[tuple[int, int], Mapping[Element, Expr]]],
+        solved: Mapping[str, Mapping[Element, int]] | None = None,
+        *,
+        dense: bool = True,
+    ) -> None:
+        self.computed: list[Expr] = []
+        self._places: list[int] = []  # of all elements: among the results, or −1 − that among the numbers
+        self._numbers: dict[float, int] = {}
+        self._shapes = [shape for shape, _ in matrices.values()]
+        for name, (shape, entries) in matrices.items():
+            whole = dense and shape[0] * shape[1] <= _DENSE * (len(entries) + 16)
+            known = (solved or {}).get(name, {})
+            for element in np.ndindex(*shape):
+                self._places.append(self._place(entries.get(element, ZERO), known.get(element), whole))
+
+    def _place(self, x: Expr, solved: int | None, whole: bool) -> int:
+        if solved is not None:
+            return solved
+        if x.kind == "number" and not whole:
+            return -1 - self._numbers.setdefault(float(x.data), len(self._numbers))
+        self.computed.append(x)
+        return len(self.computed) - 1
+
+    def placement(self, source: str) -> MatrixPlacement:
+        """The step from a function of computed and solved elements to one of all elements."""
+        return MatrixPlacement(source, self._places, list(self._numbers))
+
+    def functions(self, equations: DerivedEquations) -> ModelFunctions:
+        """All elements as the compiled function "dense"."""
+        placed = {"dense": self.placement("elements")}
+        return ModelFunctions(equations, {"elements": self.computed}, search=False, placed=placed)
+
+    def __call__(self, rows: np.ndarray) -> list[np.ndarray]:
+        """The matrices from rows of all elements."""
+        found, start = [], 0
+        for n, m in self._shapes:
+            found.append(rows[:, start : start + n * m].reshape(len(rows), n, m))
+            start += n * m
+        return found
+
+
+@kept_per_object
+def linearization(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Linearization:
+    """The linearised equations of a model with these inputs and outputs, compiled once."""
+    return Linearization(model.equations, inputs, outputs)
+
+
+# The numbers and names of a linear model, on which its analyses work.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,12 +302,177 @@ class LinearMatrices(PickledValue):
             if not rows:
                 continue
             values = np.hstack([left, right])
-            labels = [f"{v.name}'" if rows is self.variables[0] else _labelled(v) for v in rows]
+            labels = [f"{v.name}'" if rows is self.variables[0] else _label_with_units(v) for v in rows]
             body = [[label, *(f"{x:.5g}" for x in row)] for label, row in zip(labels, values, strict=True)]
-            found.append((title, ["", *(_labelled(v) for v in columns)], body))
+            found.append((title, ["", *(_label_with_units(v) for v in columns)], body))
         return found
 
 
-def _labelled(v: Variable) -> str:
+def _label_with_units(v: Variable) -> str:
     units = label_units(v.units)
     return f"{v.name} ({units})" if units else v.name
+
+
+# Linear models as expressions of the parameters.
+
+Rows = tuple[tuple[Expr, ...], ...]
+_NOTHING = 1e-12  # a coordinate or speed below this counts as zero
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SymbolicLinearModel:
+    """A, B, C and D as rows of expressions, in the stated units of states, inputs and outputs.
+
+    They hold parameters, and the variables that were kept; ``at`` gives numbers.
+    """
+
+    system: str
+    A: Rows
+    B: Rows
+    C: Rows
+    D: Rows
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def at(self, values: Mapping[str, float]) -> dict[str, np.ndarray]:
+        """A, B, C and D as arrays, where the symbols have these values in the model's own units."""
+        found = {}
+        for name, shape in self._shapes().items():
+            flat = [x for row in getattr(self, name) for x in row]
+            found[name] = np.array(evaluate_all(flat, values), dtype=float).reshape(shape)
+        return found
+
+    def _shapes(self) -> dict[str, tuple[int, int]]:
+        n, m, p = len(self.states), len(self.inputs), len(self.outputs)
+        return {"A": (n, n), "B": (n, m), "C": (p, n), "D": (p, m)}
+
+    def _lines(self) -> list[list[str]]:
+        """The elements that are not zero: of what, by what, and the expression."""
+        columns = (*self.states, *self.inputs)
+        lines = []
+        for rows, names, left, right in (
+            ("'", self.states, self.A, self.B),
+            ("", self.outputs, self.C, self.D),
+        ):
+            for i, name in enumerate(names):
+                values = (*left[i], *right[i])
+                lines += [
+                    [f"{name}{rows}", by, str(x)]
+                    for by, x in zip(columns, values, strict=True)
+                    if x is not ZERO
+                ]
+        return lines
+
+    def __repr__(self) -> str:
+        return "\n".join(f"∂({of})/∂({by}) = {x}" for of, by, x in self._lines())
+
+    def _repr_html_(self) -> str:
+        return html_table(["of", "by", ""], self._lines(), "<<<", caption=f"Linear model of {self.system}")
+
+
+def symbolic(lin: LinearMatrices, keep: Sequence[str]) -> SymbolicLinearModel:
+    """The linear model as expressions: coordinates, speeds, states, memories and the time are numbers as at
+    the operating point, except for those to keep.
+    """
+    lin.single("symbolic")
+    if lin.linearization is None:
+        raise ArmillaryError(
+            "this linear model has numbers alone (it was loaded, reduced, discretised or cut); call "
+            "symbolic() on what model.linearize gives"
+        )
+    form, t = lin.linearization.form, lin.linearization.equations.targets
+    if len(form.states) * lin.linearization.equations.operations.total > linearization_form.WRITTEN_OUT:
+        raise ArmillaryError(
+            f"the matrices of '{lin.system}' are too long to be written out: {len(form.states)} states, with "
+            f"{lin.linearization.equations.operations.total} operations for their rates; lin.A has numbers"
+        )
+    kept = {str(name) for name in several(keep, "keep=")}
+    symbols = [*t.integrated, *t.memory, t.time]
+    names = [s.data.name for s in symbols]
+    for name in kept - set(names):
+        raise ArmillaryError(f"keep=: there is no variable '{name}'{nearest(name, names)}")
+    values = [*np.atleast_1d(lin.state), *np.atleast_1d(lin.memory), float(lin.time)]
+    at = {
+        s: number(0 if abs(x) < _NOTHING else float(x))
+        for s, x in zip(symbols, values, strict=True)
+        if s.data.name not in kept
+    }
+
+    def rows(entries: Mapping[Element, Expr], above: Sequence[Variable], right: Sequence[Variable]) -> Rows:
+        found = dict(zip(entries, transform(entries.values(), at.get), strict=True))
+
+        def element(i: int, j: int) -> Expr:
+            x, factor = found.get((i, j), ZERO), right[j].factor / above[i].factor
+            return x if factor == 1.0 else x * factor
+
+        return tuple(tuple(element(i, j) for j in range(len(right))) for i in range(len(above)))
+
+    x, v, y = form.states, form.inputs, form.outputs
+    return SymbolicLinearModel(
+        lin.system, rows(form.A, x, x), rows(form.B, x, v), rows(form.C, y, x), rows(form.D, y, v),
+        lin.states, lin.inputs, lin.outputs,
+    )  # fmt: skip
+
+
+# Linear models with open loops: all positions are states, and constraints are rows of the equations.
+#
+#     E δẋ = A δx + B δv          δy = C δx + D δv
+#
+# E is 1 for states that have a rate and 0 for positions that a constraint decides, whose row is that of its
+# gap, 0 = ∂Φ/∂q δq + ∂Φ/∂v δv. The finite eigenvalues are those of the independent states.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DescriptorModel:
+    """E, A, B, C and D in stated units; rows of constraints in the model's own."""
+
+    system: str
+    E: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constrained: tuple[str, ...]  # positions whose rows are constraints
+
+    def poles(self) -> np.ndarray:
+        """The finite eigenvalues of (A, E)."""
+        from scipy.linalg import eigvals
+
+        above, below = eigvals(self.A, self.E, homogeneous_eigvals=True)
+        size = np.abs(above) + np.abs(below)
+        order = np.argsort(-np.abs(below) / np.where(size > 0, size, 1.0))
+        finite = order[: len(self.states) - len(self.constrained)]
+        return np.asarray(above[finite] / below[finite])
+
+    def __repr__(self) -> str:
+        count = len(self.constrained)
+        return f"DescriptorModel({self.system!r}: {len(self.states)} states, {count} of them by constraints)"
+
+
+def descriptor(lin: LinearMatrices) -> DescriptorModel:
+    """The descriptor form of a linear model, with its loops open."""
+    lin.single("descriptor")
+    if lin.linearization is None:
+        raise ArmillaryError(
+            "this linear model has numbers alone (it was loaded, reduced, discretised or cut); call "
+            "descriptor() on what model.linearize gives"
+        )
+    made = Linearization(lin.linearization.equations, lin.inputs, lin.outputs, open_loops=True)
+    form = made.form
+    A, B, C, D = made.at(float(lin.time), lin.state, lin.parameters, lin.memory)
+    x, v, y = (np.array([v.factor for v in group]) for group in (form.states, form.inputs, form.outputs))
+    left = x.copy()
+    left[list(form.algebraic)] = 1.0
+    E = np.eye(len(x))
+    E[form.algebraic, form.algebraic] = 0.0
+    states, inputs, outputs = (
+        tuple(v.name for v in group) for group in (form.states, form.inputs, form.outputs)
+    )
+    constrained = tuple(states[i] for i in form.algebraic)
+    A, B = A * x / left[:, None], B * v / left[:, None]
+    C, D = C * x / y[:, None], D * v / y[:, None]
+    return DescriptorModel(lin.system, E, A, B, C, D, states, inputs, outputs, constrained)

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from armillary.algebra.arguments import table
-from armillary.algebra.units.units import is_quantity
+from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units import seconds, state_factor
 from armillary.program.equations import DerivedEquations
@@ -78,9 +78,9 @@ def operating_points(
         points = [
             _one(model, single, given if not lengths else _pick(given, i)) for i, single in enumerate(at)
         ]
-        return _stacked(model, points)
+        return _stack_points(model, points)
     if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run) and np.ndim(at[1]) == 1:
-        return _stacked(model, [_one(model, (at[0], t), given) for t in at[1]])
+        return _stack_points(model, [_one(model, (at[0], t), given) for t in at[1]])
     if isinstance(at, np.ndarray) and at.ndim == 2:
         return _states(model, at, given)
     if isinstance(at, Mapping) and not isinstance(at, HasState):
@@ -134,20 +134,20 @@ def _one(model: CompiledModel, at: object, given: Mapping[str, object]) -> Opera
     if isinstance(at, HasState):
         return _of_point(model, at, given)
     if at is None or isinstance(at, Mapping):
-        return _named(model, table(at, "at="), given)
+        return _points_from_names(model, table(at, "at="), given)
     state = vector(at, len(model.equations.program.state), "state at which to linearise")
     memory = initial_memory(model.equations, None, 0.0)
-    return _checked(model, 0.0, state, memory, given)
+    return _point_from_state(model, 0.0, state, memory, given)
 
 
-def _named(
+def _points_from_names(
     model: CompiledModel, values: Mapping[str, object], given: Mapping[str, object], *, rough: bool = False
 ) -> OperatingPoints:
     """Values by name, with loops closed. All coordinates together must satisfy the constraints, unless they
     are ``rough``; of fewer some may be moved, with a note.
     """
     system = model.equations.system
-    moving, stored, chosen = _sorted(model.equations, values)
+    moving, stored, chosen = _split_values(model.equations, values)
     t = seconds(values.get("t", 0.0), "the time t of an operating point")
     parameters = {**chosen, **given}
     instance = Instance(model, parameters)
@@ -162,7 +162,7 @@ def _named(
     return OperatingPoints(np.array([t]), state[None, :], place.memory[None, :], parameters, True, note)
 
 
-def _sorted(
+def _split_values(
     equations: DerivedEquations, values: Mapping[str, object]
 ) -> tuple[DataTable, DataTable, DataTable]:
     """Values of the motion, of memories and of parameters, apart."""
@@ -200,7 +200,7 @@ def _of_point(model: CompiledModel, at: HasState, given: Mapping[str, object]) -
     memory = initial_memory(model.equations, stored, t)
     if own is not None and not isinstance(own, Mapping):
         memory = vector(own, len(memory), "memory of an operating point")
-    return _checked(model, t, state, memory, {**brought, **given})
+    return _point_from_state(model, t, state, memory, {**brought, **given})
 
 
 def _of_run(model: CompiledModel, run: Run, time: object, given: Mapping[str, object]) -> OperatingPoints:
@@ -217,10 +217,10 @@ def _of_run(model: CompiledModel, run: Run, time: object, given: Mapping[str, ob
     values = {name: float(run.interpolate(t, name)) for name in places}
     stored = {name: float(run.interpolate(t, name)) for name in system.memories if name in run}
     brought = {name: v for name, v in run.parameters.items() if name in system.parameters}
-    return _named(model, {**values, **stored, "t": t}, {**brought, **given}, rough=True)
+    return _points_from_names(model, {**values, **stored, "t": t}, {**brought, **given}, rough=True)
 
 
-def _checked(
+def _point_from_state(
     model: CompiledModel, t: float, state: np.ndarray, memory: np.ndarray, given: Mapping[str, object]
 ) -> OperatingPoints:
     """One whole state, which must satisfy the constraints."""
@@ -265,7 +265,7 @@ def _check_gaps(
 # ---------------------------------------------------------------------------------------- many points
 
 
-def _stacked(model: CompiledModel, points: Sequence[OperatingPoints]) -> OperatingPoints:
+def _stack_points(model: CompiledModel, points: Sequence[OperatingPoints]) -> OperatingPoints:
     names = dict.fromkeys(name for p in points for name in p.parameters)
     defaults = model.parameters
     parameters = {
@@ -289,7 +289,7 @@ def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object
         )
     y = np.array(states, dtype=float)
     if model.equations.reduction.rows:
-        return _stacked(model, [_one(model, y[i], _pick(given, i)) for i in range(len(y))])
+        return _stack_points(model, [_one(model, y[i], _pick(given, i)) for i in range(len(y))])
     memory = np.tile(initial_memory(model.equations, None, 0.0), (len(y), 1))
     return OperatingPoints(np.zeros(len(y)), y, memory, dict(given), False)
 
@@ -298,7 +298,7 @@ def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count
     """Values by name of which some are arrays."""
     if isinstance(at, HasState) or not (at is None or isinstance(at, Mapping)):
         base = _one(model, at, _pick(given, 0))
-        return replace(_repeated(base, count), parameters={**base.parameters, **given})
+        return replace(_repeat_point(base, count), parameters={**base.parameters, **given})
     values = table(at, "at=")
     equations = model.equations
     plain = not (
@@ -308,9 +308,11 @@ def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count
         or any(m.start is not None for m in equations.system.memories.values())
     )
     if not plain:
-        return _stacked(model, [_named(model, _pick(values, i), _pick(given, i)) for i in range(count)])
-    moving, stored, chosen = _sorted(equations, values)
-    points = _repeated(_named(model, _pick(values, 0), _pick(given, 0)), count)
+        return _stack_points(
+            model, [_points_from_names(model, _pick(values, i), _pick(given, i)) for i in range(count)]
+        )
+    moving, stored, chosen = _split_values(equations, values)
+    points = _repeat_point(_points_from_names(model, _pick(values, 0), _pick(given, 0)), count)
     described = {s.data.name: s for s in equations.system.moving()}
     places = [s.data.name for s in equations.targets.integrated]
     for name, value in moving.items():
@@ -330,7 +332,7 @@ def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count
     return replace(points, t=t, parameters={**chosen, **given})
 
 
-def _repeated(point: OperatingPoints, count: int) -> OperatingPoints:
+def _repeat_point(point: OperatingPoints, count: int) -> OperatingPoints:
     return OperatingPoints(
         np.repeat(point.t, count),
         np.repeat(point.states, count, axis=0),

@@ -12,10 +12,13 @@ import numpy as np
 
 from armillary.algebra.arguments import flag, pair, place, reals, table
 from armillary.analysis.linear.matrices import LinearMatrices
+from armillary.analysis.linear.structure import transmission_zeros
 from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units import in_seconds
 from armillary.results import Run
+from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.record import label_units
 from armillary.results.spectra import PowerSpectrum
 
 if TYPE_CHECKING:
@@ -77,8 +80,6 @@ class FrequencyResponse:
         acceleration at 180°, and at −180° where the static gain is negative. It is followed from there, also
         between the frequencies, so that it does not depend on their choice.
         """
-        from armillary.analysis.linear.phase import continuous_phase
-
         points = self.values.reshape(-1, *self.values.shape[-3:])
         lowest = 1.0 if self.model is None else float(default_frequencies(self.model)[0])
         found = [
@@ -103,16 +104,12 @@ class FrequencyResponse:
         show: bool = False,
     ) -> Figure:
         """Magnitude and phase over frequency, in rad/s or in ``hz``; magnitudes also in ``decibels``."""
-        from armillary.analysis.linear.plots import bode_plot
-
         return bode_plot(self, path, show, hz=flag(hz, "hz="), decibels=flag(decibels, "decibels="))
 
     plot = bode
 
     def nyquist(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
         """The curve of G in the complex plane."""
-        from armillary.analysis.linear.plots import nyquist_plot
-
         return nyquist_plot(self, path, show)
 
     def __repr__(self) -> str:
@@ -259,13 +256,13 @@ def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
 def _times(lin: LinearMatrices, times: object) -> np.ndarray:
     times = in_seconds("the times of a response", times)
     if lin.step is not None:
-        given = reals(_settled(lin) if times is None else times, "the times of a response")
+        given = reals(_settling_time(lin) if times is None else times, "the times of a response")
         end = float(np.max(given, initial=0.0))
         if not 0.0 < end < np.inf:
             raise ArmillaryError(f"a response ends after a positive time, not {end:g} s")
         return np.arange(round(end / lin.step) + 1) * lin.step
     if times is None:
-        times = _settled(lin)
+        times = _settling_time(lin)
     given = reals(times, "the times of a response")
     if given.ndim == 0:
         if not given > 0:
@@ -283,9 +280,188 @@ def _times(lin: LinearMatrices, times: object) -> np.ndarray:
     return given
 
 
-def _settled(lin: LinearMatrices) -> float:
+def _settling_time(lin: LinearMatrices) -> float:
     """Seconds until the slowest mode that decays has decayed to one part in a thousand."""
     poles = lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step
     rates = -poles.real[poles.real < -1e-9 * np.max(np.abs(poles), initial=0.0)]
     slow = 7.0 / rates.min() if rates.size else 10.0
     return float(min(slow, 1e4))
+
+
+# The phase of a frequency response as a continuous function of frequency.
+#
+# Below all poles and zeros |G| is proportional to ωⁿ; the phase starts nearest to n·90°, at −180° for a
+# negative gain with n = 0. From there the angle is followed by bisection until no step exceeds a quarter of
+# a turn, so that a light resonance between two samples turns all curves the same way. An undamped pole or
+# zero is a jump of half a turn at any resolution; it goes whichever way ends nearer to (n − 1)·90°, as
+# those of a collocated response do.
+
+_QUARTER = 0.5 * np.pi
+_LEVELS = 48  # of bisection: beyond, an interval is narrower than rounding
+_WORK = 4000  # frequencies at one level; responses of rounding errors have a random phase everywhere
+_HIGHEST = 0.75 * np.pi  # above n quarters: the start of −180° and of 180° is one
+_NOTHING = 1e-13  # of a response's largest value: its angle there is that of rounding errors
+_APART = 1.1  # factor of the two frequencies from which n is found
+_POWERS = 8  # the most of n, either way
+
+
+def continuous_phase(
+    evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, lowest: float
+) -> np.ndarray:
+    """Return the angles of G in radians, with the axes frequencies, outputs, inputs; ``evaluate`` gives G at
+    other frequencies, and ``lowest`` is one below the poles.
+    """
+    if not len(omega):
+        return np.empty(values.shape)
+    first = min(lowest, omega[0])
+    if not first > 0:  # the order of given frequencies is that of the curve
+        return _along(evaluate, omega, values, np.zeros(values.shape[1:]))
+    start = evaluate(np.array([first, first * _APART]))
+    with np.errstate(all="ignore"):
+        power = np.rint(np.log(np.abs(start[1] / start[0])) / np.log(_APART))
+    power = np.clip(np.nan_to_num(power), -_POWERS, _POWERS)
+    along = np.concatenate([[first], omega]), np.concatenate([start[:1], values])
+    return _along(evaluate, *along, power)[1:]
+
+
+def _along(
+    evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, power: np.ndarray
+) -> np.ndarray:
+    values = values.copy()
+    for k in range(1, len(values)):  # an exact zero has no angle: that before it stays
+        values[k] = np.where((values[k] == 0) | ~np.isfinite(values[k]), values[k - 1], values[k])
+    seen = np.abs(values) > _NOTHING * np.max(np.abs(values), axis=0)
+    steps, known = _angle_steps(evaluate, omega, values, seen[1:] & seen[:-1])
+    found = np.empty(values.shape)
+    highest = power * _QUARTER + _HIGHEST
+    found[0] = highest - (highest - np.angle(values[0])) % (2 * np.pi)
+    for k, step in enumerate(steps):
+        other, usual = step - np.copysign(2 * np.pi, step), (power - 1) * _QUARTER
+        nearer = np.abs(found[k] + other - usual) < np.abs(found[k] + step - usual)
+        found[k + 1] = found[k] + np.where(~known[k] & nearer, other, step)
+    return found
+
+
+def _angle_steps(
+    evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, counted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Changes of the angle from each frequency to the next, and where they are known: the others are jumps of
+    half a turn.
+    """
+    direct = _angle_between(values[:-1], values[1:])
+    steps = direct.copy()
+    wide = (np.abs(steps) > _QUARTER) & counted
+    known = ~wide
+    place = np.flatnonzero(wide.any(axis=(1, 2)))
+    low, high, g_low, g_high = omega[place], omega[place + 1], values[place], values[place + 1]
+    steps[place] = 0.0
+    for level in range(_LEVELS):
+        if not place.size or (level and place.size > _WORK):
+            break
+        middle = np.where(low * high > 0, np.sign(low) * np.sqrt(np.abs(low * high)), 0.5 * (low + high))
+        try:
+            g = evaluate(middle)
+        except np.linalg.LinAlgError:  # exactly at an undamped pole
+            break
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+        g_low, g_high = np.concatenate([g_low, g]), np.concatenate([g, g_high])
+        place = np.concatenate([place, place])
+        turned = _angle_between(g_low, g_high)
+        done = ((np.abs(turned) <= _QUARTER) | ~counted[place]).all(axis=(1, 2))
+        np.add.at(steps, place[done], turned[done])
+        known[place[done]] |= True
+        low, high, g_low, g_high, place = (x[~done] for x in (low, high, g_low, g_high, place))
+    np.add.at(steps, place, _angle_between(g_low, g_high))
+    jumps = (np.abs(_angle_between(g_low, g_high)) > _QUARTER) & counted[place]
+    np.logical_and.at(known, place, ~jumps)
+    # Whole turns beside the direct angle: a bisection that meets a zero exactly has no angle there.
+    return direct + 2 * np.pi * np.rint((steps - direct) / (2 * np.pi)), known
+
+
+def _angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The angle from one complex number to another, in (−π, π]; 0 where one of them is none."""
+    with np.errstate(all="ignore"):
+        found = np.angle(b * np.conj(a) / (np.abs(a) * np.abs(b)))
+    return np.asarray(np.where(np.isfinite(found), found, 0.0))
+
+
+# Pictures of linear models: Bode, Nyquist, and poles with zeros.
+
+Path = str | os.PathLike[str] | None
+
+
+def bode_plot(
+    r: FrequencyResponse, path: Path, show: bool, *, hz: bool = False, decibels: bool = False
+) -> Figure:
+    """Magnitude and phase over frequency, a column for each input and a colour for each output."""
+    _one(r)
+    frequency, size = (r.frequency if hz else r.omega), (r.decibels if decibels else r.magnitude)
+    with drawn((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
+        from matplotlib.ticker import MaxNLocator
+
+        axes = figure.subplots(2, len(r.inputs), sharex=True, squeeze=False)
+        for j, name in enumerate(r.inputs):
+            top, bottom = axes[:, j]
+            for i, output in enumerate(r.outputs):
+                colour = COLOURS[i % len(COLOURS)]
+                label = literal(_quotient(r, output, name))
+                draw = top.semilogx if decibels else top.loglog
+                draw(frequency, size[:, i, j], color=colour, label=label)
+                bottom.semilogx(frequency, r.phase[:, i, j], color=colour)
+            top.set_title(literal(name))
+            top.legend(loc="best")
+            bottom.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 1.5, 3, 4.5, 9, 10]))
+            bottom.set_xlabel("frequency (Hz)" if hz else "frequency (rad/s)")
+        axes[0, 0].set_ylabel("magnitude (dB)" if decibels else "magnitude")
+        axes[1, 0].set_ylabel("phase (deg)")
+        figure.align_ylabels(axes[:, 0])
+    return figure
+
+
+def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
+    """G(iω) in the complex plane, for positive frequencies and, thinner, for negative ones; −1 is marked."""
+    _one(r)
+    with drawn((6.5, 6.0), path, show=show) as figure:
+        ax = figure.subplots()
+        pairs = [(i, j) for i in range(len(r.outputs)) for j in range(len(r.inputs))]
+        for k, (i, j) in enumerate(pairs):
+            g, colour = r.values[:, i, j], COLOURS[k % len(COLOURS)]
+            ax.plot(g.real, g.imag, color=colour, label=literal(_quotient(r, r.outputs[i], r.inputs[j])))
+            ax.plot(g.real, -g.imag, color=colour, linewidth=0.6)
+        ax.plot([-1], [0], "+", color="#1c2126")
+        ax.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
+        ax.set_title(literal(r.system))
+        ax.legend(loc="best")
+    return figure
+
+
+def pole_zero_plot(lin: LinearMatrices, path: Path, show: bool) -> Figure:
+    """Poles as crosses and transmission zeros as circles; of many points, poles alone, pale to dark."""
+    poles = np.atleast_2d(lin.poles())
+    with drawn((6.5, 5.5), path, show=show) as figure:
+        ax = figure.subplots()
+        for k, row in enumerate(poles):
+            shade = 0.25 + 0.75 * (k + 1) / len(poles)
+            ax.plot(row.real, row.imag, "x", color=COLOURS[0], alpha=shade, label="poles" if k == 0 else None)
+        if not lin.many and lin.inputs and lin.outputs:
+            try:
+                zeros = transmission_zeros(lin.A, lin.B, lin.C, lin.D)
+            except ArmillaryError:
+                zeros = np.empty(0, dtype=complex)
+            ax.plot(zeros.real, zeros.imag, "o", color=COLOURS[1], markerfacecolor="none", label="zeros")
+        ax.axvline(0.0, color="#aab3bb", linewidth=0.8)
+        unit = "1/s" if lin.step is None else "per step"
+        ax.set(xlabel=f"real part ({unit})", ylabel=f"imaginary part ({unit})")
+        ax.set_title(literal(lin.system))
+        ax.legend(loc="best")
+    return figure
+
+
+def _one(r: FrequencyResponse) -> None:
+    if r.values.ndim != 3:
+        raise ArmillaryError("a plot shows one operating point: take one of many, lin[3].bode()")
+
+
+def _quotient(r: FrequencyResponse, output: str, name: str) -> str:
+    above, below = (label_units(r.units[n]) or "1" for n in (output, name))
+    return f"{output} ({above} per {below})" if (above, below) != ("1", "1") else output

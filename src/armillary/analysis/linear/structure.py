@@ -34,8 +34,8 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
     """
     if B.shape[1] == 1 and len(C) == 1 and (found := single_zeros(A, B[:, 0], C[0], D[0, 0])) is not None:
         return found
-    A, B, C, D = _row_compressed(A, B, C, D)
-    A, C, B, D = (m.T for m in _row_compressed(A.T, C.T, B.T, D.T))
+    A, B, C, D = _compress_rows(A, B, C, D)
+    A, C, B, D = (m.T for m in _compress_rows(A.T, C.T, B.T, D.T))
     if not A.size:
         return np.empty(0, dtype=complex)
     closed: np.ndarray = A - B @ np.linalg.solve(D, C) if D.size else A
@@ -72,7 +72,7 @@ def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) 
     return np.linalg.eigvals(A - np.outer(b, c) / d).astype(complex) if len(A) else np.empty(0, dtype=complex)
 
 
-def _row_compressed(A: Array, B: Array, C: Array, D: Array) -> tuple[Array, Array, Array, Array]:
+def _compress_rows(A: Array, B: Array, C: Array, D: Array) -> tuple[Array, Array, Array, Array]:
     size = max((float(np.max(np.abs(m), initial=0.0)) for m in (A, B, C, D)), default=0.0)
     while len(A):
         U, values, _ = np.linalg.svd(D, full_matrices=True)
@@ -244,13 +244,13 @@ def linked_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
     """A, B, C, balanced, of the states to which elements lead from an input, and from which to an output."""
     linked = A != 0
     moved, shown = np.any(B != 0, axis=1), np.any(C != 0, axis=0)
-    kept = _reached(linked, np.asarray(moved)) & _reached(linked.T, np.asarray(shown))
+    kept = _reachable(linked, np.asarray(moved)) & _reachable(linked.T, np.asarray(shown))
     A, B, C = A[np.ix_(kept, kept)], B[kept], C[:, kept]
     scale = _balance_with_ports(A, B, C)
     return A * scale / scale[:, None], B / scale[:, None], C * scale
 
 
-def _reached(linked: Array, first: Array) -> Array:
+def _reachable(linked: Array, first: Array) -> Array:
     """Those that links [to, from] lead to from the first ones, and these."""
     found = first
     while (more := found | (linked @ found)).sum() > found.sum():

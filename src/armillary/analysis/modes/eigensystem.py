@@ -140,7 +140,7 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
     least = _ROUNDING * np.max(np.abs(R))
     basis, taken = np.eye(len(R)), []
     while len(R):
-        columns = _equilibrated(R, least)
+        columns = _equilibrate(R, least)
         _, s, V = np.linalg.svd(columns[0])
         kept = int(np.sum(s > tolerance * s[0])) if s[0] > 0 else 0
         if kept == len(s):
@@ -166,7 +166,7 @@ def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.
     )  # fmt: skip
 
 
-def _equilibrated(R: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+def _equilibrate(R: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """R with rows and columns of length one, except for those that are rounding, and the columns' factors."""
     scale = np.ones(len(R))
     for _ in range(3):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from armillary.analysis.linear.report import html_page
+from armillary.analysis.linear.files import html_page
+from armillary.analysis.modes.shapes import by_share
 from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.columns import html_text
 from armillary.errors import ArmillaryError
@@ -35,20 +36,20 @@ def write(path: str | os.PathLike[str], kind: str, data: Mapping[str, object], s
         ".txt": lambda: f"{shown}\n",
         ".html": lambda: html_page(title, shown._repr_html_()),
     }
-    write_result(path, _named(kind), texts)
+    write_result(path, _kind_in_sentence(kind), texts)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> DataTable:
     """The data of a file of this kind."""
-    content = read_result(path, f"a file of {_named(kind)}", "armillary")
+    content = read_result(path, f"a file of {_kind_in_sentence(kind)}", "armillary")
     if content.pop("armillary") != kind:
-        raise ArmillaryError(f"'{path}' is not a file of {_named(kind)}")
+        raise ArmillaryError(f"'{path}' is not a file of {_kind_in_sentence(kind)}")
     if content.pop("version", None) != _VERSION:
         raise ArmillaryError(f"'{path}' was written by a newer Armillary; update this one to read it")
     return {name: _array(x) for name, x in content.items()}
 
 
-def _named(kind: str) -> str:
+def _kind_in_sentence(kind: str) -> str:
     """The kind in a sentence: modes, a root locus."""
     return kind if kind.endswith("modes") else f"a {kind}"
 
@@ -82,3 +83,32 @@ def _array(value: object) -> Given:
     found = found.reshape(value["shape"])
     found.setflags(write=False)
     return found
+
+
+# Eigenvalues and participation as people read them.
+
+_ENOUGH = 0.8  # of a mode: so much of it is named in words
+_FEW = 0.1  # coordinates with less of a mode are not named after the first
+_MOST = 3  # coordinates that are named
+ROUNDING = 1e-12  # real parts below this part of |λ| count as none
+
+
+def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
+    """The coordinates that make up most of a mode: 62 % lean.q1, 30 % fork.q1."""
+    parts: list[str] = []
+    reached = 0.0
+    for k in by_share(shares)[:_MOST]:
+        if parts and (reached >= _ENOUGH or shares[k] < _FEW):
+            break
+        parts.append(f"{100 * shares[k]:.0f} % {names[k]}")
+        reached += float(shares[k])
+    return ", ".join(parts)
+
+
+def eigenvalue_text(value: complex, *, pair: bool = False) -> str:
+    """An eigenvalue, or a pair of them, without a real part that is rounding."""
+    growth = value.real if abs(value.real) > ROUNDING * abs(value) else 0.0
+    if not value.imag:
+        return f"{growth:.6g}"
+    sign = "±" if pair else "+" if value.imag > 0 else "-"
+    return f"{growth:.6g} {sign} {abs(value.imag):.6g}i"

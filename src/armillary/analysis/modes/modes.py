@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,30 +14,157 @@ import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, names_by_number, read_only, real
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
-from armillary.analysis.modes.files import read, write
-from armillary.analysis.modes.mode import Mode
-from armillary.analysis.modes.motion import mode_motion
-from armillary.analysis.modes.shapes.bodies import LinearPlace
-from armillary.analysis.modes.shapes.body_shapes import BodyShapes, body_shapes
-from armillary.analysis.modes.shapes.participation import (
+from armillary.analysis.modes.files import ROUNDING, eigenvalue_text, in_words, read, write
+from armillary.analysis.modes.shapes import (
+    BodyShapes,
+    LinearPlace,
+    body_shapes,
     by_coordinate,
     by_share,
     speeds_of_positions,
     state_participation,
 )
-from armillary.analysis.modes.wording import eigenvalue_text
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, nearest
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.model.units import state_factor
+from armillary.program.derivatives.linearization import Variable
 from armillary.results import Run
-from armillary.results.plots.motion import PictureOptions
+from armillary.results.plots.motion import MotionPicture, PictureOptions
 from armillary.results.run import PickledValue
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.results.plots.motion import MotionPicture, MotionView
+    from armillary.results.plots.motion import MotionView
+
+
+# One mode of a linear model: δx = Re(x̂ e^{λt}).
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mode:
+    """One mode: ``shape`` has the state's complex amplitude x̂ by name, δx = Re(x̂ e^{λt}).
+
+    It is scaled so that the coordinate with the largest participation has 1, in its own units and with
+    phase zero. ``participation`` is by coordinate, with the sum 1. A mode with the eigenvalue zero is a
+    displacement that nothing resists; ``chain`` is 2 where a steady drift along it is free as well.
+    """
+
+    eigenvalue: complex
+    name: str
+    shape: Mapping[str, complex]
+    participation: Mapping[str, float]
+    units: Mapping[str, str]
+    chain: int = 0
+
+    @property
+    def kind(self) -> str:
+        """ "rigid", "oscillation", "decay" or "growth"."""
+        if self.chain:
+            return "rigid"
+        if self.eigenvalue.imag:
+            return "oscillation"
+        return "decay" if self.eigenvalue.real < 0 else "growth"
+
+    @property
+    def omega(self) -> float:
+        """Natural angular frequency |λ| in rad/s."""
+        return abs(self.eigenvalue)
+
+    @property
+    def frequency(self) -> float:
+        """Natural frequency |λ|/2π in Hz."""
+        return self.omega / (2 * math.pi)
+
+    @property
+    def damped_omega(self) -> float:
+        """Angular frequency of the motion, Im λ, in rad/s."""
+        return float(self.eigenvalue.imag)
+
+    @property
+    def damped_frequency(self) -> float:
+        """Frequency of the motion, Im λ/2π, in Hz."""
+        return self.damped_omega / (2 * math.pi)
+
+    @property
+    def damping(self) -> float:
+        """Damping ratio −Re λ/|λ|: 1 for what decays without oscillation, negative for what grows."""
+        ratio = -self.eigenvalue.real / self.omega if self.omega else 0.0
+        return ratio if abs(ratio) > ROUNDING else 0.0
+
+    @property
+    def time_constant(self) -> float:
+        """The time 1/|Re λ| in s in which the mode decays, or grows, by the factor e."""
+        return 1.0 / abs(self.eigenvalue.real) if self.damping else math.inf
+
+    @property
+    def stable(self) -> bool:
+        """Whether it does not grow with e^{Re λ t}; a free drift does not."""
+        return self.damping >= 0
+
+    @property
+    def label(self) -> str:
+        """Its name, and the coordinates that make up most of it."""
+        words = in_words(np.array([*self.participation.values()]), [*self.participation])
+        return f"{self.name}: {words}" if self.name else words
+
+    @property
+    def summary(self) -> str:
+        """Its natural frequency and damping ratio, or its time constant, in words."""
+        if self.chain:
+            return "free to move and to drift" if self.chain > 1 else "free to move"
+        if self.kind == "oscillation":
+            grows = "" if self.stable else ", grows"
+            return f"{self.frequency:.4g} Hz, damping ratio {self.damping:.3g}{grows}"
+        return f"{'decays' if self.stable else 'grows'}, time constant {self.time_constant:.4g} s"
+
+    def __repr__(self) -> str:
+        return f"Mode({self.kind}, {eigenvalue_text(self.eigenvalue, pair=True)} 1/s, {self.label})"
+
+
+# A mode as a run of the coordinates, to be animated.
+
+_AMPLITUDE = 0.15  # of the leading coordinate, in rad or the model's unit of length
+_CONSTANTS = 3.0  # time constants for which a mode without oscillation is shown
+
+
+def mode_motion(
+    system: str, label: str, place: LinearPlace, eigenvalue: complex, displacements: np.ndarray,
+    leading: float, amplitude: float | None, periods: float, samples: int,
+) -> Run:  # fmt: skip
+    """A run about the operating point; ``displacements`` are those of all coordinates in their stated units,
+    for a leading coordinate of ``leading`` in the model's units.
+    """
+    equations = place.linearization.equations
+    coordinates = equations.targets.coordinates
+    factors = np.array([state_factor(q) for q in coordinates])
+    base = place.state[: len(coordinates)] / factors
+    size = _AMPLITUDE / leading if amplitude is None else amplitude
+    if eigenvalue.imag:
+        time = np.linspace(0.0, periods * 2 * np.pi / eigenvalue.imag, samples)
+        course = np.exp(1j * eigenvalue.imag * time)
+    elif eigenvalue.real:
+        time = np.linspace(0.0, _CONSTANTS / abs(eigenvalue.real), samples)
+        course = np.exp(eigenvalue.real * time - max(eigenvalue.real * time[-1], 0.0))
+    else:
+        time = np.linspace(0.0, periods, samples)
+        course = np.sin(2 * np.pi * time)
+    values = base + size * (course[:, None] * displacements).real
+    for start in equations.targets.quaternions:
+        four = values[:, start : start + 4]
+        values[:, start : start + 4] = four / np.linalg.norm(four, axis=1, keepdims=True)
+    return Run(
+        system,
+        time,
+        values,
+        tuple(q.data.name for q in coordinates),
+        units={q.data.name: q.data.units or "" for q in coordinates},
+        descriptions={q.data.name: q.data.about for q in coordinates},
+        parameters={name: float(value) for name, value in place.parameters.items()},
+        info={"mode": label},
+        picture=equations if isinstance(equations, MotionPicture) else None,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +301,7 @@ class Modes(PickledValue):
         theme: str | None = None,
     ) -> MotionView:
         """The shapes of modes in motion, all or one, in the browser or a notebook; see ``motion``."""
-        from armillary.analysis.modes.pictures import show_modes
+        from armillary.analysis.modes.plots import show_modes
 
         return show_modes(self, mode, amplitude, model, PictureOptions(view, theme=theme))
 
@@ -192,7 +320,7 @@ class Modes(PickledValue):
         """The shapes of modes in motion as a page (.html) of all or one, or a film (.gif, .webp, .mp4) of
         one, in which a period lasts two seconds.
         """
-        from armillary.analysis.modes.pictures import write_modes
+        from armillary.analysis.modes.plots import write_modes
 
         options = PictureOptions(view, theme=theme, size=size, rate=rate)
         return write_modes(self, path, mode, amplitude, model, options)

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armillary.errors import ArmillaryError
 from armillary.results.plots.figure import COLOURS, drawn, literal
+from armillary.results.plots.motion import (
+    FILMS,
+    MotionView,
+    PictureOptions,
+    motion_path,
+    picture_of,
+    show_page,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from armillary.analysis.modes.campbell import Campbell
     from armillary.analysis.modes.modes import Modes
+    from armillary.analysis.modes.root_locus import RootLocus
+    from armillary.results.plots.motion import MotionPicture
+
 
 _SHOWN = 0.02  # of a mode: coordinates with less are drawn together
 
@@ -67,4 +83,123 @@ def _one(modes: Modes, index: int, path: str | os.PathLike[str] | None, show: bo
                         label=literal(f"{c}{units}"))  # fmt: skip
         ax.legend(loc="upper left", bbox_to_anchor=(1.05, 1.0))
         ax.set_title(literal(f"{modes.system}: {_caption(modes, index)}"))
+    return figure
+
+
+# Shapes of modes in motion, as pages and films.
+
+_SECONDS = 2.0  # of a period in a film
+
+
+def show_modes(
+    modes: Modes,
+    mode: int | str | None,
+    amplitude: float | None,
+    model: MotionPicture | None,
+    options: PictureOptions,
+) -> MotionView:
+    """A page of one mode or all, in the browser or a notebook."""
+    return show_page(_page(modes, mode, amplitude, model, options))
+
+
+def write_modes(
+    modes: Modes,
+    path: str | os.PathLike[str],
+    mode: int | str | None,
+    amplitude: float | None,
+    model: MotionPicture | None,
+    options: PictureOptions,
+) -> Path:
+    """A page of one mode or all, or a film of one."""
+    place = motion_path(path)
+    if place.suffix.lower() not in FILMS:
+        return write_page(_page(modes, mode, amplitude, model, options), place)
+    if mode is None:
+        raise ArmillaryError(
+            f"a film shows one of the {len(modes)} modes of '{modes.system}'; give it by its number or name, "
+            "modes.animate('mode.gif', 0), or write an .html page of all"
+        )
+    run = modes.motion(mode, amplitude=amplitude)
+    speed = float(run.time[-1] - run.time[0]) / _SECONDS
+    picture_of(run.picture, model, f"the modes of '{modes.system}'").film(
+        run, place, replace(options, speed=speed)
+    )
+    return place
+
+
+def _page(
+    modes: Modes,
+    mode: int | str | None,
+    amplitude: float | None,
+    model: MotionPicture | None,
+    options: PictureOptions,
+) -> str:
+    chosen = range(len(modes)) if mode is None else [modes._index(mode)]
+    if not chosen:
+        raise ArmillaryError(f"'{modes.system}' has no modes to show")
+    runs = [modes.motion(i, amplitude=amplitude) for i in chosen]
+    labels = [f"{i}: {modes[i].summary}; {modes[i].label}" for i in chosen]
+    picture = picture_of(runs[0].picture, model, f"the modes of '{modes.system}'")
+    return picture.choice(runs, labels, f"Modes of {modes.system}", options)
+
+
+# Figures of eigenvalues over a parameter: root loci and Campbell diagrams.
+
+_GREY = "#5b6570"
+
+
+def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Left the complex plane, with a circle at the first value; right real and imaginary parts over the
+    values, with crossings of the imaginary axis marked.
+    """
+    with drawn((10.0, 4.6), path, show=show) as figure:
+        left, right = figure.subplots(1, 2)
+        for i in range(len(locus)):
+            branch, colour = locus[i], COLOURS[i % len(COLOURS)]
+            for sign in (1, -1):
+                left.plot(branch.real, sign * branch.imag, "-", color=colour, marker=".", markersize=3)
+                left.plot(branch.real[:1], sign * branch.imag[:1], "o", color=colour, markerfacecolor="none")
+            right.plot(locus.values, branch.real, "-", color=colour, label=literal(locus.labels[i]))
+            if np.any(branch.imag > 0):
+                turning = np.where(branch.imag > 0, branch.imag, np.nan)
+                right.plot(locus.values, turning, "--", color=colour, linewidth=1.0)
+        for crossing in locus.crossings:
+            right.plot([crossing.value], [0.0], "o", color=_GREY, zorder=4)
+            right.annotate(f" {crossing.value:.4g}", (crossing.value, 0.0), xytext=(2, 4),
+                           textcoords="offset points", color=_GREY)  # fmt: skip
+            for sign in (1, -1):
+                left.plot([0.0], [sign * crossing.eigenvalue.imag], "o", color=_GREY, markersize=4, zorder=4)
+        left.axvline(0.0, color=_GREY, linewidth=0.8)
+        right.axhline(0.0, color=_GREY, linewidth=0.8)
+        left.set_xlabel("Re λ (1/s)")
+        left.set_ylabel("Im λ (rad/s)")
+        left.set_title(literal(locus.system))
+        units = f" ({locus.units})" if locus.units else ""
+        right.set_xlabel(literal(f"{locus.parameter}{units}"))
+        right.set_ylabel("Re λ, dashed Im λ (1/s)")
+        right.legend(loc="best", fontsize=8)
+    return figure
+
+
+def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Frequencies over the spin, dashed where the whirl is backward, lines of the orders, critical speeds."""
+    with drawn((7.5, 4.8), path, show=show) as figure:
+        ax = figure.subplots()
+        for i in range(diagram.frequencies.shape[1]):
+            style = "--" if np.sum(diagram.whirl[:, i]) < 0 else "-"
+            ax.plot(diagram.values, diagram.frequencies[:, i], style, color=COLOURS[i % len(COLOURS)])
+        top = 1.05 * float(np.max(diagram.frequencies))
+        for order in diagram.orders:
+            line = order * diagram.radians * np.abs(diagram.values) / (2 * np.pi)
+            ax.plot(diagram.values, line, ":", color=_GREY, linewidth=1.0)
+            seen = np.flatnonzero(line <= top)
+            if seen.size:
+                ax.annotate(f" {order:g}×", (diagram.values[seen[-1]], line[seen[-1]]), color=_GREY)
+        for c in diagram.critical_speeds:
+            ax.plot([c.spin], [c.omega / (2 * np.pi)], "o", color=_GREY, zorder=4)
+        ax.set_ylim(0.0, top)
+        units = f" ({diagram.units})" if diagram.units else ""
+        ax.set_xlabel(literal(f"{diagram.spin}{units}"))
+        ax.set_ylabel("frequency (Hz)")
+        ax.set_title(literal(diagram.system))
     return figure

@@ -16,10 +16,9 @@ import numpy as np
 
 from armillary.analysis.linear.linearize import linearize
 from armillary.analysis.modes.modes import Modes
-from armillary.analysis.modes.shapes.bodies import LinearPlace, body_functions
-from armillary.analysis.modes.shapes.participation import by_share
+from armillary.analysis.modes.shapes import LinearPlace, body_functions, by_share
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization.form import Variable
+from armillary.program.derivatives.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel
 
 _STILL = 1e-6  # accelerations at rest, beside those of a displacement by 1
@@ -85,7 +84,7 @@ def of_matrices(
     """Those of a linear model at a place; ``rates`` are the accelerations of the independent speeds there."""
     from scipy.linalg import eigh
 
-    positions, speeds = _checked(system, variables)
+    positions, speeds = _positions_and_speeds(system, variables)
     factors = np.array([v.factor for v in variables])
     inside = A * factors[:, None] / factors
     u_by_q, N = inside[np.ix_(speeds, positions)], inside[np.ix_(positions, speeds)]
@@ -125,7 +124,7 @@ def of_matrices(
     )  # fmt: skip
 
 
-def _checked(system: str, variables: Sequence[Variable]) -> tuple[list[int], list[int]]:
+def _positions_and_speeds(system: str, variables: Sequence[Variable]) -> tuple[list[int], list[int]]:
     """Places of the positions and of the speeds, one of each for every freedom."""
     positions = [i for i, v in enumerate(variables) if v.role in ("coordinate", "rotation")]
     speeds = [i for i, v in enumerate(variables) if v.role == "speed"]

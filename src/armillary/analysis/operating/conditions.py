@@ -15,30 +15,331 @@ and C d, which takes half of the time. A box with 8 corners is compiled in a six
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import ONE
+from armillary.algebra.units import ONE
 from armillary.algebra.walk import held_places, symbols, transform
-from armillary.analysis.operating.condition_values import SLOPES, VALUES, ConditionCode, ConditionValues
-from armillary.analysis.operating.contacts.contact_conditions import contact_conditions
-from armillary.analysis.operating.rate_units import rate_units
-from armillary.analysis.operating.search.cyclic import cyclic
 from armillary.kept_results import kept_per_object
-from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
+from armillary.mechanics.constraints.loop_closing import ScatterNumbers, speed_kind, unit_sizes
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization import form
+from armillary.program.derivatives import linearization
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
+
+
+# Numbers of the conditions of an operating point and of their derivatives, from compiled functions.
+
+VALUES, SLOPES = "conditions", "slopes"
+_SIGNS = 3  # directions of chance along which conditions are differentiated to find their sizes
+
+
+@cache
+def scatter(reach: float, rows: int, columns: int) -> np.ndarray:
+    """Numbers between −reach and reach, the same in every call."""
+    found = ScatterNumbers().spread(reach, rows * columns).reshape(rows, columns)
+    found.setflags(write=False)
+    return found
+
+
+class Directions(NamedTuple):
+    """Directions d that give columns of C: those of direction k are ``columns`` up to ``ends[k]``, and C d
+    holds the elements of C up to ``element_ends[k]``, by their rows and their places in C.
+    """
+
+    columns: np.ndarray
+    ends: np.ndarray
+    rows: np.ndarray
+    places: np.ndarray
+    element_ends: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionCode:
+    """Compiled functions of c, and of the entries of C at ``flat``; where that is None, of C d."""
+
+    functions: ModelFunctions
+    pattern: np.ndarray  # where C is not always zero
+    flat: np.ndarray | None = None
+    _known: dict[bytes, Directions] = field(default_factory=dict)
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        """The functions of c and of its derivatives, for compiled loops."""
+        return self.functions.address(VALUES), self.functions.address(SLOPES)
+
+    def directions(self, columns: np.ndarray) -> Directions:
+        """Directions that give these columns, each that of all columns which share no row."""
+        key = columns.tobytes()
+        if key not in self._known:
+            self._known[key] = _directions(self.pattern, columns.tolist())
+        return self._known[key]
+
+
+def _directions(pattern: np.ndarray, columns: Sequence[int]) -> Directions:
+    taken: list[np.ndarray] = []  # rows, by direction
+    members: list[list[int]] = []
+    for j in columns:
+        own = pattern[:, j]
+        k = next((k for k, rows in enumerate(taken) if not (rows & own).any()), len(taken))
+        if k == len(taken):
+            taken.append(own.copy())
+            members.append([])
+        taken[k] |= own
+        members[k].append(j)
+    found = [np.nonzero(pattern[:, group]) for group in members]
+    places = [
+        rows * pattern.shape[1] + np.array(group)[at]
+        for group, (rows, at) in zip(members, found, strict=True)
+    ]
+    return Directions(
+        *(
+            np.array(x, dtype=np.int64)
+            for x in (
+                [j for group in members for j in group],
+                np.cumsum([len(group) for group in members]),
+                np.concatenate([rows for rows, _ in found]),
+                np.concatenate(places),
+                np.cumsum([len(rows) for rows, _ in found]),
+            )
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionValues:
+    """The conditions of a model at one time, with one set of parameters."""
+
+    of: Conditions
+    code: ConditionCode
+    t: float
+    constants: np.ndarray
+    memory: np.ndarray
+    still: bool = False  # whether all speeds are zero
+
+    @property
+    def _given(self) -> DataTable:
+        return {"memory": self.memory, "constants": self.constants}
+
+    def without_contacts(self) -> ConditionValues:
+        """The same with all contacts open."""
+        memory = self.memory.copy()
+        memory[[c.status for c in self.of.contacts]] = 0.0
+        return replace(self, memory=memory)
+
+    def with_contact(self, status: int) -> ConditionValues:
+        """The same with one more contact that holds, by the place of its status in the memory."""
+        memory = self.memory.copy()
+        memory[status] = 1.0
+        return replace(self, memory=memory)
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """c at x = [state, inputs], in the model's units; outputs in their stated units."""
+        y = np.concatenate([x, np.zeros(len(x))]) if self.of.by_columns else x
+        return self.code.functions(VALUES, self.t, y, **self._given)
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """∂c/∂x."""
+        if self.of.by_columns:
+            d = self.code.directions(np.arange(len(x)))
+            along = np.zeros((len(d.ends), len(x)))
+            along[np.repeat(np.arange(len(d.ends)), np.diff(d.ends, prepend=0)), d.columns] = 1.0
+            owner = np.repeat(np.arange(len(d.ends)), np.diff(d.element_ends, prepend=0))
+            found = np.zeros(self.code.pattern.shape)
+            found.reshape(-1)[d.places] = self._along(x, along)[owner, d.rows]
+            return found
+        return self._dense(self.code.functions(SLOPES, self.t, x, **self._given))
+
+    def _along(self, x: np.ndarray, directions: np.ndarray) -> np.ndarray:
+        """C d for the rows d of a matrix, at one place or at as many."""
+        return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
+
+    def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """The change of each condition with the columns before ``first``, each by its size, at the rows of
+        xs; and the magnitudes of the columns of C from there on. Elements that are not finite are zero.
+
+        Changes are Σ_j |C_ij| s_j; of large systems (Σ_j (C_ij s_j)²)½, from a few directions with signs by
+        chance.
+        """
+        if self.of.by_columns:
+            return self._changes_by_chance(xs, sizes, first)
+        slopes = _magnitudes(self.slopes(xs))
+        by_unknowns = slopes[:, :, :first] * sizes[:first]
+        return np.sum(by_unknowns, axis=2), slopes[:, :, first:]
+
+    def slopes(self, xs: np.ndarray) -> np.ndarray:
+        """C at the rows of xs, where it is written out."""
+        n, given = len(self.of.states), self._given
+        if xs.shape[1] > n:
+            given["inputs"] = xs[:, n:]
+        entries = self.code.functions.rows(SLOPES, self.t, xs[:, :n], **given)
+        found = np.zeros((len(xs), *self.code.pattern.shape))
+        found.reshape(len(xs), -1)[:, self.code.flat] = entries
+        return found
+
+    def _changes_by_chance(
+        self, xs: np.ndarray, sizes: np.ndarray, first: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        count, m = xs.shape
+        signs = np.sign(scatter(1.0, _SIGNS, first))
+        each = _SIGNS + m - first
+        directions = np.zeros((count, each, m))
+        directions[:, :_SIGNS, :first] = signs * sizes[:first]
+        directions[:, np.arange(_SIGNS, each), np.arange(first, m)] = 1.0
+        found = self._along(np.repeat(xs, each, axis=0), directions.reshape(-1, m))
+        found = _magnitudes(found).reshape(count, each, -1)
+        changes = np.sqrt(np.mean(found[:, :_SIGNS] ** 2, axis=1))
+        return changes, found[:, _SIGNS:].transpose(0, 2, 1)
+
+    def _dense(self, entries: np.ndarray) -> np.ndarray:
+        found = np.zeros(self.code.pattern.shape)
+        found.reshape(-1)[self.code.flat] = entries
+        return found
+
+
+def _magnitudes(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), np.abs(values), 0.0)
+
+
+# Conditions of rigid contacts and brakes at operating points.
+#
+#     closed      gap = 0,     and in motion its rate = 0
+#     sticks      the place of its slip as at the start, and in motion its velocity = 0
+#
+# The forces of closed contacts are in the rates already, so rates vanish along what they hold, whatever it
+# bears. A slip whose velocity is the rate of no expression, as that of a ball on a plane, has no place: it
+# stays near the start.
+
+CLOSED, STICKS = (1, 2, -2), 1  # statuses
+
+
+@dataclass(frozen=True, eq=False)
+class ContactConditions:
+    """Rows of one contact among the conditions, and the place of its status in the memory."""
+
+    name: str
+    status: int
+    gap: int | None
+    closing: int | None
+    slip: tuple[int, ...]
+    place: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """Rows that hold: positions, velocities, and of these the slips, of which the place is held too."""
+
+    positions: tuple[int, ...] = ()
+    velocities: tuple[int, ...] = ()
+    slips: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.positions or self.velocities)
+
+
+def contact_conditions(
+    equations: DerivedEquations, first: int
+) -> tuple[dict[str, Expr], tuple[ContactConditions, ...]]:
+    """Return the rows of all contacts by their labels, and where they are; the first is row ``first``."""
+    system, targets = equations.system, equations.targets
+    memories = list(system.memories)
+    rows: dict[str, Expr] = {}
+
+    def add(label: str, expressions: Sequence[Expr | None]) -> tuple[int, ...]:
+        start = first + len(rows)
+        several = len(expressions) > 1
+        made = {f"{label}{f' {i}' if several else ''}": x for i, x in enumerate(expressions, 1)}
+        rows.update({name: x for name, x in made.items() if x is not None})
+        return tuple(range(start, first + len(rows)))
+
+    found = []
+    for c, geometry in zip(system.contacts.values(), targets.contacts, strict=True):
+        name = f"contact '{c.name}'"
+        gap, closing = (
+            next(iter(add(f"{what} of {name}", [x])), None)
+            for what, x in (("gap", geometry.gap), ("rate of the gap", geometry.closing))
+        )
+        slip = add(f"velocity of slip of {name}", geometry.sliding)
+        place = add(f"place of slip of {name}", [equations.reduction.plain(x) for x in c.place])
+        found.append(ContactConditions(c.name, memories.index(c.status.data.name), gap, closing, slip, place))
+    return rows, tuple(found)
+
+
+def held_rows(
+    contacts: Sequence[ContactConditions], memory: np.ndarray, depends: np.ndarray, cyclic: frozenset[int]
+) -> HeldRows:
+    """Return the rows that hold at the statuses in the memory. Places of slips that contain a cyclic
+    coordinate are not held: the contact rolls.
+    """
+    positions: list[int] = []
+    velocities: list[int] = []
+    slips: list[int] = []
+    rolls = list(cyclic)
+    for c in contacts:
+        status = memory[c.status]
+        if c.gap is not None and c.closing is not None and status in CLOSED:
+            positions.append(c.gap)
+            velocities.append(c.closing)
+        if status == STICKS:
+            velocities += c.slip
+            if not (c.place and depends[list(c.place)][:, rolls].any()):
+                positions += c.place
+                slips += c.slip
+    return HeldRows(tuple(positions), tuple(velocities), tuple(slips))
+
+
+# Units of rates.
+
+
+def rate_units(units: str) -> str:
+    """Units of a rate, from those of its state."""
+    if not units or units in ("-", "1"):
+        return "1/s"
+    if units.endswith("/s"):
+        return f"{units}2"
+    if units.endswith("/s2"):
+        return f"{units[:-1]}3"
+    return f"{units}/s" if "/" not in units else f"({units})/s"
+
+
+# Coordinates that no condition depends on: the place and heading of a vehicle, the angle of a wheel.
+#
+# Steady motion leaves them growing. The set C of these is the largest for which the rates of all other
+# states, the gaps of loops and whatever else is requested contain no member of C; the rates of members of C
+# may.
+
+
+def cyclic(
+    depends: np.ndarray, candidates: Iterable[int], rows: Collection[int], groups: Sequence[Collection[int]]
+) -> frozenset[int]:
+    """Those of ``candidates`` that are cyclic.
+
+    ``depends[i, j]`` is whether row i contains state j; the first rows are the rates of the states. ``rows``
+    are further conditions that must not depend on them; of ``groups`` (Euler parameters) all members are
+    cyclic or none.
+    """
+    states = depends.shape[1]
+    found = set(candidates)
+    while True:
+        relevant = [*rows, *(i for i in range(states) if i not in found)]
+        needed = set(np.flatnonzero(depends[relevant].any(axis=0)).tolist())
+        for group in groups:
+            if needed & set(group):
+                needed |= set(group)
+        if not found & needed:
+            return frozenset(found)
+        found -= needed
 
 
 @kept_per_object
@@ -81,7 +382,7 @@ class Conditions:
             self._variables, self._rows = _with_variables(equations, rows, inputs)
             operations = len(self._variables) * equations.operations.total
             # Forces of contacts are solutions, whose derivatives are as many more for each column.
-            self.by_columns = operations > form.WRITTEN_OUT or bool(self.contacts)
+            self.by_columns = operations > linearization.WRITTEN_OUT or bool(self.contacts)
         held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
         self.memories = tuple(m.data.name for m in t.memory if m in held)
@@ -100,12 +401,12 @@ class Conditions:
         """The compiled functions; where all speeds are zero and stay so, those of rest."""
         still = still and self.by_columns
         if still not in self._codes:
-            make = self._by_columns if self.by_columns else self._written
+            make = self._by_columns if self.by_columns else self._write_derivatives
             with derivation():
                 self._codes[still] = make(still)
         return self._codes[still]
 
-    def _written(self, still: bool) -> ConditionCode:
+    def _write_derivatives(self, still: bool) -> ConditionCode:
         """Every derivative that is not zero."""
         n, rows, variables = len(self.states), self._rows, self._variables
         slopes = [tangents(rows, {v: UNIT}) for v in variables]

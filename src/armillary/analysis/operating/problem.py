@@ -4,7 +4,7 @@ Unknowns are the states that are neither fixed nor cyclic, and the inputs that a
 prescribed coordinates stay where runs start them, unless ``free=`` names them. Conditions are
 the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
 lengths of Euler parameters and the prescribed outputs, less those that no unknown changes; and what closed
-contacts hold (``contacts/contact_conditions.py``).
+contacts hold (`conditions.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.analysis.operating.condition_values import ConditionValues, scatter
-from armillary.analysis.operating.conditions import Conditions, conditions
-from armillary.analysis.operating.contacts.contact_conditions import CLOSED, HeldRows, held_rows
+from armillary.analysis.operating.conditions import (
+    CLOSED,
+    Conditions,
+    ConditionValues,
+    HeldRows,
+    conditions,
+    held_rows,
+    scatter,
+)
+from armillary.analysis.operating.newton import RootProblem
 from armillary.analysis.operating.request import Request
-from armillary.analysis.operating.search.newton import RootProblem
 from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError
 
@@ -196,7 +202,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
         held=touching,
     )  # fmt: skip
     made = _without_idle(made)
-    return _counted(_without_constant(made, start))
+    return _check_counts(_without_constant(made, start))
 
 
 def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
@@ -266,7 +272,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
     return replace(made, rows=made.rows[depends], constant=made.rows[~depends])
 
 
-def _counted(made: Problem) -> Problem:
+def _check_counts(made: Problem) -> Problem:
     """The problem, if there are enough conditions for its unknowns."""
     request, n = made.request, len(made.conditions.states)
     states = {*range(n)} - made.cyclic - made.conditions.held - {j for j in made.unknown.tolist() if j < n}

@@ -10,18 +10,19 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, count, flag, item_count, several, table
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import TIME
-from armillary.algebra.units.units import parse_unit
-from armillary.analysis.operating.rate_units import rate_units
+from armillary.algebra.units import TIME, parse_unit
+from armillary.analysis.operating.conditions import rate_units
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.kept_results import kept_per_object
 from armillary.model.units import seconds, state_factor, text_number
+from armillary.program.derive import derive
 from armillary.runtime.models.parameters import model_number, plain_number
 from armillary.runtime.start.initial import initial_memory, state_number
 from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
+
 
 Start = DataTable  # inputs in the model's units, all else as it is given
 
@@ -267,3 +268,21 @@ class ModelNames:
         if quantity.kind == "memory":
             return plain_number(value, where, self.equations.system.units, None) * quantity.factor
         return self.state(quantity.name, value, where)
+
+
+# Models whose states are the coordinates and speeds of the description, whatever the formalism.
+
+
+def with_named_speeds(model: CompiledModel) -> CompiledModel:
+    """The model, or one of the same system whose states are the coordinates and speeds of the description."""
+    model = model.base
+    if model.equations.described_states:
+        return model
+    return _derive_with_named_speeds(model)
+
+
+@kept_per_object
+def _derive_with_named_speeds(model: CompiledModel) -> CompiledModel:
+    equations = model.equations
+    found = derive(equations.system, "auto", named=True, configuration=equations.configuration)
+    return model.compiler(found)

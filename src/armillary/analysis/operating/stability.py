@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.analysis.modes.eigensystem import eigenvalue_errors
-from armillary.analysis.operating.condition_values import ConditionValues
+from armillary.analysis.operating.conditions import ConditionValues
 from armillary.columns import counted
 
 if TYPE_CHECKING:
-    from armillary.analysis.operating.conditions import Conditions
-    from armillary.analysis.operating.contacts.contact_conditions import HeldRows
+    from armillary.analysis.operating.conditions import Conditions, HeldRows
 
 _ON_AXIS = 1e-7  # real part, as a part of its eigenvalue, that is taken for none
 _ILL = 1e-6  # of the largest eigenvalue: rounding may shift eigenvalues by so much where vectors are parallel

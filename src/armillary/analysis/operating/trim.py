@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.analysis.operating.contacts.contact_search import (
+from armillary.analysis.operating.contacts import (
+    Fault,
     problem_at_start,
     refusal,
     solve_with_statuses,
 )
-from armillary.analysis.operating.contacts.contact_statuses import Fault
-from armillary.analysis.operating.named_speeds import with_named_speeds
-from armillary.analysis.operating.outcome import operating_point
-from armillary.analysis.operating.point import OperatingPoint
+from armillary.analysis.operating.newton import Root, newton
+from armillary.analysis.operating.point import OperatingPoint, operating_point
 from armillary.analysis.operating.problem import Problem
-from armillary.analysis.operating.request import Request, read_request
-from armillary.analysis.operating.search.newton import Root, newton
-from armillary.analysis.operating.search.start_vector import start_vector
-from armillary.analysis.operating.search.starts import damped_rest, rough_starts, scattered
+from armillary.analysis.operating.request import Request, read_request, with_named_speeds
+from armillary.analysis.operating.starts import damped_rest, rough_starts, scattered_starts, start_vector
 from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.programs.instance import Instance
@@ -45,8 +42,10 @@ def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
     own = bool(made.conditions.contacts)
     searches += [(problem_at_start(request, instance, x) if own else made, x) for x in firsts[1:]]
     if request.scattered > 1:
-        searches += [(made, x) for x in scattered(made, firsts[0], [_ALL_ROUND] * (request.scattered - 1))]
-    tried = [_searched(m, x, request.memory, thorough=len(searches) == 1) for m, x in searches]
+        searches += [
+            (made, x) for x in scattered_starts(made, firsts[0], [_ALL_ROUND] * (request.scattered - 1))
+        ]
+    tried = [_search_from(m, x, request.memory, thorough=len(searches) == 1) for m, x in searches]
     roots = [(m, root) for m, root, faults in tried if root.met and not faults]
     if not roots:
         for m, root, faults in tried:
@@ -69,18 +68,18 @@ def _inputs_in_units(request: Request) -> dict[str, float]:
     }
 
 
-def _searched(
+def _search_from(
     made: Problem, x: np.ndarray, given: np.ndarray, *, thorough: bool
 ) -> tuple[Problem, Root, list[Fault]]:
     """The root from a start, with the statuses of contacts that agree with it."""
 
     def solve(made: Problem) -> Root:
-        return _solved(made, _settled(made, x) if made.request.settle else x, thorough=thorough)
+        return _solve_from(made, _settle(made, x) if made.request.settle else x, thorough=thorough)
 
     return solve_with_statuses(made, x, given, solve)
 
 
-def _settled(made: Problem, x: np.ndarray) -> np.ndarray:
+def _settle(made: Problem, x: np.ndarray) -> np.ndarray:
     """Where the damped motion from a start comes to rest."""
     found = damped_rest(made, x)
     if found is None:
@@ -91,7 +90,7 @@ def _settled(made: Problem, x: np.ndarray) -> np.ndarray:
     return found
 
 
-def _solved(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
+def _solve_from(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
     """The root from a start, or the place nearest to one that was met."""
     best = newton(made.equations(x))
     if best.met or not thorough:

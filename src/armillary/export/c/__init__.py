@@ -1,8 +1,8 @@
 """C99: a program of its own for one system, without globals, allocation or warnings.
 
 model.py writes <name>.h and <name>.c from the sections, solver.py the solver from runtime/solver; the main
-program and the Makefile are the same for all systems except for names (the templates beside this file);
-selftest.py stores the numbers to compare.
+program and the Makefile are the same for all systems except for names (the templates beside this file).
+Read model.py first.
 """
 
 from __future__ import annotations
@@ -13,20 +13,13 @@ from pathlib import Path
 
 from armillary.algebra.arguments import flag
 from armillary.errors import ArmillaryError, nearest
-from armillary.export.c.assembly import assembly_code
-from armillary.export.c.configurations import configuration_files
-from armillary.export.c.lanes import USUAL, checked_lanes
-from armillary.export.c.model import CModel
-from armillary.export.c.selftest import test_code
-from armillary.export.c.solver import solver_texts
-from armillary.export.c.solver_printer import CSolverPrinter
+from armillary.export.c.model import USUAL, CModel, checked_lanes, test_code
+from armillary.export.c.printer import CSolverPrinter
+from armillary.export.c.solver import assembly_code, configuration_files, solver_texts
 from armillary.export.c.text import counts
-from armillary.export.text.files.folder import write_folder
-from armillary.export.text.files.runfile import example_run
-from armillary.export.text.files.settings import foreign_keys, run_keys
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.printing.layout import wrapped
-from armillary.export.text.run_rules import NO_SOLVER, prefixed, setting_checks
+from armillary.export.text.files import example_run, fill, foreign_keys, run_keys, template, write_folder
+from armillary.export.text.printer import wrapped
+from armillary.export.text.solver_printer import NO_SOLVER, prefixed, setting_checks
 from armillary.export.text.source import Source, source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import exported_methods
@@ -58,7 +51,7 @@ def export(
     fixed step, and what QEMU ``measure``s in the README (None: where its tools are present).
     """
     if profile == "embedded":
-        from armillary.export.c.embedded import embedded_files
+        from armillary.export.embedded import embedded_files
 
         if lanes is not None and checked_lanes(lanes) > 1:
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")

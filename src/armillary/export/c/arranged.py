@@ -16,17 +16,16 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
+from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
-from armillary.algebra.user_functions.blocks import is_block
 from armillary.export.c.printer import CPrinter
 from armillary.export.c.text import WIDTH, Signature, comment, function_text, passed
 from armillary.export.text.body import Place
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.printing.layout import wrapped
-from armillary.export.text.printing.printer import CHOICE, Operand
+from armillary.export.text.files import fill, template
+from armillary.export.text.printer import CHOICE, Operand, wrapped
 from armillary.export.text.source import Sections
-from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values
+from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values, shortened
 from armillary.llvm.arrangement.arrangement import (
     LABELS,
     PAIR,
@@ -37,18 +36,16 @@ from armillary.llvm.arrangement.arrangement import (
     in_order,
     written,
 )
-from armillary.llvm.arrangement.chains import shortened
-from armillary.llvm.arrangement.entry import NEAR
-from armillary.llvm.arrangement.forms import FORMS, FOUR
+from armillary.llvm.arrangement.machine_code import FORMS, FOUR, NEAR
 from armillary.llvm.instructions import Places
-from armillary.llvm.mathematics.trigonometry import of_reduced
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
-from armillary.llvm.sections import Cut, cut, is_arithmetic, plain_angles
-from armillary.llvm.vector_math.quarter_turns import ROUND, TWO_OVER_PI, reduced_by_short_parts
-from armillary.program.form.program import ProgramSection
-from armillary.program.lanes.pack import Pack
+from armillary.llvm.pieces import Cut, cut, plain_angles
+from armillary.llvm.sections import is_arithmetic
+from armillary.llvm.sines import ROUND, TWO_OVER_PI, of_reduced, reduced_by_short_parts
+from armillary.program.branch_packs import Pack
+from armillary.program.program import ProgramSection
 
 REGISTERS = 32
 FEWEST = 20  # nodes: a pendulum takes more time by this text, two links take less

@@ -2,27 +2,141 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
 from armillary.columns import aligned
+from armillary.errors import ArmillaryError
 from armillary.export.c.arranged import RESERVED, arranged_function, arrangement_types, arranges
-from armillary.export.c.contacts import contact_code
-from armillary.export.c.lanes import in_vectors, remark
-from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
+from armillary.export.c.printer import CPrinter, CSolverPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
-from armillary.export.text.closing import closing
-from armillary.export.text.contacts import contact_sources
+from armillary.export.text.body import closing
+from armillary.export.text.contacts import ContactSource, contact_constants, contact_sources
 from armillary.export.text.description import ExportDescription
-from armillary.export.text.features import features
-from armillary.export.text.files.heading import note
-from armillary.export.text.files.settings import setting_values
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.source import Sections, Source
-from armillary.program.form.program import ProgramSection
+from armillary.export.text.files import fill, note, setting_values, template
+from armillary.export.text.printer import wrapped
+from armillary.export.text.selftest import self_test
+from armillary.export.text.source import Sections, Source, features
+from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.program import Program, ProgramSection
+from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import exported_methods, method_names
+
+# Operations on vectors in exported C: which, and what the head of a file states about them.
+
+WIDTHS = (1, 2, 4)
+USUAL = 2  # doubles in a vector that all 64-bit machines have
+
+
+def checked_lanes(lanes: object) -> int:
+    """Doubles in a vector."""
+    for width in WIDTHS:
+        if lanes == width and not isinstance(lanes, bool):
+            return width
+    raise ArmillaryError(f"lanes={lanes!r}: give 2 or 4, the doubles of a vector, or 1 for no vectors")
+
+
+def remark(section: ProgramSection) -> list[str]:
+    """The lines about vectors in the head of a file."""
+    if not section.packs:
+        return []
+    widest = max(len(pack.lanes) for pack in section.packs)
+    return [f"operations of branches that are alike are on vectors of {widest} doubles, for GCC and Clang"]
+
+
+def in_vectors(program: Program, lanes: int) -> ProgramSection:
+    """The derivatives with packs of at most so many lanes; without, where none pays."""
+    if lanes == 1 or any(is_block(node) for node in program.derivatives.nodes):
+        return program.derivatives
+    places = {s: ("state", i) for i, s in enumerate(program.state)}
+    places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
+    return packed(program.derivatives, in_lanes(program.alike, lanes), places)
+
+
+# The solver of contacts in C: a record on the stack of the function that a section calls.
+
+
+def contact_code(sources: Sequence[ContactSource], stem: str, precision: str = "double") -> str:
+    """The functions that sections call, with all that they need."""
+    if not sources:
+        return ""
+    numbers = contact_constants(sources, precision)
+    constants = [f"static const double {name.lower()} = {value!r};" for name, value in numbers.items()]
+    return "\n".join(["\n".join(constants), _HELPERS, *(_solver(source, stem) for source in sources)])
+
+
+_HELPERS = """
+static double contact_larger(double a, double b) { return a > b ? a : b; }
+
+static void contact_copy(int count, const double *from, double *to)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = from[i];
+}
+"""
+
+
+def _solver(source: ContactSource, stem: str) -> str:
+    """The solver for contacts of one kind."""
+    printer = ContactPrinter(source, stem)
+    sizes = ", ".join(f"{printer.names[name]} = {size}" for name, size in source.sizes.items())
+    tables = [
+        f"static const int {printer.names[name]}[{max(1, len(numbers))}] = "
+        f"{{{', '.join(map(str, numbers)) or 0}}};"
+        for name, numbers in source.whole_tables(0).items()
+    ]
+    lines = [
+        f"enum {{ {sizes} }};",
+        *(line for table in tables for line in wrapped(table, 110, "", "    ")),
+        "",
+        "/* What the solver of contacts knows of one problem. */",
+        "typedef struct {",
+        *printer.record(),
+        f"}} {printer.record_type};",
+        "",
+        printer.text(),
+        *(printer.called(name) for name in source.called),
+    ]
+    return "\n".join(lines)
+
+
+class ContactPrinter(CSolverPrinter):
+    """The functions that find forces and statuses of contacts."""
+
+    functions = {**CSolverPrinter.functions, "max": "contact_larger"}  # noqa: RUF012
+
+    def __init__(self, source: ContactSource, stem: str) -> None:
+        super().__init__(source.solver, stem)
+        self.source, self.record_type = source, f"{stem}_contacts{source.tag}"
+        self.names = {name: name.lower() for name in self.solver.constants} | {"FIRST": "0", "NONE": "-1"}
+        self.names |= {name: name.removeprefix("N_") + source.tag for name in source.sizes}
+        self.names |= {name: name.lower() + source.tag for name in source.block.tables}
+
+    def extent(self, kind: str, room: bool = False) -> str:
+        return str(self.source.lengths[kind])
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        return [f"contact_copy({self.extent(kind)}, {self.expression(value)}, {target});"]
+
+    def called(self, name: str) -> str:
+        """A function from an array of arguments to one of results."""
+        takes = [
+            f"    contact_copy({p.length}, given + {p.first}, run.{p.field});"
+            for p in self.source.takes(name)
+        ]
+        gives = [
+            f"    contact_copy({p.length}, run.{p.field}, found + {p.first});"
+            for p in self.source.gives(name)
+        ]
+        return "\n".join([
+            f"static void {name}(const double *given, double *found)", "{", f"    {self.record_type} run;",
+            *takes, f"    {self.source.entry(name)}(&run);", *gives, "}", "",
+        ])  # fmt: skip
+
 
 INPUTS = (
     "double t, const double *restrict state, const double *restrict constants, const double *restrict memory"
@@ -361,3 +475,35 @@ def roadmap(description: ExportDescription) -> list[str]:
         *d.judged,
         *d.remarks,
     ]
+
+
+# test.c: stored numbers of the in-process model, each with the room that the precision of the code needs.
+
+
+def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
+    """The self-test with its numbers, of a program in C or of device functions."""
+    test, has = self_test(model.source, model.precision, method, model.has), set(model.has)
+    reference = model.source.reference
+    if not has & {"host", "embedded"}:
+        has |= {"device"}  # whose model has no function that gives its start
+        test.inputs.update(start_state=[reference.initial], start_memory=[reference.memory])
+    lines = [model.in_precision(_matrix(model, name, rows)) for name, rows in test.inputs.items()]
+    for name, (expected, rooms) in test.compared.items():
+        lines += [_matrix(model, f"expected_{name}", expected), _matrix(model, f"room_of_{name}", rooms)]
+    suffix, header = ("cpp", ".cuh") if "device" in has else ("c", "_solver.h")
+    values = {"real": "double", "suffix": suffix, "included": model.stem + header, "data": "\n".join(lines)}
+    values["huge"] = "1e37" if model.precision == "single" else "1e307"  # beyond which all is infinite
+    values |= model.values | {"points": str(test.points), "room": str(test.room)}
+    if test.run is not None:
+        has |= {"trajectory"}
+        run = {"step": test.run.step, "steps": test.run.steps, "duration": test.run.duration}
+        values |= {name: repr(value) for name, value in run.items()}
+    return fill(template(__package__, "test.c.txt"), values, has)
+
+
+def _matrix(model: CModel, name: str, rows: Sequence[Sequence[float]]) -> str:
+    lines = [f"static const double {name}[{len(rows)}][{max(1, len(rows[0]))}] = {{"]
+    for row in rows:
+        numbers = ", ".join(model.printer.number(float(v)).text for v in row) or "0.0"
+        lines += wrapped(f"{{{numbers}}},", 110, "    ", "        ")
+    return "\n".join([*lines, "};"])

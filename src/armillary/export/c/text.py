@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.text.body import SectionText, Step
-from armillary.export.text.printing.layout import wrapped
-from armillary.program.form.cost import Operations
+from armillary.export.text.printer import wrapped
+from armillary.program.cost import Operations
 
 WIDTH = 110
 PIECE = 400  # assignments in one function; beyond, a compiler's time grows faster than the length

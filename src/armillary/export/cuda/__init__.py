@@ -10,20 +10,21 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from armillary.export.c.assembly import PlainPrinter, assembly_code
-from armillary.export.c.configurations import changing_functions, configurations
-from armillary.export.c.model import CModel, roadmap
+from armillary.export.c.model import CModel, roadmap, test_code
 from armillary.export.c.printer import helpers
-from armillary.export.c.selftest import test_code
-from armillary.export.c.solver import solver_texts
+from armillary.export.c.solver import (
+    PlainPrinter,
+    assembly_code,
+    changing_functions,
+    configurations,
+    solver_texts,
+)
 from armillary.export.c.text import block, quoted
-from armillary.export.cuda.contacts import device_contacts
-from armillary.export.cuda.device import in_both_precisions, on_device
-from armillary.export.text.closing import closing
+from armillary.export.cuda.sections import device_contacts, in_both_precisions, on_device
+from armillary.export.text.body import closing
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import StateDescription, state_description
-from armillary.export.text.files.folder import write_folder
-from armillary.export.text.files.template import fill, template
+from armillary.export.text.files import fill, template, write_folder
 from armillary.export.text.source import Source, source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method

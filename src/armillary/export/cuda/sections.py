@@ -14,18 +14,74 @@ from functools import cached_property
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
-from armillary.export.c.model import INPUTS, RENEWED, RESULT
+from armillary.export.c.model import INPUTS, RENEWED, RESULT, contact_code
 from armillary.export.c.printer import CPrinter, helpers, lookup_function
-from armillary.export.c.text import Signature, counts, function
-from armillary.export.cuda.contacts import device_contacts
-from armillary.export.cuda.device import on_device
-from armillary.export.text.body import Place, body
-from armillary.export.text.closing import closing
-from armillary.export.text.contacts import contact_sources
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.names import Namer
+from armillary.export.c.text import COMMENT, NUMBER, Signature, counts, function
+from armillary.export.text.body import Namer, Place, body, closing
+from armillary.export.text.contacts import SINGLE as CONTACTS_IN_SINGLE
+from armillary.export.text.contacts import ContactSource, contact_sources
+from armillary.export.text.files import fill, template
 from armillary.export.text.source import ARGUMENTS, renewal_text, reserved_names
-from armillary.program.form.program import Program, ProgramSection, section
+from armillary.program.program import Program, ProgramSection, section
+from armillary.runtime.solver.precision import SINGLE
+
+# C text made into text for a GPU: functions of the device, numbers of the type real.
+
+_HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|const \w+ \*) ?\w+\()", re.M)
+
+
+def on_device(code: str, apart: bool = False) -> str:
+    """C text with its functions for the device, its doubles and literals of the type real.
+
+    ``apart``: functions are called, not put in where they are needed. A solver calls those of the model in so
+    many places that NVRTC took half a minute for a four-bar linkage.
+    """
+    heads = {"": "DEVICE static inline ", "static ": "DEVICE static "}
+    if apart:
+        heads = dict.fromkeys(heads, "DEVICE static APART ")
+
+    def head(m: re.Match[str]) -> str:
+        called = m[0].startswith("APART ") or m[1] not in heads
+        return f"DEVICE {m[0]}" if called else heads[m[1]] + m[2]
+
+    parts = COMMENT.split(code)
+    for i in range(0, len(parts), 2):
+        text = _HEAD.sub(head, parts[i])
+        text = re.sub(r"^static const (?=\w+ \w+\[)", "DEVICE static const ", text, flags=re.M)
+        text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
+        parts[i] = NUMBER.sub(r"real(\1)", text)
+    return "".join(parts)
+
+
+def in_both_precisions(code: str) -> str:
+    """C text whose thresholds are those of the type real."""
+    for threshold, single in {**SINGLE, **CONTACTS_IN_SINGLE}.items():
+        known = rf"(static const double {threshold.lower()} =) ([^;]+);"
+        code = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", code)
+    return code
+
+
+# The solver of contacts for a GPU: that of the C program, of both precisions, each function on its own.
+
+# Put in where they are called, they would be compiled for as many places as there are sections.
+_SEPARATE = """\
+#ifdef __CUDACC__
+#define SEPARATE __noinline__
+#else
+#define SEPARATE
+#endif
+"""
+
+
+def device_contacts(sources: Sequence[ContactSource], stem: str) -> str:
+    """The functions that sections call, with all that they need."""
+    if not sources:
+        return ""
+    code = on_device(in_both_precisions(contact_code(sources, stem)))
+    return _SEPARATE + re.sub(
+        r"^DEVICE static (?=(?:void|int|real) \w+\()", "DEVICE static SEPARATE ", code, flags=re.M
+    )
+
 
 _CONSTANT_BYTES = 60_000
 

@@ -11,8 +11,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from armillary.export.c.solver_printer import CSolverPrinter
-from armillary.export.cuda.device import on_device
+from armillary.export.c.printer import CSolverPrinter
 from armillary.export.cuda.ensemble import (
     NO_METRICS,
     PRECISIONS,
@@ -21,11 +20,11 @@ from armillary.export.cuda.ensemble import (
     row_texts,
     written_kernel,
 )
-from armillary.export.cuda.sections import SectionWriter
+from armillary.export.cuda.sections import SectionWriter, on_device
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
-from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printer import wrapped
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.configurations.run_changes import configuration_numbers
 from armillary.runtime.solver.language.translator import Field, Solver, read_solver

@@ -1,7 +1,7 @@
 """Functional mock-up units: a model as a file that other simulation programs run.
 
-Enters: `Equations`. Leaves: an archive with modelDescription.xml (description/), libraries
-(compiler.py) for one platform or several (platforms.py), its C sources and a page of documentation. The
+Enters: `Equations`. Leaves: an archive with modelDescription.xml (description.py),
+libraries for one platform or several (platforms.py), its C sources and a page of documentation. The
 sources are the equations (model.py), tables of their variables (tables.py) and the functions of
 the standard (sources/, the same for all models). Read export.py first, then sources/fmu.h.
 

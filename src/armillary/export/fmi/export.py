@@ -13,16 +13,25 @@ from uuid import UUID
 
 from armillary.algebra.arguments import one_of
 from armillary.errors import ArmillaryError
-from armillary.export.fmi.archive import write_archive
-from armillary.export.fmi.compiler import build_library, compile_library
-from armillary.export.fmi.configurations import check_states
-from armillary.export.fmi.description.documentation import documentation
-from armillary.export.fmi.description.model_description import Facts, build_description, model_description
-from armillary.export.fmi.description.terminals import terminals
-from armillary.export.fmi.description.variables import interface
+from armillary.export.fmi.description import (
+    Facts,
+    build_description,
+    documentation,
+    model_description,
+    terminals,
+)
 from armillary.export.fmi.model import model_files
-from armillary.export.fmi.platforms import PLATFORMS, chosen_platforms, placed, this_platform
+from armillary.export.fmi.platforms import (
+    PLATFORMS,
+    build_library,
+    chosen_platforms,
+    compile_library,
+    placed,
+    this_platform,
+    write_archive,
+)
 from armillary.export.fmi.tables import variables_header, variables_source
+from armillary.export.fmi.variables import check_states, interface
 from armillary.export.text.source import source
 from armillary.model.units import in_seconds
 from armillary.program.equations import DerivedEquations

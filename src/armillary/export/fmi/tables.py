@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.export.c.text import WIDTH, quoted
-from armillary.export.fmi.configurations import every
-from armillary.export.fmi.description.variables import Interface
+from armillary.export.fmi.variables import Interface, every
 from armillary.export.text.configurations import has_function
-from armillary.export.text.printing.layout import wrapped
+from armillary.export.text.printer import wrapped
 from armillary.export.text.source import Source
-from armillary.program.configurations.sections import adjustable, speed_settings
+from armillary.program.configuration_changes import adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.settings import IntegrationSettings
 

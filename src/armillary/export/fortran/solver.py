@@ -3,18 +3,169 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import isinf
 
-from armillary.export.fortran.configurations import fortran_name
-from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
-from armillary.export.text.files.settings import run_keys
-from armillary.export.text.printing.solver_printer import SolverPrinter
-from armillary.export.text.run_rules import NO_SOLVER, SOLVER_STATUSES, setting_checks
+from armillary.export.fortran.printer import literal
+from armillary.export.text.configurations import (
+    CHANGE_EXTENTS,
+    OF_CHANGES,
+    TRUTHS,
+    WORDS,
+    change_tables,
+    has_function,
+)
+from armillary.export.text.contacts import ContactSource, contact_constants
+from armillary.export.text.files import fill, run_keys, template
+from armillary.export.text.printer import listed
+from armillary.export.text.solver_printer import (
+    CONSTRAINT_GEOMETRY,
+    NO_SOLVER,
+    SOLVER_STATUSES,
+    SolverPrinter,
+    setting_checks,
+)
+from armillary.export.text.source import Source
+from armillary.export.text.start import AssemblySource, loop_name
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
+
+# Further configurations of a system in Fortran: a module for each, and one with the tables that changes
+# read and a subroutine for each section that calls that of a configuration.
+
+_WIDTH = 130
+_STATE, _MOTION = "state(most_states)", "state(n_motion)"
+# Sections: what they take for a state, the results that they have, and what these are beyond those of a
+# configuration.
+_SECTIONS = {
+    "derivatives": (_STATE, "most_states", "0.0_dp"),
+    "outputs": (_STATE, "n_outputs", "0.0_dp"),
+    "events": (_STATE, "most_events", "1.0_dp"),
+    "update": (_STATE, "n_memory", "0.0_dp"),
+    "leave": (_STATE, "n_motion", "0.0_dp"),
+    "enter": (_MOTION, "most_states", "0.0_dp"),
+    "impulse": (_MOTION, "n_speeds", "0.0_dp"),
+    "adjust": (_MOTION, "n_speeds", "0.0_dp"),
+    "ratings": (_MOTION, "n_members", "0.0_dp"),
+    CONSTRAINT_GEOMETRY: (_STATE, "n_elements", "0.0_dp"),
+}
+_TABLES = {
+    "STOPS": "stops_at", "DIRECTION": "direction_of", "LANDS": "lands_at", "NEAR_PLACE": "near_place_of",
+    "LOOK": "look_at", "ELEMENTS": "elements_of", "AT_END": "is_at_end",
+}  # fmt: skip
+_LARGEST_SIZES = {"N_STATES": "most_states", "N_EVENTS": "most_events", "N_CONSTANTS": "most_constants"}
+
+
+def fortran_name(name: str) -> str:
+    """A size or a table of runtime/solver/language/language.py."""
+    return _TABLES.get(name) or _LARGEST_SIZES.get(name) or name.lower()
+
+
+def sections_of(made: Source) -> list[str]:
+    """The subroutines of a configuration, by name."""
+    had = has_function(made.program, made.passing)
+    names = ["precompute", *_SECTIONS, "fire", "normalise"]
+    return [name for name in names if had.get(name, True)]
+
+
+def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str], list[str]]) -> str:
+    """The module of all configurations."""
+    stem, every = made.stem, [made, *made.others]
+    found = change_tables(made)
+    lines = [
+        "! Configurations: other joints locked, other dependent speeds. Sizes of the largest, and of what",
+        "! all have in common; the numbers of each, one after the other; sections by the number of one.",
+        f"module {stem}_changes",
+        "  use, intrinsic :: iso_fortran_env, only: dp => real64",
+        f"  use {stem}_model, only: parameters_t, n_outputs, n_memory",
+    ]
+    for c, one in enumerate(every):
+        module = f"{stem}_model" + (f"_{c}" if c else "")
+        renamed = listed([f"{s}_{c} => {s}" for s in sections_of(one)], _WIDTH, "    ", " &")
+        lines += [f"  use {module}, only: &", *renamed]
+    called_here = [name for name in _SECTIONS if made.passing or name != CONSTRAINT_GEOMETRY]
+    called = [f"{name}_of" for name in (*called_here, "precompute", "fire", "normalise")]
+    lines += ["  implicit none", "  private", "  public :: &", *listed(called, _WIDTH, "    ", " &"), ""]
+    sizes = {name: size for name, size in found.sizes.items() if name != "N_OUTPUTS"}
+    for name, size in sizes.items():
+        lines.append(f"  integer, parameter, public :: {fortran_name(name)} = {size}")
+    for name, values in found.counted_from(1).items():
+        truths = name in TRUTHS
+        kind = "logical" if truths else "integer"
+        texts = [".true." if v else ".false." for v in values] if truths else [str(v) for v in values]
+        declared = f"{fortran_name(name)}({len(values)})"
+        _, *others = array(f"{kind}, public", declared, texts or [f"{kind} ::"], "")
+        lines += others
+    for name, reals in found.reals.items():
+        _, *others = array(
+            "real(dp), public", f"{fortran_name(name)}({len(reals)})", [f"{x!r}_dp" for x in reals], ""
+        )
+        lines += others
+    lines += ["", "contains", ""]
+    lines += [line for name in called_here for line in _dispatcher(name, every)]
+    lines += _others(every)
+    return "\n".join([*lines, f"end module {stem}_changes"]) + "\n"
+
+
+def _cases(name: str, every: Sequence[Source], given: str, unused: Iterable[str]) -> list[str]:
+    """A call by the number of a configuration; where none has the section, what is not used is named."""
+    calls = [
+        f"    case ({c + 1})\n      call {name}_{c}({given})"
+        for c, one in enumerate(every)
+        if name in sections_of(one)
+    ]
+    if not calls:
+        return [f"    associate (unused => {a})\n    end associate" for a in ("c", *unused)]
+    return ["    select case (c)", *calls, "    end select"]
+
+
+def _dispatcher(name: str, every: Sequence[Source]) -> list[str]:
+    """A section of a configuration."""
+    state, size, beyond = _SECTIONS[name]
+    return [
+        f"  pure subroutine {name}_of(c, t, state, constants, memory, out)",
+        "    integer, intent(in) :: c",
+        f"    real(dp), intent(in) :: t, {state}, constants(most_constants), memory(n_memory)",
+        f"    real(dp), intent(out) :: out({size})",
+        f"    out = {beyond}",
+        *_cases(name, every, "t, state, constants, memory, out", ("t", "state", "constants", "memory")),
+        f"  end subroutine {name}_of",
+        "",
+    ]
+
+
+def _others(every: Sequence[Source]) -> list[str]:
+    fire = "t, state, constants, memory, new_memory, new_state"
+    return [
+        "  pure subroutine precompute_of(c, p, constants)",
+        "    integer, intent(in) :: c",
+        "    type(parameters_t), intent(in) :: p",
+        "    real(dp), intent(out) :: constants(most_constants)",
+        "    constants = 0.0_dp",
+        *_cases("precompute", every, "p, constants", ("p",)),
+        "  end subroutine precompute_of",
+        "",
+        f"  pure subroutine fire_of(c, k, {fire})",
+        "    integer, intent(in) :: c, k",
+        f"    real(dp), intent(in) :: t, {_STATE}, constants(most_constants), memory(n_memory)",
+        "    real(dp), intent(out) :: new_memory(n_memory), new_state(most_states)",
+        "    new_memory = memory",
+        "    new_state = state",
+        *_cases("fire", every, f"k, {fire}", ("k", "t", "constants")),
+        "  end subroutine fire_of",
+        "",
+        "  pure subroutine normalise_of(c, t, state, constants, memory)",
+        "    integer, intent(in) :: c",
+        "    real(dp), intent(in) :: t, constants(most_constants), memory(n_memory)",
+        "    real(dp), intent(inout) :: state(most_states)",
+        *_cases("normalise", every, "t, state, constants, memory", ("t", "state", "constants", "memory")),
+        "  end subroutine normalise_of",
+        "",
+    ]
+
 
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
@@ -220,3 +371,168 @@ class FortranSolverPrinter(SolverPrinter):
             *(f"! {function.about}",),
             *(head, *self.indented(lines), *self.body(function), f"end {kind} {function.name}"),
         ]
+
+
+# Loops closed before a run, in Fortran: the procedures of runtime/solver/assembly and their data.
+
+Array = Callable[[str, str, Sequence[str], str], list[str]]
+Names = Callable[[str, str, Sequence[str]], list[str]]
+
+_LOOP_SIZES = {"N_GAPS": "n_gaps", "N_COORDINATES": "n_places"}  # those that programs see
+_STATUSES = {"CLOSED": "loops_closed", "OPEN": "loops_open", "NOT_REDUNDANT": "not_redundant"}
+_LOOP_TYPES = {"real": "real(dp)", "whole": "integer", "PlaceFlags": "logical", "SpeedFlags": "logical"}
+_LOOP_REMARKS = {
+    "ELEMENT_ROW": "row of each element of J", "ELEMENT_SPEED": "and its speed",
+    "RATE_PLACE": "coordinate of each element of N", "RATE_SPEED": "and its speed",
+    "UNIT_FROM": "first Euler parameters", "DEPENDENT": "speeds that move first",
+    "HOLDING": "all that the gaps depend on", "IS_KEPT": "rows that are not redundant",
+}  # fmt: skip
+
+
+def assembly_text(loops: AssemblySource, quoted: Callable[[str], str]) -> str:
+    """The procedures."""
+    has = {"redundant"} if loops.redundant else set()
+    has |= {"quaternions"} if loops.quaternions else set()
+    has |= {"several"} if loops.several else set()
+    solver = "\n".join(f"  {line}".rstrip() for line in FortranAssembly(loops).text().rstrip().splitlines())
+    values = {"redundant": quoted(loops.redundant), "solver": solver}
+    procedures = fill(template(__package__, "assembly.txt"), values, has)
+    return "\n".join([procedures, template(__package__, "six_digits.txt")])
+
+
+def assembly_data(loops: AssemblySource, array: Array, names: Names) -> list[str]:
+    """Sizes, tables and the record, for the top of the module."""
+    printer = FortranAssembly(loops)
+    used = set(re.findall(r"\w+", printer.text())) | {"n_gaps", "n_places", "loops_open"}
+    sizes = {printer.names[name]: n for name, n in loops.sizes.items()}
+    sizes |= {name: number for number, name in enumerate(_STATUSES.values())}
+    lines = ["  ! Loops: see below."]
+    lines += [f"  integer, parameter :: {name} = {n}" for name, n in sizes.items() if name in used]
+    lines += [f"  integer, parameter :: n_numbers = {len(loops.section.results)}", *printer.constants()]
+    for name, numbers in loops.whole_tables(1).items():
+        values = [str(i) for i in numbers] or ["integer ::"]
+        lines += array("integer", f"{name.lower()}({len(numbers)})", values, _LOOP_REMARKS[name])
+    for name, flags in loops.truth_tables.items():
+        values = [".true." if f else ".false." for f in flags]
+        lines += array("logical", f"{name.lower()}({len(flags)})", values, _LOOP_REMARKS[name])
+    whole = [".true." if f else ".false." for f in loops.whole]
+    about = "coordinates that are given where a whole state is"
+    lines += array("logical", "whole_state(n_places)", whole, about)
+    lines += array(
+        "real(dp)", "first_guess(n_places)", [literal(x) for x in loops.first], "where a search starts"
+    )
+    lines += names("gap_before", "n_gaps", [before.rstrip() for before, _ in loops.gaps])
+    lines += names("gap_after", "n_gaps", [after.lstrip() for _, after in loops.gaps])
+    given = "    real(dp) :: constants(n_constants), memory(n_memory)"
+    return [*lines, "", "  type :: loops_t", given, *printer.components(), "  end type loops_t"]
+
+
+class FortranAssembly(FortranSolverPrinter):
+    """The procedures that close loops."""
+
+    functions = {  # noqa: RUF012
+        **FortranSolverPrinter.functions, "isnan": ".not. ({0} <= {0})", "at": "({} - 1)*{} + {}"
+    }  # fmt: skip
+
+    def __init__(self, loops: AssemblySource) -> None:
+        super().__init__(loops.solver)
+        self.loops = loops
+        self.names = {name: name.lower() for name in (*self.solver.constants, *_LOOP_REMARKS)}
+        self.names |= {name: _LOOP_SIZES.get(name, loop_name(name).lower()) for name in loops.sizes}
+        self.names |= {"FIRST": "1", "INFINITY": "huge(1.0_dp)", **_STATUSES}
+
+    def components(self) -> list[str]:
+        lines = []
+        for f in self.solver.fields:
+            size = "" if f.type in ("real", "whole") else f"({self.loops.lengths[f.type]})"
+            kind = _LOOP_TYPES.get(f.type, "real(dp)")
+            lines.append(f"    {kind} :: {f.name}{size}" + (f"  ! {f.about}" if f.about else ""))
+        return lines
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        return [f"call {name}({', '.join(arguments)}, r%constants, r%memory, {targets[0]})"]
+
+    def function(self, function: SolverFunction) -> list[str]:
+        return [line.replace("type(run_t)", "type(loops_t)") for line in super().function(function)]
+
+
+# The solver of contacts in Fortran: pure procedures with a record of their own.
+
+_CONTACT_REMARKS = {
+    "NORMAL_ROW": "row of the normal of each contact; 0: none",
+    "SLIP_ROW": "first row of its slip; 0: none",
+    "SLIP_END": "and the last",
+}
+
+
+def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
+    """Sizes, tables and records, for the top of a module."""
+    if not sources:
+        return []
+    lines = ["", "  ! Contacts: see below."]
+    for name, value in contact_constants(sources).items():
+        lines.append(f"  real(dp), parameter :: {name.lower()} = {value!r}_dp")
+    for source in sources:
+        printer = FortranContacts(source)
+        lines += [f"  integer, parameter :: {printer.names[name]} = {n}" for name, n in source.sizes.items()]
+        for name, numbers in source.whole_tables(1).items():
+            declared = f"{printer.names[name]}({len(numbers)})"
+            written = array("integer", declared, [str(i) for i in numbers], _CONTACT_REMARKS[name])
+            # Of a constant gfortran sees that some are none, but not that these are left out.
+            lines += [line.replace("integer, parameter ::", "integer, protected ::") for line in written]
+        lines += ["", f"  type :: {printer.record_type}", *printer.components()]
+        lines.append(f"  end type {printer.record_type}")
+    return lines
+
+
+def contact_procedures(sources: Sequence[ContactSource]) -> str:
+    """The subroutines that sections call, and those that they need."""
+    texts = []
+    for source in sources:
+        printer = FortranContacts(source)
+        texts += [printer.text(), *map(printer.called, source.called)]
+    return "\n".join(f"  {line}".rstrip() for text in texts for line in text.splitlines())
+
+
+class FortranContacts(FortranSolverPrinter):
+    """The procedures that find forces and statuses of contacts."""
+
+    def __init__(self, source: ContactSource) -> None:
+        super().__init__(source.solver)
+        self.source, self.record_type = source, f"contacts{source.tag}_t"
+        self.names = {name: name.lower() for name in self.solver.constants} | {"FIRST": "1", "NONE": "0"}
+        self.names |= {name: name.lower() + source.tag for name in (*source.sizes, *source.block.tables)}
+
+    def components(self) -> list[str]:
+        lines = []
+        for f in self.solver.fields:
+            kind = "integer" if f.type == "Wholes" else "real(dp)"
+            about = f"  ! {f.about}" if f.about else ""
+            lines.append(f"    {kind} :: {f.name}({self.source.lengths[f.type]}){about}")
+        return lines
+
+    def function(self, function: SolverFunction) -> list[str]:
+        lines = super().function(function)
+        return [line.replace("type(run_t)", f"type({self.record_type})") for line in lines]
+
+    def called(self, name: str) -> str:
+        """A subroutine from an array of arguments to one of results."""
+        block = self.source.called[name]
+        takes = [
+            f"  r%{p.field} = given({p.first + 1}:{p.first + p.length})"
+            for p in self.source.takes(name)
+            if p.length
+        ]
+        gives = [
+            f"  found({p.first + 1}:{p.first + p.length}) = r%{p.field}"
+            for p in self.source.gives(name)
+            if p.length
+        ]
+        return "\n".join([
+            f"! {self.solver.functions[self.source.entry(name)].about}",
+            f"pure subroutine {name}(given, found)",
+            f"  real(dp), intent(in) :: given({block.arity})",
+            f"  real(dp), intent(out) :: found({block.count})",
+            f"  type({self.record_type}) :: r",
+            *takes, f"  call {self.source.entry(name)}(r)", *gives, f"end subroutine {name}", "",
+        ])  # fmt: skip

@@ -6,29 +6,46 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary.export.fortran.assembly import assembly_data
-from armillary.export.fortran.configurations import changes_module, sections_of
-from armillary.export.fortran.contacts import contact_data, contact_procedures
-from armillary.export.fortran.lines import WIDTH, pieces, quoted, short_lines
-from armillary.export.fortran.printer import FortranPrinter, literal, table_function
-from armillary.export.fortran.program import (
+from armillary.export.fortran.printer import (
+    WIDTH,
+    FortranPrinter,
+    literal,
+    pieces,
+    quoted,
+    short_lines,
+    table_function,
+)
+from armillary.export.fortran.solver import (
+    assembly_data,
+    changes_module,
+    contact_data,
+    contact_procedures,
+    sections_of,
+    solver_values,
+)
+from armillary.export.fortran.subroutines import (
     example_namelist,
+    functions,
     parameter_assignments,
     parameter_fields,
     program_text,
+    section_texts,
 )
-from armillary.export.fortran.solver import solver_values
-from armillary.export.fortran.subroutines import functions, section_texts
 from armillary.export.text.configurations import left_text
 from armillary.export.text.contacts import contact_sources
-from armillary.export.text.features import features
-from armillary.export.text.files.folder import write_folder
-from armillary.export.text.files.heading import head, note, readme_tables
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.helpers import helpers, needed
-from armillary.export.text.printing.layout import listed
-from armillary.export.text.selftest.numbers import reference_text
-from armillary.export.text.source import Sections, Source, source
+from armillary.export.text.files import (
+    fill,
+    head,
+    helpers,
+    needed,
+    note,
+    readme_tables,
+    template,
+    write_folder,
+)
+from armillary.export.text.printer import listed
+from armillary.export.text.reference import reference_text
+from armillary.export.text.source import Sections, Source, features, source
 from armillary.program.equations import DerivedEquations
 
 RESERVED = (

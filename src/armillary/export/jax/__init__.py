@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from armillary.export.jax.module import JaxModule
-from armillary.export.python.writer import module_name, write_module
+from armillary.export.python import module_name, write_module
 from armillary.export.text.source import source
 from armillary.program.equations import DerivedEquations
 

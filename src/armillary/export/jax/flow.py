@@ -11,10 +11,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
+from armillary.export.python.solver import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
-from armillary.export.text.printing.layout import wrapped
-from armillary.export.text.printing.solver_printer import SolverPrinter, called_section
+from armillary.export.text.printer import wrapped
+from armillary.export.text.solver_printer import SolverPrinter, called_section
 from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.runtime.solver.methods import exported_methods, fields
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.algebra.user_functions.blocks import BlockFunction
-from armillary.algebra.user_functions.tables import Piecewise
-from armillary.export.text.printing.layout import listed, one_line
-from armillary.export.text.printing.printer import Operand, Printer
+from armillary.algebra.block_functions import BlockFunction
+from armillary.algebra.tables import Piecewise
+from armillary.export.text.printer import Operand, Printer, listed, one_line
 
 KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor persistent "

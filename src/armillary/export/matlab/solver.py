@@ -3,15 +3,71 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from armillary.export.matlab.configurations import structure
-from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS, left_text
-from armillary.export.text.files.settings import setting_values
-from armillary.export.text.printing.solver_printer import SolverPrinter
-from armillary.export.text.run_rules import NO_SOLVER, STATUSES, prefixed, setting_checks, status_words
+from armillary.export.text.configurations import (
+    CHANGE_EXTENTS,
+    OF_CHANGES,
+    WORDS,
+    change_tables,
+    has_function,
+    left_text,
+)
+from armillary.export.text.contacts import ContactSource
+from armillary.export.text.files import fill, setting_values, template
+from armillary.export.text.printer import wrapped
+from armillary.export.text.solver_printer import (
+    CONSTRAINT_GEOMETRY,
+    NO_SOLVER,
+    STATUSES,
+    SolverPrinter,
+    prefixed,
+    setting_checks,
+    status_words,
+)
+from armillary.export.text.source import Source
+from armillary.export.text.start import AssemblySource
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
+
+# All configurations of a system in MATLAB: the functions of each, and the tables that changes read.
+
+_FUNCTIONS = (
+    *("precompute", "derivatives", "outputs", "events", "update", "fire", "normalise"),
+    *("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY),
+)
+_MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(varargin) zeros(0, 1)"}
+
+
+def structure(values: dict[str, str]) -> str:
+    """A structure with these fields."""
+    pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())
+    return "\n".join(wrapped(f"struct({pairs})", 100, "", " " * 13, " ..."))
+
+
+def change_values(made: Source, package: str) -> dict[str, str]:
+    """Sizes, tables and functions of all configurations, for the template of a run."""
+    found = change_tables(made)
+    sections = []
+    for one in (made, *made.others):
+        own = f"{package}.configuration{one.prefix}" if one.prefix else package
+        had = has_function(one.program, one.passing)
+        names = {name: had.get(name, True) for name in _FUNCTIONS}
+        sections.append(
+            structure({
+                name: f"@{own}.{name}" if there else _MISSING[name]
+                for name, there in names.items()
+                if there or name in _MISSING
+            })
+        )  # fmt: skip
+    tables = {name.lower(): f"[{' '.join(map(str, v))}]" for name, v in found.counted_from(1).items()}
+    tables |= {name.lower(): f"[{' '.join(map(repr, reals))}]" for name, reals in found.reals.items()}
+    return {
+        "change_sizes": structure({name[2:].lower(): str(size) for name, size in found.sizes.items()}),
+        "change_tables": structure(tables),
+        "sections": "; ...\n  ".join(sections),
+    }
+
 
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
@@ -49,7 +105,7 @@ def solver_values(has: Collection[str], package: str, guard: int | None) -> dict
     }
 
 
-def _size(name: str) -> str:
+def _size_field(name: str) -> str:
     """A size of runtime/solver/language/language.py, which begins with N_."""
     return f"r.n.{name[2:].lower()}"
 
@@ -87,9 +143,9 @@ class MatlabSolverPrinter(SolverPrinter):
         if any(f.name == "configuration" for f in solver.fields):
             tables = (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")
             spelled |= {name: f"r.tables.{name.lower()}" for name in tables}
-            spelled |= {name: _size(name) for name in OF_CHANGES if name.startswith("N_")}
+            spelled |= {name: _size_field(name) for name in OF_CHANGES if name.startswith("N_")}
             spelled |= {word: str(number) for word, number in WORDS.items()}
-            self.sizes = self.sizes | {kind: _size(name) for kind, name in CHANGE_EXTENTS.items()}
+            self.sizes = self.sizes | {kind: _size_field(name) for kind, name in CHANGE_EXTENTS.items()}
         for method in exported_methods(adaptive=True):
             spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
         super().__init__(solver, spelled)
@@ -188,3 +244,133 @@ class MatlabSolverPrinter(SolverPrinter):
         """The statements of a function, which MATLAB does not indent."""
         self.current = function
         return self.statements(function.body, True)
+
+
+# Loops closed before a run, in MATLAB: the functions of runtime/solver/assembly and their data.
+
+_FLAGS = ("PlaceFlags", "SpeedFlags")
+
+
+def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], str]) -> str:
+    """The function `assembled` and those that it calls."""
+    printer = MatlabAssembly(loops, package)
+    tables = {name: " ".join(map(str, v)) for name, v in loops.whole_tables(1).items()}
+    texts = [f"r.tables.{name.lower()} = [{numbers}];" for name, numbers in tables.items()]
+    texts += [
+        f"r.tables.{name.lower()} = logical([{' '.join(map(str, v))}]);"
+        for name, v in loops.truth_tables.items()
+    ]
+    values = {
+        "package": package,
+        "whole": " ".join(map(str, loops.whole)),
+        "sizes": structure({_size_name(name): str(n) for name, n in loops.sizes.items()}),
+        "tables": "\n".join(line for text in texts for line in wrapped(text, 100, "", "    ", " ...")),
+        "rules": structure({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
+        "fields": "\n".join(printer.fields()),
+        "solver": printer.text().rstrip("\n"),
+        "before": "".join(f"    {quoted(before)}, ...\n" for before, _ in loops.gaps),
+        "after": "".join(f"    {quoted(after)}, ...\n" for _, after in loops.gaps),
+        "redundant": quoted(loops.redundant),
+    }
+    has = {"redundant"} if loops.redundant else set()
+    has |= {"quaternions"} if loops.quaternions else set()
+    has |= {"several"} if loops.several else set()
+    return fill(template(__package__, "assembled.txt"), values, has)
+
+
+def _size_name(name: str) -> str:
+    return name.removeprefix("N_").lower()
+
+
+class MatlabAssembly(MatlabSolverPrinter):
+    """The functions that close loops."""
+
+    functions = {**MatlabSolverPrinter.functions, "at": "({} - 1)*{} + {}"}  # noqa: RUF012
+
+    def __init__(self, loops: AssemblySource, package: str) -> None:
+        super().__init__(loops.solver, package)
+        self.loops = loops
+        self.names = {name: f"r.rules.{name.lower()}" for name in self.solver.constants}
+        self.names |= {name: f"r.n.{_size_name(name)}" for name in loops.sizes}
+        tables = (*loops.whole_tables(1), *loops.truth_tables)
+        self.names |= {name: f"r.tables.{name.lower()}" for name in tables}
+        self.names |= {name: f"r.is.{name.lower()}" for name in ("CLOSED", "OPEN", "NOT_REDUNDANT")}
+        self.names |= {"FIRST": "1", "INFINITY": "Inf"}
+
+    def fields(self) -> list[str]:
+        lines = []
+        for f in self.solver.fields:
+            made = "false" if f.type in _FLAGS else "zeros"
+            value = "0" if f.type in ("real", "whole") else f"{made}({self.loops.lengths[f.type]}, 1)"
+            lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
+        return lines
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        return [f"{targets[0]} = {name}(r, {arguments[-1]});"]
+
+
+# The solver of contacts in MATLAB: a file for each function that sections call.
+
+
+def contact_files(sources: Sequence[ContactSource]) -> dict[str, str]:
+    """The functions that sections call, by name."""
+    files: dict[str, str] = {}
+    for source in sources:
+        for name, block in source.called.items():
+            files[name] = _file(ContactSource({name: block}, source.tag), name)
+    return files
+
+
+def _file(source: ContactSource, name: str) -> str:
+    """A function from a column of arguments to one of results, and those that it needs."""
+    printer = MatlabContacts(source)
+    entry = source.solver.functions[source.entry(name)]
+    tables = [
+        f"r.tables.{table.lower()} = [{' '.join(map(str, numbers))}];"
+        for table, numbers in source.whole_tables(1).items()
+    ]
+    lines = [
+        f"function found = {name}(given)",
+        f"% {name.upper()}  {entry.about}",
+        "persistent blank",
+        "if isempty(blank)",
+        "  blank = record();",
+        "end",
+        "r = blank;",
+        *(f"r.{p.field}(:) = given({p.first + 1}:{p.first + p.length});" for p in source.takes(name)),
+        f"r = {entry.name}(r);",
+        f"found = [{'; '.join(f'r.{p.field}' for p in source.gives(name))}];",
+        "end",
+        "",
+        "",
+        "function r = record()",
+        "% What the solver of contacts knows of one problem: sizes, tables, rules, and what is found.",
+        "r = struct();",
+        f"r.n = {structure({_size_name(size): str(n) for size, n in source.sizes.items()})};",
+        *(line for table in tables for line in wrapped(table, 100, "", "    ", " ...")),
+        f"r.rules = {structure({rule.lower(): repr(v) for rule, v in source.solver.constants.items()})};",
+        *printer.fields(),
+        "end",
+        "",
+        "",
+        printer.text().rstrip("\n"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class MatlabContacts(MatlabSolverPrinter):
+    """The functions that find forces and statuses of contacts."""
+
+    def __init__(self, source: ContactSource) -> None:
+        super().__init__(source.solver, "")
+        self.source = source
+        self.names = {name: f"r.rules.{name.lower()}" for name in self.solver.constants}
+        self.names |= {name: f"r.n.{_size_name(name)}" for name in source.sizes}
+        self.names |= {name: f"r.tables.{name.lower()}" for name in source.block.tables}
+        self.names |= {"FIRST": "1", "NONE": "0"}
+
+    def fields(self) -> list[str]:
+        return [
+            f"r.{f.name} = zeros({self.source.lengths[f.type]}, 1);" + (f"  % {f.about}" if f.about else "")
+            for f in self.solver.fields
+        ]

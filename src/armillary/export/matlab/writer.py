@@ -7,28 +7,28 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary.export.matlab.assembly import assembly_text
-from armillary.export.matlab.configurations import change_values
-from armillary.export.matlab.contacts import contact_files
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
-from armillary.export.matlab.solver import solver_values
-from armillary.export.text.body import SectionText, Step
-from armillary.export.text.closing import closing
+from armillary.export.matlab.solver import assembly_text, change_values, contact_files, solver_values
+from armillary.export.text.body import SectionText, Step, closing, fields
 from armillary.export.text.configurations import change_functions
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import StateDescription, Stored
-from armillary.export.text.features import features
-from armillary.export.text.files.folder import write_folder
-from armillary.export.text.files.heading import head, note, operations_text, readme_tables
-from armillary.export.text.files.runfile import example_timing
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.helpers import helpers, needed
-from armillary.export.text.names import fields
-from armillary.export.text.printing.layout import listed, wrapped
-from armillary.export.text.selftest.numbers import reference_text
-from armillary.export.text.source import SectionFunction, Sections, Source, source
-from armillary.export.text.start.assembly import AssemblySource
-from armillary.export.text.start.start import StartSource
+from armillary.export.text.files import (
+    example_timing,
+    fill,
+    head,
+    helpers,
+    needed,
+    note,
+    operations_text,
+    readme_tables,
+    template,
+    write_folder,
+)
+from armillary.export.text.printer import listed, wrapped
+from armillary.export.text.reference import reference_text
+from armillary.export.text.source import SectionFunction, Sections, Source, features, source
+from armillary.export.text.start import AssemblySource, StartSource
 from armillary.program.equations import DerivedEquations
 
 WIDTH = 120

@@ -1,9 +1,75 @@
 """Exported Python: one module for one system, with nothing but the standard library.
 
-Read writer.py first: it lays out the module. solver.py prints the integration
-into ``solver.txt``; ``program.txt`` is the same for all systems, ``test.txt`` its self-test.
+Read module.py first: it lays out the module. solver.py prints the integration into ``solver.txt``;
+``program.txt`` is the same for all systems, ``test.txt`` its self-test.
 """
 
-from armillary.export.python.writer import export
+from __future__ import annotations
+
+import keyword
+import os
+import sys
+from pathlib import Path
+
+from armillary.export.python.module import PythonModule
+from armillary.export.text.files import (
+    example_run,
+    example_timing,
+    fill,
+    readme_tables,
+    template,
+    write_folder,
+)
+from armillary.export.text.reference import reference_text
+from armillary.export.text.source import source
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.solver.methods import method_names
+
+# The folder of an exported Python module.
+
+
+def export(
+    equations: DerivedEquations,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    configurations: bool | None = None,
+) -> Path:
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
+    made = source(equations, configurations, passes=True)
+    return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
+
+
+def module_name(stem: str) -> str:
+    """A name that can be imported and hides no module of Python's own."""
+    return f"{stem}_system" if keyword.iskeyword(stem) or stem in sys.stdlib_module_names else stem
+
+
+def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """The folder of a module in whatever dialect."""
+    d, name = module.description, module.name
+    duration, step = example_timing(module.made)
+    values = {
+        "module": name,
+        "title": d.name,
+        "version": d.version,
+        "duration": f"{duration:g}",
+        "step": f"{step:g}",
+        "method_list": method_names(module.adaptive),
+    }
+    test = fill(template(PythonModule.package, "test.txt"), values, module.has)
+    readme = module.filled("readme.txt", values)
+    return write_folder(
+        path,
+        {
+            f"{name}.py": module.text(),
+            f"test_{name}.py": test,
+            "reference.txt": reference_text(module.made.reference),
+            "run.toml": example_run(module.made, module.adaptive),
+            "README.md": "\n".join([readme.rstrip("\n"), *readme_tables(d)]) + "\n",
+        },
+        force=force,
+    )
+
 
 __all__ = ["export"]

@@ -5,30 +5,67 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping, Sequence
 
-from armillary.algebra.user_functions.tables import Piecewise
-from armillary.export.python.assembly import assembly_values
-from armillary.export.python.configurations import configuration_values
-from armillary.export.python.contacts import contact_texts
-from armillary.export.python.printer import PythonPrinter
-from armillary.export.python.solver import run_values, solver_values
-from armillary.export.text.body import SectionText, Step
-from armillary.export.text.closing import closing
+from armillary.algebra.tables import Piecewise
+from armillary.export.python.solver import (
+    assembly_values,
+    configuration_values,
+    contact_texts,
+    run_values,
+    solver_values,
+)
+from armillary.export.text.body import SectionText, Step, closing, fields
 from armillary.export.text.configurations import change_functions, left_text
 from armillary.export.text.contacts import contact_sources
-from armillary.export.text.features import features
-from armillary.export.text.files.heading import head, note, operations_text
-from armillary.export.text.files.settings import run_keys
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.helpers import helpers, needed
-from armillary.export.text.names import fields
-from armillary.export.text.printing.layout import one_line, wrapped
-from armillary.export.text.printing.printer import Printer
-from armillary.export.text.source import SectionFunction, Sections, Source
-from armillary.export.text.start.assembly import AssemblySource
-from armillary.export.text.start.start import StartSource
-from armillary.mechanics.constraints.closing.closing_thresholds import CORRECTIONS
-from armillary.program.form.program import ProgramSection
+from armillary.export.text.files import fill, head, helpers, needed, note, operations_text, run_keys, template
+from armillary.export.text.printer import CHOICE, LOGIC, SUM, Operand, Printer, one_line, wrapped
+from armillary.export.text.source import SectionFunction, Sections, Source, features
+from armillary.export.text.start import AssemblySource, StartSource
+from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
+from armillary.program.program import ProgramSection
 from armillary.settings import RUN_TABLE
+
+# Expressions in Python.
+#
+# Numbers are floats, whose arithmetic is that of the compiled code; but where IEEE 754 has infinities and
+# NaN, Python raises exceptions, even for a value that a condition then leaves aside. So divisions and
+# functions go through helpers that return the values of the standard.
+
+
+class PythonPrinter(Printer):
+    """Python's way of writing expressions."""
+
+    keywords = frozenset(
+        (*keyword.kwlist, "math", "abs", "min", "max", "range", "list", "tuple", "lookup", "div")
+    )
+    functions = {  # noqa: RUF012
+        **{name: name for name in ("sqrt", "sin", "cos", "tan", "asin", "acos", "exp", "log", "sign", "abs")},
+        "atan": "math.atan", "atan2": "math.atan2", "pow": "power", "min": "least", "max": "most",
+        "tanh": "math.tanh", "floor": "floor", "ceil": "ceil", "mod": "modulo",
+    }  # fmt: skip
+    logic = {"and": "and", "or": "or"}  # noqa: RUF012
+    negation = "not "
+    specials = ('float("nan")', 'float("inf")', 'float("-inf")')
+    truth_number = "float({})"
+
+    def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
+        text = f"{self.at(yes, SUM)} if {self.at_truth(condition, LOGIC)} else {self.at(no, SUM)}"
+        return Operand(text, CHOICE)
+
+    def quotient(self, above: str, below: Sequence[str]) -> str:
+        return f"div({bare(above)}, {bare(below[0]) if len(below) == 1 else '*'.join(below)})"
+
+
+def bare(text: str) -> str:
+    """Text without parentheses around the whole of it."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text[1:-1] if place == len(text) - 1 else text
+    return text
+
 
 WIDTH = 110
 ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"

@@ -3,17 +3,82 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from armillary.export.python.configurations import EXTENTS, OTHER_SIZES
-from armillary.export.text.configurations import WORDS
-from armillary.export.text.files.settings import setting_values
-from armillary.export.text.printing.layout import wrapped
-from armillary.export.text.printing.solver_printer import SolverPrinter
-from armillary.export.text.run_rules import NO_SOLVER, STATUSES, setting_checks, status_words
+from armillary.export.text.configurations import (
+    CHANGE_EXTENTS,
+    TRUTHS,
+    WORDS,
+    ChangeTables,
+    change_tables,
+    has_function,
+)
+from armillary.export.text.contacts import ContactSource, contact_constants
+from armillary.export.text.files import setting_values
+from armillary.export.text.printer import wrapped
+from armillary.export.text.solver_printer import (
+    CONSTRAINT_GEOMETRY,
+    NO_SOLVER,
+    STATUSES,
+    SolverPrinter,
+    setting_checks,
+    status_words,
+)
 from armillary.export.text.source import Source
+from armillary.export.text.start import AssemblySource, loop_name
 from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
+
+# All configurations of a system in Python: their functions, and the tables that changes read.
+
+# Functions of every configuration, with what stands for one that it does not have.
+_FUNCTIONS = {
+    "precompute": "", "derivatives": "", "outputs": "", "events": "nothing", "update": "nothing",
+    "fire": "nothing", "normalise": "unchanged", "leave": "nothing", "enter": "nothing",
+    "impulse": "nothing", "adjust": "nothing", "ratings": "nothing", CONSTRAINT_GEOMETRY: "nothing",
+}  # fmt: skip
+# Sizes whose names belong to the start of a run.
+OTHER_SIZES = {"N_SPEEDS": "N_ALL_SPEEDS"}
+EXTENTS = {kind: OTHER_SIZES.get(name, name) for kind, name in CHANGE_EXTENTS.items()}
+Named = Callable[[Source, str], str]
+
+
+def configuration_values(source: Source, named: Named, width: int) -> dict[str, str]:
+    """Sizes, tables and functions of all configurations, for the template of the solver."""
+    if not source.changing:
+        return {}
+    found = change_tables(source)
+    lines = []
+    for name, values in found.tables.items():
+        kept: Sequence[object] = [bool(v) for v in values] if name in TRUTHS else values
+        lines += wrapped(f"{name} = [{', '.join(map(str, kept))}]", width, "", "    ")
+    for name, reals in found.reals.items():
+        lines += wrapped(f"{name} = [{', '.join(map(repr, reals))}]", width, "", "    ")
+    return {
+        "change_sizes": size_lines(found),
+        "change_tables": "\n".join(lines),
+        "sections": section_lines(source, named, width),
+    }
+
+
+def size_lines(found: ChangeTables) -> str:
+    """Sizes by name."""
+    return "\n".join(f"{OTHER_SIZES.get(name, name)} = {value}" for name, value in found.sizes.items())
+
+
+def section_lines(source: Source, named: Named, width: int) -> str:
+    """The functions of each configuration by their names."""
+    every = []
+    for one in (source, *source.others):
+        has = has_function(one.program, one.passing)
+        entries = [
+            f"{name!r}: {named(one, name) if has.get(name, True) else missing}"
+            for name, missing in _FUNCTIONS.items()
+            if has.get(name, True) or source.changing
+        ]
+        every.append("\n".join(wrapped("{" + ", ".join(entries) + "},", width, "    ", "     ")))
+    return "\n".join(every)
+
 
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
@@ -208,3 +273,124 @@ class PythonSolverPrinter(SolverPrinter):
         result = _TYPES[function.result] if function.result else "None"
         head = f"def {function.name}({', '.join(arguments)}) -> {result}:"
         return [head, f'    """{function.about}"""', *self.body(function)]
+
+
+# Loops closed before a run, in Python: the functions of runtime/solver/assembly and their data.
+
+_LOOP_ZEROS = {"real": "0.0", "whole": "0"}
+_FLAGS = ("PlaceFlags", "SpeedFlags")
+
+
+def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
+    """Values for the template."""
+    printer = PythonAssembly(loops)
+    whole: dict[str, Sequence[object]] = {**loops.whole_tables(0)}
+    flags: dict[str, Sequence[object]] = {k: [bool(x) for x in v] for k, v in loops.truth_tables.items()}
+    tables = {**whole, **flags, "FIRST_GUESS": loops.first}
+    listed = [f"{name} = [{', '.join(map(str, values))}]" for name, values in tables.items()]
+    return {
+        "sizes": "\n".join(f"{loop_name(name)} = {size}" for name, size in loops.sizes.items()),
+        "tables": "\n".join(line for text in listed for line in wrapped(text, width, "", "    ")),
+        "constants": "\n".join(f"{name} = {value!r}" for name, value in printer.solver.constants.items()),
+        "texts": "".join(f"    ({before!r}, {after!r}),\n" for before, after in loops.gaps),
+        "fields": "\n".join(printer.fields()),
+        "solver": printer.text().rstrip("\n"),
+        "redundant": repr(loops.redundant),
+    }
+
+
+class PythonAssembly(PythonSolverPrinter):
+    """The functions that close loops."""
+
+    def __init__(self, loops: AssemblySource) -> None:
+        super().__init__(loops.solver)
+        self.names = {"FIRST": "0", "INFINITY": "math.inf"} | {name: loop_name(name) for name in loops.sizes}
+        self.loops = loops
+
+    def fields(self) -> list[str]:
+        lines = []
+        for f in self.solver.fields:
+            one = "False" if f.type in _FLAGS else "0.0"
+            zero = _LOOP_ZEROS.get(f.type) or f"[{one}] * {self.loops.lengths[f.type]}"
+            lines.append(f"        self.{f.name} = {zero}" + (f"  # {f.about}" if f.about else ""))
+        return lines
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        return [f"{target} = [*{self.expression(value)}]"]
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        return [f"{targets[0]} = {name}(run, {arguments[-1]})"]
+
+    def function(self, function: SolverFunction) -> list[str]:
+        head, *lines = super().function(function)
+        return [head.replace("run: Run", "run: Loops"), *lines]
+
+
+# The solver of contacts in Python: the functions of mechanics/contact/problem.py and their data.
+
+
+def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
+    """The functions that sections call, with all that they need."""
+    if not sources:
+        return []
+    lines = ["# " + "-" * 76 + " contacts", ""]
+    lines += [f"{name} = {value!r}" for name, value in contact_constants(sources).items()]
+    return [
+        "\n".join([*lines, ""]),
+        *(text for source in sources for text in solver_texts(PythonContacts(source), width)),
+    ]
+
+
+def solver_texts(printer: PythonContacts, width: int) -> list[str]:
+    """The functions of one kind of contacts: their data, their record, themselves."""
+    source = printer.source
+    sizes = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
+    tables = [f"{printer.names[name]} = {numbers!r}" for name, numbers in source.whole_tables(0).items()]
+    data = [*sizes, *(line for table in tables for line in wrapped(table, width, "", "    "))]
+    record = [
+        f"class {printer.record_type}:",
+        '    """What the solver of contacts knows of one problem."""',
+        "",
+        "    def __init__(self) -> None:",
+        *printer.fields(),
+        "",
+    ]
+    return ["\n".join([*data, ""]), "\n".join(record), printer.text(), *map(printer.called, source.called)]
+
+
+class PythonContacts(PythonSolverPrinter):
+    """The functions that find forces and statuses of contacts."""
+
+    def __init__(self, source: ContactSource) -> None:
+        super().__init__(source.solver)
+        self.source, self.record_type = source, f"Contacts{source.tag}"
+        self.names = {"FIRST": "0", "NONE": "-1"} | {name: name + source.tag for name in source.sizes}
+        self.names |= {name: name + source.tag for name in source.block.tables}
+
+    def fields(self) -> list[str]:
+        lines = []
+        for f in self.solver.fields:
+            one = "0" if f.type == "Wholes" else "0.0"
+            about = f"  # {f.about}" if f.about else ""
+            lines.append(f"        self.{f.name} = [{one}] * {self.source.lengths[f.type]}{about}")
+        return lines
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        return [f"{target} = [*{self.expression(value)}]"]
+
+    def function(self, function: SolverFunction) -> list[str]:
+        head, *lines = super().function(function)
+        return [head.replace("run: Run", f"run: {self.record_type}"), *lines]
+
+    def called(self, name: str) -> str:
+        """A function from a list of arguments to one of results."""
+        takes = [
+            f"    run.{p.field} = given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)
+        ]
+        gives = ", ".join(f"*run.{p.field}" for p in self.source.gives(name))
+        return "\n".join([
+            f"def {name}(given: list[float]) -> list[float]:",
+            f'    """{self.solver.functions[self.source.entry(name)].about}"""',
+            f"    run = {self.record_type}()", *takes, f"    {self.source.entry(name)}(run)",
+            f"    return [{gives}]", "",
+        ])  # fmt: skip

@@ -10,22 +10,18 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary.export.c.embedded.cost import step_table
-from armillary.export.c.embedded.options import checked_precision, fixed_method
-from armillary.export.c.embedded.solver import bounded_solver
 from armillary.export.c.text import counts
-from armillary.export.rust.assembly import assembly_file
-from armillary.export.rust.configurations import configuration_files
-from armillary.export.rust.model import RustModel
+from armillary.export.embedded.cost import step_table
+from armillary.export.embedded.model import bounded_solver, checked_precision, fixed_method
+from armillary.export.rust.model import RustModel, assembly_file, configuration_files
 from armillary.export.rust.printer import RustPrinter
 from armillary.export.rust.solver import RustSolverPrinter
-from armillary.export.text.files.folder import write_folder
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.printing.layout import wrapped
-from armillary.export.text.run_rules import STATUSES
-from armillary.export.text.selftest.selftest import self_test
+from armillary.export.text.files import fill, template, write_folder
+from armillary.export.text.printer import wrapped
+from armillary.export.text.selftest import self_test
+from armillary.export.text.solver_printer import STATUSES
 from armillary.export.text.source import source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
 

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from armillary.export.c.embedded.model import embedded_features
 from armillary.export.c.model import roadmap
+from armillary.export.c.solver import loop_features
 from armillary.export.c.text import counts
-from armillary.export.rust.contacts import contact_module
+from armillary.export.embedded.model import bounded_assembly, embedded_features, open_sentences
 from armillary.export.rust.printer import RustPrinter, lookup_function
-from armillary.export.rust.solver import size_name
-from armillary.export.text.body import Step
-from armillary.export.text.closing import closing
-from armillary.export.text.configurations import change_functions, change_sizes
+from armillary.export.rust.solver import RustSolverPrinter, contact_module, size_name
+from armillary.export.text.body import Step, closing
+from armillary.export.text.configurations import (
+    TRUTHS,
+    change_functions,
+    change_sizes,
+    change_tables,
+    has_function,
+)
 from armillary.export.text.contacts import contact_sources
-from armillary.export.text.files.heading import note
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.printing.layout import one_line, wrapped
-from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY
+from armillary.export.text.files import fill, note, template
+from armillary.export.text.printer import one_line, wrapped
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
-from armillary.mechanics.constraints.closing.closing_thresholds import FEW_CORRECTIONS
-from armillary.program.form.program import ProgramSection
+from armillary.export.text.start import AssemblySource
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
+from armillary.program.program import ProgramSection
+from armillary.runtime.solver.language.translator import Solver
 
 _STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
 _START = _STATE.replace("constants: &[Real; CONSTANTS]", "parameters: &[Real; PARAMETERS]")
@@ -250,3 +256,154 @@ def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:
         lines += [f"    /// {one_line(text)}"] if text else []
         lines.append(f"    pub const {name}: usize = {i};")
     return "\n".join([*lines, "}", ""])
+
+
+# assembly.rs: loops closed from rough values, in memory of the caller.
+
+
+class RustAssemblyPrinter(RustSolverPrinter):
+    """The functions that close loops."""
+
+    record_type = "Loops"
+
+    def __init__(self, loops: AssemblySource, described: Solver) -> None:
+        super().__init__(described)
+        self.loops = loops
+        self.names = {"FIRST": "0", "INFINITY": "Real::INFINITY", "OPEN": "NOT_CLOSED"}
+        self.names |= {name: str(size) for name, size in loops.sizes.items()}
+
+    def extent(self, kind: str) -> str:
+        return str(self.loops.lengths[kind])
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        return [f"geometry({', '.join(arguments)}, &run.constants, &run.memory, &mut {targets[0]});"]
+
+
+def assembly_file(model: RustModel) -> dict[str, str]:
+    """The module of a system with loops; none where it has none."""
+    loops = model.source.assembly
+    if loops is None:
+        return {}
+    own = RustModel(model.source, model.precision)  # with no other tables than those that it calls
+    targets = [f"out[{i}]" for i in range(len(loops.section.results))]
+    arguments = (
+        f"t: Real, state: &[Real; {len(loops.coordinates)}], constants: &[Real; CONSTANTS], "
+        f"memory: &[Real; MEMORY], out: &mut [Real; {len(targets)}]"
+    )
+    about = "Gaps, elements of J, elements of N, sizes of gaps."
+    geometry = own.function(loops.section, "fn geometry", arguments, targets, about)
+    tables = [lookup_function(name, table, own.printer) for table, name in own.printer.tables.items()]
+    printer = RustAssemblyPrinter(loops, bounded_assembly(loops, model.precision))
+    solver = printer.text().rstrip("\n")
+    kept = " run.t run.start run.given run.place run.status"
+    members, zeros = printer.record(solver + kept)
+    values = model.values | {
+        "sentences": "\n".join(_sentences(loops)),
+        "tables": "\n".join(_tables(loops)),
+        "coordinates": str(len(loops.coordinates)),
+        "first": ", ".join(own.printer.literal(x) for x in loops.first),
+        "whole": ", ".join(str(bool(w)).lower() for w in loops.whole),
+        "constants": "\n".join(printer.constants()),
+        "members": "\n".join(members),
+        "zeros": "\n".join(zeros),
+        "functions": "\n".join([*tables, geometry]),
+        "solver": solver,
+    }
+    return {"src/assembly.rs": fill(template(__package__, "assembly.rs.txt"), values, loop_features(loops))}
+
+
+def _sentences(loops: AssemblySource) -> list[str]:
+    """The codes of errors, each with the message of a run in the process."""
+    lines = []
+    for number, (code, texts) in enumerate(open_sentences(loops).items(), 1):
+        lines += [line for text in texts for line in wrapped(text, 104, "/// ", "///   ")]
+        lines.append(f"pub const {code}: i32 = {number};")
+    return lines
+
+
+def _tables(loops: AssemblySource) -> list[str]:
+    lines = []
+    for name, numbers in loops.whole_tables(0).items():
+        text = f"static {name}: [i32; {len(numbers)}] = [{', '.join(map(str, numbers))}];"
+        lines += wrapped(text, 110, "", "    ")
+    for name, flags in loops.truth_tables.items():
+        words = ", ".join(str(bool(flag)).lower() for flag in flags)
+        lines += wrapped(f"static {name}: [bool; {len(flags)}] = [{words}];", 110, "", "    ")
+    return lines
+
+
+# Further configurations of a system in Rust: a module for each, and one with the tables that changes read
+# and a function for each section that calls that of a configuration.
+
+_GIVEN = "t: Real, state: &[Real; {}], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
+# Sections: the length of what they take for a state, and of their results; what these are beyond those of a
+# configuration.
+_SECTIONS = {
+    "derivatives": ("STATES", "STATES", "0.0"),
+    "outputs": ("STATES", "OUTPUTS", "0.0"),
+    "events": ("STATES", "EVENTS", "1.0"),
+    "update": ("STATES", "MEMORY", "0.0"),
+    "leave": ("STATES", "MOTION", "0.0"),
+    "enter": ("MOTION", "STATES", "0.0"),
+    "impulse": ("MOTION", "SPEEDS", "0.0"),
+    "adjust": ("MOTION", "SPEEDS", "0.0"),
+    "ratings": ("MOTION", "MEMBERS", "0.0"),
+}
+
+
+def configuration_files(model: RustModel) -> dict[str, str]:
+    """Modules of further configurations; none where there is one."""
+    if not model.source.changing:
+        return {}
+    files = {"src/changes.rs": _changes(model.source, model.printer)}
+    for other in model.source.others:
+        own = RustModel(other, model.precision)
+        head = f"//! {one_line(other.description.name)}: configuration {other.prefix[1:]}"
+        uses = "use crate::math::*;\nuse crate::model::*;\nuse crate::Real;\n"
+        files[f"src/configuration{other.prefix}.rs"] = "\n".join([head, "", uses, own.functions()])
+    return files
+
+
+def _changes(made: Source, printer: RustPrinter) -> str:
+    lines = [
+        "//! Configurations: other joints locked, other dependent speeds. The numbers of each, one after the",
+        "//! other; sections by the number of a configuration.",
+        "",
+        "use crate::model::*;",
+        "use crate::Real;",
+        "",
+    ]
+    found = change_tables(made)
+    for name, values in found.tables.items():
+        kind = "bool" if name in TRUTHS else "i32"
+        numbers = ", ".join(str(bool(v)).lower() if name in TRUTHS else str(v) for v in values)
+        lines += wrapped(f"pub static {name}: [{kind}; {len(values)}] = [{numbers}];", 110, "", "    ")
+    for name, reals in found.reals.items():
+        text = ", ".join(map(printer.literal, reals))
+        lines += wrapped(f"pub static {name}: [Real; {len(reals)}] = [{text}];", 110, "", "    ")
+    given = "t, state, constants, memory"
+    sections = _SECTIONS | ({CONSTRAINT_GEOMETRY: ("STATES", "ELEMENTS_ROOM", "0.0")} if made.passing else {})
+    for name, (state, size, beyond) in sections.items():
+        arguments = f"c: i32, {_GIVEN.format(state)}, out: &mut [Real; {size}]"
+        lines += _function(made, name, arguments, [f"*out = [{beyond}; {size}];"], f"{given}, out")
+    new = "new_memory: &mut [Real; MEMORY], new_state: &mut [Real; STATES]"
+    start = ["*new_memory = *memory;", "*new_state = *state;"]
+    arguments = f"c: i32, event: i32, {_GIVEN.format('STATES')}, {new}"
+    lines += _function(made, "fire", arguments, start, f"event, {given}, new_memory, new_state")
+    arguments = f"c: i32, {_GIVEN.format('STATES')}".replace("state: &", "state: &mut ")
+    lines += _function(made, "normalise", arguments, [], given)
+    arguments = "c: i32, parameters: &[Real; PARAMETERS], constants: &mut [Real; CONSTANTS]"
+    lines += _function(made, "precompute", arguments, [], "parameters, constants")
+    return "\n".join([*lines, ""])
+
+
+def _function(made: Source, name: str, arguments: str, start: list[str], given: str) -> list[str]:
+    """A section of a configuration, where it has it."""
+    cases = [
+        f"        {c} => crate::{f'configuration{one.prefix}' if c else 'model'}::{name}({given}),"
+        for c, one in enumerate((made, *made.others))
+        if has_function(one.program, made.passing).get(name, True)
+    ]
+    head = wrapped(f"pub fn {name}_of({arguments}) {{", 110, "", "    ")
+    body = [f"    {line}" for line in start]
+    return ["", *head, *body, "    match c {", *cases, "        _ => {}", "    }", "}"]

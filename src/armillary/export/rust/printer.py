@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.algebra.user_functions.tables import Piecewise
-from armillary.export.text.printing.layout import one_line, wrapped
-from armillary.export.text.printing.printer import CHOICE, SUM, Operand, Printer, nested_polynomial
+from armillary.algebra.tables import Piecewise
+from armillary.export.text.printer import CHOICE, SUM, Operand, Printer, nested_polynomial, one_line, wrapped
 
 _WORDS = """
 as async await break const continue crate dyn else enum extern false fn for gen if impl in let loop match

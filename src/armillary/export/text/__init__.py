@@ -2,6 +2,6 @@
 
 Enters: `Equations`. Leaves, for a language to lay out: `Source` (source.py), which holds the system described
 as plain data (description.py) and the numbers of its self-test (reference.py); a `Body` per section, which
-is ordered assignments as text, printed by the language's `Printer` (printing/) under names that are
-legal in it (names.py); a folder that appears whole (folder.py). Read body.py first, then printing/printer.py.
+is ordered assignments as text, printed by the language's `Printer` (printer.py) under names that are
+legal in it; a folder that appears whole (files.py). Read body.py first, then printer.py.
 """

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from armillary.export.text.printing.solver_printer import CONSTRAINT_GEOMETRY, called_section
+from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.loop.layout import AT_END, NESTS, STAGES
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.models.configurations.run_changes import (

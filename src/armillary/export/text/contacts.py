@@ -15,7 +15,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from armillary.algebra.user_functions.blocks import BlockFunction
+from armillary.algebra.block_functions import BlockFunction
 from armillary.mechanics.contact.blocks import FIELDS, ContactBlock
 from armillary.runtime.solver.language.translator import Field, Solver, SolverFunction, read_contacts
 

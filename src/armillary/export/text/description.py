@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import symbols
-from armillary.export.text.printing.layout import column_name, one_line
+from armillary.export.text.printer import column_name, one_line
 from armillary.model.parameter_meanings import parameter_descriptions
 from armillary.model.units import state_factor
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.version import VERSION
 

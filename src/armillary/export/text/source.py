@@ -7,29 +7,34 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from armillary.algebra.block_functions import BlockFunction, is_block
 from armillary.algebra.expression import Expr
-from armillary.algebra.user_functions.blocks import BlockFunction, is_block
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.export.inputs import with_tables
-from armillary.export.text.body import Place, SectionText, body
+from armillary.export.text.body import Namer, Place, SectionText, body, plain
 from armillary.export.text.description import ExportDescription, StartValues, description, one_lined
-from armillary.export.text.names import Namer, plain
-from armillary.export.text.printing.printer import Printer, block_names
-from armillary.export.text.selftest.reference import Reference, example_parameters, reference, start_values
-from armillary.export.text.start.assembly import AssemblySource, assembly
-from armillary.export.text.start.masses import WeakMasses, weak_masses
-from armillary.export.text.start.physical import Physical, physical
-from armillary.export.text.start.start import StartSource, started
+from armillary.export.text.printer import Printer, block_names
+from armillary.export.text.reference import Reference, example_parameters, reference, start_values
+from armillary.export.text.start import (
+    AssemblySource,
+    Physical,
+    StartSource,
+    WeakMasses,
+    assembly,
+    physical,
+    started,
+    weak_masses,
+)
 from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
-from armillary.program.configurations.sections import ADJUST, sets_dependent_speeds, speed_settings
-from armillary.program.configurations.table import configurations_of
-from armillary.program.derivatives.partial_rates import with_partial_rates
+from armillary.program.configuration_changes import ADJUST, sets_dependent_speeds, speed_settings
+from armillary.program.configurations import configurations_of
+from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program, ProgramSection, section
+from armillary.program.program import Program, ProgramSection, section
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations.configurations import adjusts
@@ -435,3 +440,45 @@ class Sections:
         elif self.source.masses is not None and section is self.source.masses.section:
             places = {**self.places, **self._given}
         return body(section, self.printer, places, self.identifiers.of, self.identifiers.namer)
+
+
+# Features that only some systems have: the parts of templates that they need.
+
+
+def features(source: Source) -> frozenset[str]:
+    """Words for `template.fill`."""
+    program, d, every = source.program, source.description, (source, *source.others)
+    found = {
+        "events": bool(program.events.results),
+        "update": bool(program.update.results),
+        "normalise": program.normalises,
+        "quaternions": bool(program.quaternions),
+        "renewed": bool(program.renewed),
+        "drift": len(program.renewed) > 4 * len(program.quaternions),
+        "corrected": bool(program.corrected),
+        "loops": source.assembly is not None,
+        "jumps": bool(program.stops),
+        "physical": source.physical is not None,
+        "masses": source.masses is not None,
+        "start": source.start is not None,
+        "placed": source.start is not None and bool(source.start.placed),
+        "memory": bool(program.memory),
+        "clocks": any(m.period is not None for m in d.memory),
+        "guarded": source.guard is not None,
+        "guard": any(e.guard for e in d.events),
+        "parameters": bool(d.parameters),
+        "configurations": source.changing,
+        "passing": source.passing,
+        "contacts": bool(source.equations.system.contacts),
+        "locking_events": any(e.equations.configuration.locked for e in every),
+        "settings": bool(source.changing and speed_settings(source.equations.system)),
+        "adjusting": any(s.name == ADJUST for one in every for s in one.program.changes),
+        "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
+        "reclosing": bool(source.set_places) and not source.prefix,
+        "landing_events": source.changing,
+        "implicit": source.stiff,
+        "differentiated": all(one.program.partial_rates for one in every),
+        "driven": source.stiff and bool(program.tabled),
+        "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
+    }
+    return frozenset(name for name, present in found.items() if present)

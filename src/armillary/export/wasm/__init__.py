@@ -11,12 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armillary.algebra.arguments import flag, several
-from armillary.export.text.files.folder import write_folder
-from armillary.export.text.files.heading import head, readme_tables
-from armillary.export.text.files.runfile import example_timing
-from armillary.export.text.files.settings import setting_values
-from armillary.export.text.files.template import fill, template
-from armillary.export.text.selftest.reference import ABSOLUTE, RELATIVE
+from armillary.export.text.files import (
+    example_timing,
+    fill,
+    head,
+    readme_tables,
+    setting_values,
+    template,
+    write_folder,
+)
+from armillary.export.text.reference import ABSOLUTE, RELATIVE
 from armillary.export.text.source import Source, source
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
 from armillary.program.equations import DerivedEquations

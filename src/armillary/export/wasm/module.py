@@ -22,34 +22,56 @@ Everything lies at fixed addresses, which the description holds; nothing is allo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import inf
 
 from armillary.algebra.arguments import checked_names
+from armillary.algebra.block_functions import is_block
 from armillary.errors import ArmillaryError
-from armillary.export.text.files.runfile import example_timing
+from armillary.export.text.files import example_timing
 from armillary.export.text.source import Source
-from armillary.export.wasm.assembly import ModuleAssembly
-from armillary.export.wasm.configurations import ModuleConfigurations, function_names
-from armillary.export.wasm.contacts import contact_stack, with_contacts
+from armillary.export.wasm.configurations import ModuleAssembly, ModuleConfigurations, function_names
 from armillary.llvm.building.builder import power_text
 from armillary.llvm.jit import holds_addresses
+from armillary.llvm.module import workspace_length
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
-from armillary.program.form.program import Program
-from armillary.program.functions import with_functions
-from armillary.program.poses import LENGTH, moving_bodies, pose_expressions
+from armillary.mechanics.contact.blocks import ENTRIES
+from armillary.program.functions import LENGTH, moving_bodies, pose_expressions, with_functions
+from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Functions, usual_method
 from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
 from armillary.runtime.models.compilation import compile_equations
+from armillary.runtime.solver.contact_code import contact_module, contact_symbol
 from armillary.untyped import DataTable
+
+# The solver of contacts in a module: the code that the process compiles, linked with that which calls it.
+
+_REAL = 8
+
+
+def with_contacts(texts: Sequence[str]) -> list[str]:
+    """Return LLVM texts, with one that has the block functions they call, if there are any."""
+    found = list(texts)
+    for name, (entry, *_) in ENTRIES.items():
+        if any(f"@{name}_" in text for text in texts):
+            symbol = contact_symbol(name)
+            found = [text.replace(f"@{symbol}(", f"@armillary_{entry}(") for text in found]
+    return found if found == list(texts) else [*found, str(contact_module().module)]
+
+
+def contact_stack(sections: Iterable[ProgramSection]) -> int:
+    """Bytes of a stack that the block functions of a section take, of that which takes most."""
+    return _REAL * max(
+        (sum(workspace_length(n.data) for n in s.nodes if is_block(n)) for s in sections), default=0
+    )
+
 
 ROWS = 256  # rows that a call of a loop can fill
 METHODS_OF_MODULES = (usual_method(True), "dopri5")  # with a step, and without: for tolerances of pictures
-_REAL = 8
 
 
 @dataclass(frozen=True)

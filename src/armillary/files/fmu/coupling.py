@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from armillary.algebra.expression import ZERO, Expr, as_expr, number, symbol
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import TIME
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import TIME
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import Dimension, parse_unit
 from armillary.errors import ModelError, UnitsError, nearest, there_are
 from armillary.files.xml import Element, parse_xml
 from armillary.limited_files import UnreadableFileError, limited

@@ -26,7 +26,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.user_functions.foreign import ForeignFunction
+from armillary.algebra.block_functions import ForeignFunction
 from armillary.errors import ArmillaryError
 from armillary.files.fmu.description import Exchange, Fmu, FmuVariable
 from armillary.files.fmu.instances import (
@@ -40,8 +40,8 @@ from armillary.files.fmu.instances import (
     transfer,
 )
 from armillary.files.fmu.library import DISCARD, ERROR, Library, load
-from armillary.llvm.building.assembly import REAL, TRUTH, WHOLE, Raw, constant
 from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.emitter import REAL, TRUTH, WHOLE, Raw, constant
 from armillary.llvm.jit import Compiled
 
 

@@ -28,11 +28,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.user_functions.foreign import ForeignFunction
+from armillary.algebra.block_functions import ForeignFunction
 from armillary.errors import SimulationError
 from armillary.files.fmu.description import FmuVariable
 from armillary.files.fmu.library import DISCARD, ERROR, OK, Library
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building.builder import Code, Operand, Span, Value
+from armillary.llvm.building.emitter import (
     ADDRESS,
     REAL,
     TRUTH,
@@ -44,7 +45,6 @@ from armillary.llvm.building.assembly import (
     Raw,
     constant,
 )
-from armillary.llvm.building.builder import Code, Operand, Span, Value
 
 SLOTS = 1024  # runs at the same time
 _STATUS = "i32"  # of FMI

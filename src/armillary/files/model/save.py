@@ -18,11 +18,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
-from armillary.algebra.call_record import arguments_of
+from armillary.algebra.arguments import arguments_of, file_path
+from armillary.algebra.block_functions import ForeignFunction
 from armillary.algebra.expression import Expr, as_expr, symbol
-from armillary.algebra.user_functions.foreign import ForeignFunction
-from armillary.algebra.user_functions.tables import Piecewise
+from armillary.algebra.tables import Piecewise
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, ModelError
 from armillary.files.model.build import TextFunction, part_arrays

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from armillary.algebra.call_record import arguments_of
+from armillary.algebra.arguments import arguments_of
 from armillary.algebra.expression import Expr
-from armillary.algebra.notation.printing import number_text, text
-from armillary.algebra.units.dimension import ONE
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, si_text
-from armillary.algebra.user_functions.tables import Piecewise
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.printing import number_text, text
+from armillary.algebra.tables import Piecewise
+from armillary.algebra.units import ONE, is_quantity, magnitude_in_si, si_text
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.model.sections import object_form

@@ -26,8 +26,8 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import SPEED
-from armillary.algebra.vectors.matrices import SIX
+from armillary.algebra.triples import SIX
+from armillary.algebra.units import SPEED
 from armillary.columns import listed
 from armillary.errors import ModelError
 from armillary.files.robots.import_notes import Imported

@@ -19,7 +19,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
-from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, TIME, Dimension
+from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE, TIME, Dimension
 from armillary.files.robots.mechanism import BALL, FREE, SINGLE, SLIDE, Builder, load_joint, triple, units_of
 from armillary.files.robots.mjcf_bodies import WORLD, MjcfTree, Site
 from armillary.files.robots.mjcf_settings import ACTUATORS, Defaults, Settings

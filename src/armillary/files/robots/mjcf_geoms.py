@@ -46,17 +46,8 @@ from armillary.files.robots.mjcf_settings import Defaults, Settings, inside
 from armillary.files.robots.rotations import from_z, principal_axes, quaternion
 from armillary.files.robots.visuals import Visual, mesh_file, painted
 from armillary.files.xml import Element
-from armillary.model.bodies.shapes import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    Figure,
-    Mesh,
-    Plane,
-    Polyhedron,
-    Sphere,
-)
+from armillary.model.bodies.lines_and_surfaces import Plane
+from armillary.model.bodies.solids import Box, Capsule, Cylinder, Ellipsoid, Figure, Mesh, Polyhedron, Sphere
 
 _WEIGHED = (".stl", ".obj", ".msh")  # as in MuJoCo; pictures show more
 KINDS = ("convex", "exact", "legacy", "shell")

@@ -47,7 +47,7 @@ from armillary.files.robots.rotations import (
 )
 from armillary.files.robots.visuals import Visual, mesh_file, painted, textures_left_out
 from armillary.files.xml import Element, read_xml
-from armillary.model.bodies.shapes import Box, Capsule, Cylinder, Figure, Mesh, Sphere
+from armillary.model.bodies.solids import Box, Capsule, Cylinder, Figure, Mesh, Sphere
 from armillary.model.constraints import constrain
 from armillary.model.description import SystemType
 from armillary.model.signals import signals

@@ -16,7 +16,7 @@ import numpy as np
 
 from armillary.errors import ModelError
 from armillary.files.meshes.surface import hex_colour
-from armillary.model.bodies.shapes import Figure
+from armillary.model.bodies.solids import Figure
 
 _PACKAGE = ("package://", "model://")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.units.dimension import BASE_UNITS
+from armillary.algebra.units import BASE_UNITS
 from armillary.errors import ModelError, UnitsError
-from armillary.export.fmi.archive import write_archive
-from armillary.export.fmi.description.units import base_unit
+from armillary.export.fmi.platforms import write_archive
+from armillary.export.fmi.variables import base_unit
 from armillary.export.languages import export
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.description import Fmu, FmuVariable

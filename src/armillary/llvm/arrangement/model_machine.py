@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.llvm.building.assembly import NOTHING, IRModule
 from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.emitter import NOTHING, IRModule
 from armillary.llvm.building.routines import (
     Routine,
     RoutineLayout,

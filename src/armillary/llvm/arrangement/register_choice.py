@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.llvm.arrangement.model_machine import starts
-from armillary.llvm.building.assembly import NOTHING, WHOLE, IRModule
 from armillary.llvm.building.builder import Local, Value
+from armillary.llvm.building.emitter import NOTHING, WHOLE, IRModule
 from armillary.llvm.building.routines import (
     Routine,
     RoutineLayout,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from armillary.llvm import vector_math
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building.emitter import (
     NOTHING,
     REAL,
     TRUTH,

@@ -1,23 +1,20 @@
-"""Compiled methods that are the same for all systems: routines over one list of numbers and addresses.
-
-A method such as Newton's has a `RoutineLayout` of named fields, whole numbers and addresses of arrays; its
-routines are written with the words of `Code` and read their fields by name. Python fills the fields and calls
-the method's entry with their address.
-"""
+"""Functions that many callers share: compiled methods, and functions over records, rows and matrices."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from armillary.cache import digest
-from armillary.llvm.building.assembly import (
+from armillary.llvm.building.builder import Code, Local, Operand, Span, Value
+from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
     REAL,
@@ -26,11 +23,224 @@ from armillary.llvm.building.assembly import (
     Function,
     FunctionType,
     IRModule,
+    Raw,
     constant,
 )
-from armillary.llvm.building.builder import Code, Local, Span, Value
+from armillary.llvm.instructions import real
 from armillary.llvm.jit import LlvmObject, Passes, engine
 from armillary.untyped import Given
+
+# Functions over a record of scalars and a workspace of reals, both of which their caller owns.
+#
+# Every function takes the addresses of the record and of the workspace first. In their code
+#
+#     f["t"]              is a scalar of the record, read or written
+#     f.vector("state")   a vector in the workspace
+#     f.outside("rows")   a vector elsewhere, by its address in the record
+
+
+class RecordModule:
+    """The module of functions over one record, whose fields take eight bytes each, in order.
+
+    ``offsets`` say after how many reals of the workspace vectors begin; None: fields of their names do.
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, int],
+        reals: Collection[str],
+        addresses: Collection[str],
+        offsets: Mapping[str, int] | None = None,
+    ) -> None:
+        self.fields, self.reals, self.addresses, self.offsets = fields, reals, addresses, offsets
+        self.module = IRModule()
+
+    def written(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
+        """A new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
+        kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
+        function = Function(self.module, kind, f"armillary_{name}")
+        function.linkage = "internal"
+        function.attributes = ["nounwind", *(("cold", "noinline", "optsize") if rare else ())]
+        function.argument_attributes = {0: "noalias", 1: "noalias"}
+        return function
+
+    def function(
+        self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
+    ) -> RecordFunction:
+        """A new internal function, under construction."""
+        return RecordFunction(self, self.written(name, result, arguments, rare))
+
+
+class RecordFunction(Code):
+    """One function under construction."""
+
+    def __init__(self, program: RecordModule, function: Function) -> None:
+        super().__init__(function)
+        self.program: Any = program  # functions of a subclass read what their module has
+        self.control, self.workspace = function.args[:2]
+
+    def __getitem__(self, field: str) -> Value:
+        program = self.program
+        kind = REAL if field in program.reals else ADDRESS if field in program.addresses else WHOLE
+        return Value(self, self.builder.load(self._place(field), kind))
+
+    def __setitem__(self, field: str, value: Operand) -> None:
+        kind = REAL if field in self.program.reals else WHOLE
+        raw = value.raw if isinstance(value, Value) else constant(kind, value)
+        self.builder.store(raw, self._place(field))
+
+    def _place(self, field: str) -> Raw:
+        return self.builder.place(self.control, constant(WHOLE, self.program.fields[field]), WHOLE)
+
+    def size(self, name: str) -> Value:
+        """A whole number that is the same throughout a run."""
+        return self[name]
+
+    def vector(self, name: str) -> Span:
+        offsets = self.program.offsets
+        offset = self[name].raw if offsets is None else constant(WHOLE, offsets[name])
+        return Span(self, self.builder.place(self.workspace, offset, REAL))
+
+    def outside(self, field: str) -> Span:
+        """A vector that lives outside the workspace, found through its address in the record."""
+        return Span(self, self[field].raw)
+
+    def internal(self, frame: RecordFunction, *arguments: Value) -> Value:
+        """A call of another function over this record."""
+        raw = [self.control, self.workspace, *(argument.raw for argument in arguments)]
+        return Value(self, self.builder.call(frame.function.callee, raw))
+
+
+# A function that puts the results of another one into matrices, beside numbers that never change.
+
+# −0.0 + 0.0 is 0.0: a zero has no sign where users see it.
+_FUNCTION = """
+@{name}_places = internal constant [{count} x i32] [{places}]
+define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
+entry:
+  %found = alloca [{room} x double], align 64
+  call void @{source}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %found)
+{numbers}
+  %any = icmp ne i64 {count}, 0
+  br i1 %any, label %next, label %end
+next:
+  %i = phi i64 [ 0, %entry ], [ %more, %next ]
+  %p = getelementptr inbounds i32, ptr @{name}_places, i64 %i
+  %place = load i32, ptr %p
+  %f = getelementptr inbounds double, ptr %found, i32 %place
+  %value = load double, ptr %f
+  %plain = fadd double %value, 0.0
+  %o = getelementptr inbounds double, ptr %out, i64 %i
+  store double %plain, ptr %o
+  %more = add nuw nsw i64 %i, 1
+  %left = icmp ult i64 %more, {count}
+  br i1 %left, label %next, label %end
+end:
+  ret void
+}}
+"""
+
+
+@dataclass(frozen=True)
+class MatrixPlacement:
+    """Elements of matrices, one matrix after the other and row by row: the place of each among the results of
+    the function ``source``, or −1 − j for the j-th of the ``numbers``.
+    """
+
+    source: str
+    places: Sequence[int]
+    numbers: Sequence[float]
+
+    def text(self, name: str, length: int) -> str:
+        """A function ``name``, where ``source`` has so many results."""
+        numbers = []
+        for j, number in enumerate(self.numbers):
+            numbers += [
+                f"  %c{j} = getelementptr inbounds double, ptr %found, i64 {length + j}",
+                f"  store double {real(number)}, ptr %c{j}",
+            ]
+        places = [f"i32 {place if place >= 0 else length - 1 - place}" for place in self.places]
+        return _FUNCTION.format(
+            name=name,
+            source=self.source,
+            count=len(places),
+            places=", ".join(places),
+            room=length + len(self.numbers),
+            numbers="\n".join(numbers),
+        )
+
+
+# Loops over rows as LLVM text: a generated function at many places in one call.
+
+_LOOP = """
+define void @{name}_rows({given}i64 %n, {strides}, {arrays}) nounwind {{
+start:
+  %any = icmp sgt i64 %n, 0
+  br i1 %any, label %row, label %end
+row:
+  %i = phi i64 [ 0, %start ], [ %next, %row ]
+{body}
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %row, label %end
+end:
+  ret void
+}}
+"""
+
+_TIMED = ("times", "states", "constants", "memories", "outs")
+_CONSTANTS = ("parameters", "constants")
+
+
+def function_rows(name: str) -> str:
+    """``name``_rows(n, strides of time, state, constants, memory and out, then these arrays).
+
+    A stride is the number of reals from one row to the next, 0 for what all rows share.
+    """
+    return _loop(name, _TIMED, timed=True)
+
+
+def precompute_rows() -> str:
+    """precompute_rows(n, strides of parameters and constants, then these arrays)."""
+    return _loop("precompute", _CONSTANTS, timed=False)
+
+
+def rows_by_address() -> str:
+    """The same loops for functions of any model: armillary_function_rows and armillary_precompute_rows, whose
+    first argument is the address of the function.
+    """
+    given = "ptr %function, "
+    return _loop("armillary_function", _TIMED, timed=True, given=given) + _loop(
+        "armillary_precompute", _CONSTANTS, timed=False, given=given
+    )
+
+
+def _loop(name: str, arrays: tuple[str, ...], *, timed: bool, given: str = "") -> str:
+    body, passed = [], []
+    for k, array in enumerate(arrays):
+        body += [
+            f"  %o{k} = mul nsw i64 %i, %s{k}",
+            f"  %p{k} = getelementptr inbounds double, ptr %{array}, i64 %o{k}",
+        ]
+        passed.append(f"ptr %p{k}")
+    if timed:
+        body.append("  %t = load double, ptr %p0")
+        passed[0] = "double %t"
+    body.append(f"  call void {'%function' if given else f'@{name}'}({', '.join(passed)})")
+    return _LOOP.format(
+        name=name,
+        given=given,
+        strides=", ".join(f"i64 %s{k}" for k in range(len(arrays))),
+        arrays=", ".join(f"ptr %{array}" for array in arrays),
+        body="\n".join(body),
+    )
+
+
+# Compiled methods that are the same for all systems: routines over one list of numbers and addresses.
+#
+# A method such as Newton's has a `RoutineLayout` of named fields, whole numbers and addresses of arrays; its
+# routines are written with the words of `Code` and read their fields by name. Python fills the fields and
+# calls the method's entry with their address.
 
 _STANDARD = Passes(2)
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
@@ -157,7 +367,7 @@ def compiled_method(
 ) -> RoutineMethod:
     """A method compiled, or taken from the cache; ``written`` are the files that its text comes from."""
     here = Path(__file__)
-    files = [*written, here, here.with_name("builder.py"), here.with_name("assembly.py")]
+    files = [*written, here, here.with_name("builder.py"), here.with_name("emitter.py")]
     label = digest(*(file.read_text(encoding="utf-8") for file in files))
     made = engine(f"{name} {label}", lambda: [text()], level, passes)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -10,25 +10,26 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.vectors.scalars import Scalar, plus, times
+from armillary.algebra.triples import Scalar, plus, times
+from armillary.algebra.units import Dimension
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.choice.dependent_speeds import choose_dependent_speeds, conditioning
-from armillary.mechanics.constraints.choice.motion_sample import MotionSample, geometry_expressions
-from armillary.mechanics.constraints.closing.assembly import GeometryLayout
-from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
-from armillary.mechanics.constraints.sizes import (
+from armillary.mechanics.constraints.dependent_speeds import choose_dependent_speeds, conditioning
+from armillary.mechanics.constraints.loop_closing import (
+    GeometryLayout,
     KnownSizes,
+    MotionSample,
     Sizes,
+    geometry_expressions,
     motion_sizes,
     row_sizes,
     sized_factors,
     speed_kind,
 )
+from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import simplified
+from armillary.mechanics.tree.regroup import simplified
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.joints import Drift

@@ -12,9 +12,9 @@ from types import FunctionType
 import numpy as np
 
 from armillary.algebra import functions as fn
+from armillary.algebra.block_functions import BlockFunction, parts
 from armillary.algebra.expression import Expr, as_expr, call
-from armillary.algebra.user_functions.blocks import BlockFunction, parts
-from armillary.algebra.vectors.scalars import Scalar, plus, times, total
+from armillary.algebra.triples import Scalar, plus, times, total
 from armillary.mechanics.contact import problem, statuses
 from armillary.untyped import Given
 

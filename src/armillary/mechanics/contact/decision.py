@@ -46,7 +46,7 @@ from functools import reduce
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times
+from armillary.algebra.triples import Scalar, minus, plus, times
 from armillary.mechanics.contact.blocks import DOUBTFUL, NOT_FOUND, WITHOUT_REBOUND, ContactBlock
 from armillary.mechanics.contact.state import ContactState, length_of
 from armillary.model.loads.rigid import NEVER

@@ -18,7 +18,7 @@ from functools import reduce
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.vectors.scalars import Scalar, minus, plus, times, total
+from armillary.algebra.triples import Scalar, minus, plus, times, total
 from armillary.model.recording.records import JAMS, UNDECIDED
 
 DEEP = 1e-15  # of its length: an open contact closes where it is so much below its surface

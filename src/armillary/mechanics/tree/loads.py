@@ -11,9 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from armillary.algebra.vectors.matrices import matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, ScalarMap, plus, sum_of_products, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, named, scaled
+from armillary.algebra.triples import (
+    ZEROS,
+    Scalar,
+    ScalarMap,
+    Triple,
+    add,
+    cross_triples,
+    joined,
+    matrix_vector,
+    named,
+    plus,
+    scaled,
+    sum_of_products,
+    times,
+)
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model.bodies import motion

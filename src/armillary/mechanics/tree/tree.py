@@ -11,14 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import settled
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_sum, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, ScalarMap, plus, times
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, joined
-from armillary.mechanics.tree.inertia.link_modes import LinkModes
-from armillary.mechanics.tree.structure.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
+from armillary.algebra.triples import (
+    IDENTITY,
+    ZEROS,
+    Matrix,
+    Scalar,
+    ScalarMap,
+    Triple,
+    add,
+    joined,
+    matrix_sum,
+    matrix_vector,
+    plus,
+    times,
+)
+from armillary.mechanics.tree.link_inertia import LinkModes
+from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
 
 SAME = NoRotation()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from armillary.algebra.arguments import flag
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.units.dimension import ONE, TIME, Dimension
-from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.triples import Matrix
+from armillary.algebra.units import ONE, TIME, Dimension
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, add_points, build_frames
 from armillary.model.joints import Assembly, Fixed, JointType, Maker

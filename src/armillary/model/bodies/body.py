@@ -16,11 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import RATE, SPEED, Dimension
-from armillary.algebra.vectors.matrices import ExprMatrix, Matrix, matrix_product
-from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.triples import ExprTriple, Triple, combined
-from armillary.algebra.vectors.vectors import Frame, Vector, cross
+from armillary.algebra.triples import (
+    ExprMatrix,
+    ExprTriple,
+    Matrix,
+    Scalar,
+    Triple,
+    combined,
+    is_zero,
+    matrix_product,
+)
+from armillary.algebra.units import RATE, SPEED, Dimension
+from armillary.algebra.vectors import Frame, Vector, cross
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, Drift, Fixed, Flexed, JointType, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
-from armillary.algebra.arguments import count, item_count, real
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import count, item_count, real, records_arguments
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.units.dimension import LENGTH
+from armillary.algebra.units import LENGTH
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.bodies.solids import Figure, radius_of

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from armillary.algebra.derivatives.calculus import derivative, directional_derivatives
+from armillary.algebra.calculus import derivative, directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import Operand, named
-from armillary.algebra.vectors.vectors import Frame, Vector, ancestors, cross
+from armillary.algebra.vectors import Frame, Vector, ancestors, cross
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.bodies.body import Body, Point

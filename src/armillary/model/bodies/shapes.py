@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from armillary.algebra.arguments import item_count, real
-from armillary.algebra.units.dimension import LENGTH, ONE
+from armillary.algebra.units import LENGTH, ONE
 from armillary.errors import ModelError
 from armillary.model.bodies.body import BodyLike, Point, PointLike
 from armillary.model.bodies.lines_and_surfaces import (

@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from armillary.algebra.arguments import file_path, item_count, real
-from armillary.algebra.call_record import records_arguments
-from armillary.algebra.units.dimension import LENGTH
+from armillary.algebra.arguments import file_path, item_count, real, records_arguments
+from armillary.algebra.units import LENGTH
 from armillary.errors import ModelError
 from armillary.model.reading.kinds import (
     NUMBER,

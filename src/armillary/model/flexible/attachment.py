@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import ZERO, Expr, number, symbol
-from armillary.algebra.units.dimension import LENGTH
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.triples import Matrix
+from armillary.algebra.units import LENGTH
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies.bodies import make_acceleration

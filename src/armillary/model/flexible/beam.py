@@ -25,7 +25,7 @@ from typing import Annotated
 
 import numpy as np
 
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import records_arguments
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.modal_integrals import lumped, modal_integrals, settle, shortening_size
 from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart

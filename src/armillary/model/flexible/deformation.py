@@ -40,31 +40,33 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, ONE, SPEED, Dimension
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
-from armillary.algebra.vectors.scalars import (
+from armillary.algebra.triples import (
+    IDENTITY,
+    ZEROS,
+    Matrix,
     Scalar,
     ScalarMap,
-    combination,
-    inner,
-    is_zero,
-    plus,
-    product,
-    sum_of_products,
-    times,
-)
-from armillary.algebra.vectors.triples import (
-    ZEROS,
     Triple,
     add,
+    combination,
     combined,
     cross_triples,
+    inner,
+    is_zero,
     joined,
+    matrix_vector,
     named,
     negative,
+    plus,
+    product,
     scaled,
+    skew,
+    sum_of_products,
+    times,
+    transposed,
 )
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.units import ENERGY, INERTIA, LENGTH, MASS, ONE, SPEED, Dimension
+from armillary.algebra.vectors import Vector
 from armillary.model.bodies.body import Body
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints.base import Flexed, principal_rotation

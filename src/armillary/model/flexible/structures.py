@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.algebra.arguments import item_count
-from armillary.algebra.vectors.matrices import SIX
+from armillary.algebra.triples import SIX
 from armillary.errors import ModelError
 from armillary.model.flexible.modal_integrals import (
     MassTimes,

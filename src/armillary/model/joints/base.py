@@ -15,13 +15,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from armillary.algebra import functions as fn
-from armillary.algebra.arguments import flag, item_count
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import flag, item_count, records_arguments
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
-from armillary.algebra.vectors.matrices import Matrix, matrix_product, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, is_zero, product
-from armillary.algebra.vectors.triples import Triple, joined
+from armillary.algebra.triples import (
+    Matrix,
+    Scalar,
+    Triple,
+    is_zero,
+    joined,
+    matrix_product,
+    matrix_vector,
+    product,
+)
+from armillary.algebra.units import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.errors import ModelError
 from armillary.untyped import Given
 

@@ -12,10 +12,8 @@ from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, TWO, Expr, as_expr
-from armillary.algebra.units.dimension import ONE, RATE, SPEED
-from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar, product
-from armillary.algebra.vectors.triples import joined
+from armillary.algebra.triples import Matrix, Scalar, joined, matrix_vector, product
+from armillary.algebra.units import ONE, RATE, SPEED
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,

@@ -12,9 +12,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import item_count, several
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import Scalar
-from armillary.algebra.vectors.triples import Triple, cross_triples, joined
+from armillary.algebra.triples import Matrix, Scalar, Triple, cross_triples, joined, matrix_vector
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,

@@ -47,9 +47,9 @@ from typing import Annotated
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME
-from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.vectors import Vector, dot
+from armillary.algebra.triples import Scalar, is_zero
+from armillary.algebra.units import FORCE, LENGTH, ONE, SPEED, TIME
+from armillary.algebra.vectors import Vector, dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Point, PointLike

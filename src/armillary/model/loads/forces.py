@@ -37,23 +37,13 @@ from itertools import count
 from typing import Annotated
 
 from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.units.dimension import (
-    ACCELERATION,
-    ENERGY,
-    FORCE,
-    LENGTH,
-    MOMENT,
-    ONE,
-    SPEED,
-    Dimension,
-)
-from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import Triple, cross_triples
-from armillary.algebra.vectors.vectors import Vector, cross, dot
+from armillary.algebra.triples import Triple, cross_triples, is_zero
+from armillary.algebra.units import ACCELERATION, ENERGY, FORCE, LENGTH, MOMENT, ONE, SPEED, Dimension
+from armillary.algebra.vectors import Vector, cross, dot
 from armillary.algebra.walk import substitute, symbols
 from armillary.errors import ModelError, nearest, outside
 from armillary.model.bodies import motion

@@ -12,11 +12,11 @@ from typing import Annotated, NamedTuple
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
-from armillary.algebra.derivatives.calculus import derivative
+from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
-from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.vectors import Vector, cross, dot
+from armillary.algebra.triples import Scalar, is_zero
+from armillary.algebra.units import FORCE, LENGTH, ONE, SPEED, TIME, Dimension
+from armillary.algebra.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
 from armillary.model.bodies import motion

@@ -17,16 +17,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import checked_names, text
+from armillary.algebra.deduction import holds_bare_numbers
 from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.algebra.intermediate import measured
-from armillary.algebra.notation.parsing import parse
-from armillary.algebra.units.deduction import holds_bare_numbers
-from armillary.algebra.units.dimension import ONE, Dimension
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
-from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.vectors import Dyadic, Vector
+from armillary.algebra.parsing import parse
+from armillary.algebra.units import ONE, Dimension, is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.vectors import Dyadic, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
 from armillary.model.bodies import motion

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import ZERO, Expr, number
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import INERTIA, MASS
-from armillary.algebra.units.units import parse_unit
-from armillary.algebra.vectors.matrices import SIX, ExprMatrix
+from armillary.algebra.node import plain_float
+from armillary.algebra.triples import SIX, ExprMatrix
+from armillary.algebra.units import INERTIA, MASS, parse_unit
 from armillary.errors import ModelError
 from armillary.untyped import Given
 

@@ -25,8 +25,8 @@ from typing import Annotated, SupportsFloat, TypeAlias, get_args, get_type_hints
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.units import Dimension
+from armillary.algebra.vectors import Vector
 from armillary.errors import shown, suggestion
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 

@@ -11,14 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.units.dimension import LENGTH, Dimension
-from armillary.algebra.units.units import parse_unit
-from armillary.algebra.vectors import vectors as vec
-from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, transposed
-from armillary.algebra.vectors.triples import ExprTriple, joined
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.triples import IDENTITY, ExprTriple, Matrix, joined, matrix_product, transposed
+from armillary.algebra.units import LENGTH, Dimension, parse_unit
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies.body import Body, Point

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.triples import Triple
-from armillary.algebra.vectors.vectors import Vector
+from armillary.algebra.triples import Matrix, Triple
+from armillary.algebra.vectors import Vector
 from armillary.model.bodies.body import Body, Point
 from armillary.untyped import DataMapping
 

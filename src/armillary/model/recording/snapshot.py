@@ -24,10 +24,10 @@ from zlib import crc32
 import numpy as np
 
 from armillary.algebra.arguments import NamedTable
-from armillary.algebra.derivatives.calculus import evaluate
+from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import Expr
-from armillary.algebra.nodes.node import settle
-from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
+from armillary.algebra.node import settle
+from armillary.algebra.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description

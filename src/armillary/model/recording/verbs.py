@@ -28,10 +28,9 @@ from functools import cache, cached_property, partial, wraps
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, ref
 
-from armillary.algebra.arguments import check_keywords
-from armillary.algebra.call_record import bound_arguments, independent_copy
+from armillary.algebra.arguments import bound_arguments, check_keywords, independent_copy
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
+from armillary.algebra.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf, argument_kinds

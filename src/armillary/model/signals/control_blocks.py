@@ -45,8 +45,7 @@ from armillary.algebra.arguments import reals
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import named
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import ONE, TIME, Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import ONE, TIME, Dimension, parse_unit
 from armillary.errors import ModelError, shown
 from armillary.model.description import Description
 from armillary.model.reading.expressions import check_new_name, declare_parameter, read_expression

@@ -25,7 +25,7 @@ import numpy as np
 from armillary.algebra.arguments import reals
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.units.dimension import ONE, TIME, Dimension
+from armillary.algebra.units import ONE, TIME, Dimension
 from armillary.errors import ModelError
 from armillary.model.description import Description
 from armillary.model.reading.expressions import read_expression

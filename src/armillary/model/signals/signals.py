@@ -26,8 +26,7 @@ from typing import Annotated
 from armillary.algebra.arguments import flag, one_of, text
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.functions import CONDITIONS
-from armillary.algebra.units.dimension import ONE, TIME, Dimension
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import ONE, TIME, Dimension, parse_unit
 from armillary.errors import ModelError, nearest
 from armillary.model.description import Description
 from armillary.model.reading.expressions import (

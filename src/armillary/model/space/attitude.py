@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors.matrices import Matrix, matrix_product, transposed
-from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.triples import Matrix, matrix_product, transposed
+from armillary.algebra.vectors import direction_cosines
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.bodies.body import Body, BodyLike
 from armillary.model.description import Description

@@ -15,10 +15,8 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import Operand
-from armillary.algebra.units.dimension import LENGTH, ONE, TIME
-from armillary.algebra.vectors.matrices import Matrix
-from armillary.algebra.vectors.scalars import Scalar, inner, is_zero
-from armillary.algebra.vectors.triples import Triple, add, joined, scaled
+from armillary.algebra.triples import Matrix, Scalar, Triple, add, inner, is_zero, joined, scaled
+from armillary.algebra.units import LENGTH, ONE, TIME
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point

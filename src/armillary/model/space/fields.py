@@ -20,9 +20,20 @@ from functools import reduce
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import Operand
-from armillary.algebra.vectors.matrices import Matrix, matrix_vector
-from armillary.algebra.vectors.scalars import inner, is_zero, plus, times
-from armillary.algebra.vectors.triples import ExprTriple, Triple, add, cross_triples, named, scaled
+from armillary.algebra.triples import (
+    ExprTriple,
+    Matrix,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    is_zero,
+    matrix_vector,
+    named,
+    plus,
+    scaled,
+    times,
+)
 from armillary.errors import ModelError
 
 NOWHERE: Triple = (0, 0, 0)

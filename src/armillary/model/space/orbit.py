@@ -24,15 +24,21 @@ from typing import Annotated, Final
 
 import numpy as np
 
-from armillary.algebra.call_record import records_arguments
+from armillary.algebra.arguments import records_arguments
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import LENGTH, ONE, SPEED
-from armillary.algebra.units.units import parse_unit
-from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import is_zero
-from armillary.algebra.vectors.triples import ExprTriple, Triple, add, joined, scaled
-from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
+from armillary.algebra.node import plain_float
+from armillary.algebra.triples import (
+    ExprTriple,
+    Triple,
+    add,
+    is_zero,
+    joined,
+    matrix_vector,
+    scaled,
+    transposed,
+)
+from armillary.algebra.units import LENGTH, ONE, SPEED, parse_unit
+from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
 from armillary.model.bodies import motion

@@ -18,10 +18,8 @@ import numpy as np
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import HALF, Expr, as_expr
-from armillary.algebra.units.dimension import INERTIA, LENGTH, MOMENT, ONE, RATE, TIME
-from armillary.algebra.vectors.matrices import SIX, matrix_vector
-from armillary.algebra.vectors.scalars import is_zero, sum_of_products
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import SIX, Triple, is_zero, matrix_vector, sum_of_products
+from armillary.algebra.units import INERTIA, LENGTH, MOMENT, ONE, RATE, TIME
 from armillary.errors import ModelError, nearest, shown
 from armillary.model import constraints
 from armillary.model.bodies.bodies import INERTIA as INERTIA_KIND

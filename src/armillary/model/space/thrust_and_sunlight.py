@@ -28,8 +28,8 @@ from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr, number, symbol
-from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, ONE, TIME
-from armillary.algebra.vectors.vectors import Vector, direction, dot
+from armillary.algebra.units import ACCELERATION, FORCE, LENGTH, ONE, TIME
+from armillary.algebra.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Point, PointLike

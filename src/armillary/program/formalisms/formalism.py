@@ -1,18 +1,28 @@
-"""A formalism as one object: its name, its theory, what it accepts, how it derives, which states it has."""
+"""A formalism as one object, and a derivation by it under way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import own_intermediates
 from armillary.errors import ModelError
+from armillary.mechanics.constraints.reduction import Configuration, Reduction
+from armillary.mechanics.massless import MotionWithoutMass
 from armillary.model.description import Description
-from armillary.program.equations import DerivedEquations
+from armillary.program.branch_packs import corresponding
+from armillary.program.cost import Operations
+from armillary.program.equations import DerivedEquations, Stage, Use
+from armillary.program.sections import program_of
+from armillary.program.targets.targets import Targets
+from armillary.untyped import DataTable
 
-if TYPE_CHECKING:
-    from armillary.program.formalisms.derivation import Derivation
+# A formalism as one object: its name, its theory, what it accepts, how it derives, which states it has.
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +70,150 @@ class Formalism:
             raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{self.name}'")
         if declared and self.judgement:
             raise ModelError(f"'{next(iter(declared))}' is declared small or large, but {self.judgement}")
+
+
+# A derivation under way: the frozen description, the options, first findings, and the time of each stage.
+
+
+class Clock:
+    """Seconds of each stage, with the operations of what it made."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self._last = time.perf_counter()
+
+    def stage(self, name: str, operations: Operations | None = None) -> None:
+        """The end of a stage."""
+        now = time.perf_counter()
+        self.stages.append(Stage(name, now - self._last, operations))
+        self._last = now
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """The common start of all formalisms."""
+
+    formalism: Formalism
+    system: Description  # frozen
+    declared: dict[Expr, int]  # orders of what the user declared small or large
+    configuration: Configuration
+    units: dict[str, str]  # of the parameters
+    massless: list[MotionWithoutMass]  # motions that move no mass except for the constraints
+    again: Callable[..., DerivedEquations]  # derives the same system with other options
+    regroup: bool
+    small: bool
+    keep: int
+    axes: str
+    named: bool
+    effort: str
+    check: bool
+    clock: Clock
+
+    def finish(
+        self,
+        wanted: Targets,
+        reduction: Reduction,
+        options: DataTable,
+        *,
+        name: str = "",
+        kind: type[DerivedEquations] | None = None,
+        **more: Any,  # fields that only this kind has
+    ) -> DerivedEquations:
+        """Equations of the formalism's name and kind, or of these: the wanted expressions improved and put
+        into sections.
+        """
+        if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):
+            # Where branches are alike, what one of them gains would make it differ from the others, with
+            # which it is computed in vectors.
+            from armillary.program.sections import fewest_operations
+
+            rates, gained = fewest_operations(wanted.rates, self.system.parameters)
+            wanted = replace(wanted, rates=tuple(rates))
+            more["searched"] = (*more.get("searched", ()), *gained)
+            self.clock.stage("search")
+        program, gains = program_of(self.system, wanted, reduction.plain, check=self.check)
+        self.clock.stage("improve", program.derivatives.operations)
+        return (kind or self.formalism.kind)(
+            system=self.system,
+            formalism=name or self.formalism.name,
+            program=program,
+            targets=wanted,
+            parameter_units=self.units,
+            stages=tuple(self.clock.stages),
+            gains=tuple(gains),
+            reduction=reduction,
+            configuration=self.configuration,
+            options=options,
+            **more,
+        )
+
+
+_MANY = 500_000  # objects put among the old ones, after which these are collected
+_put_aside = 0
+_frozen_by_others = False  # once seen, remembered: counting them takes up to a tenth of a second
+
+
+@contextmanager
+def derivation() -> Iterator[None]:
+    """Intermediate values of its own, and no cyclic garbage collection meanwhile."""
+    with without_garbage_collection(), own_intermediates():
+        yield
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of
+    the time of a derivation and a tenth of that of a large model's compilation.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            _put_among_old_objects()
+            gc.enable()
+
+
+def _put_among_old_objects() -> None:
+    """Objects of a derivation, which all count as young ones, go among the old ones unscanned: the next
+    collections would scan them twice, which takes a tenth of the time of derivation and compilation.
+    """
+    global _put_aside, _frozen_by_others
+    _frozen_by_others = _frozen_by_others or gc.get_freeze_count() > 0
+    if _frozen_by_others:
+        return  # a program has frozen objects of its own, which would be thawed here
+    _put_aside += gc.get_count()[0]
+    if _put_aside > _MANY:
+        _put_aside = 0
+        gc.collect()
+    else:
+        gc.freeze()
+        gc.unfreeze()
+
+
+# Equations whose states are others than the speeds: momenta, or what a formalism chose.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DerivedConvertedEquations(DerivedEquations):
+    """Equations of motion in coordinates and what speeds are converted to; runs start from the speeds. Their
+    targets are those of ``converted_targets``.
+    """
+
+    solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
+    described_states: ClassVar[bool] = False
+    refusals: ClassVar[Mapping[Use, str]] = {
+        "FMU with locks": "has other states than speeds, and events that lock or unlock joints; FMUs take "
+        "speeds there: derive it with another formalism, such as 'kane'",
+    }
+
+    @property
+    def conversion(self) -> tuple[Expr, ...]:
+        """The part of the state after the coordinates, of coordinates and of speeds as ``targets.inputs``."""
+        return next(s.results for s in self.targets.stepping if s.name == "momenta")
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """Names of the speeds that are solved for; a run starts from their values."""
+        return tuple(u.data.name for u in self.solved)

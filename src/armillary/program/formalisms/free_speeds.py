@@ -20,19 +20,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from armillary.algebra.derivatives.calculus import directional_derivatives
+from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.intermediate import settled
-from armillary.algebra.vectors.matrices import matrix_sum
-from armillary.algebra.vectors.scalars import Scalar, is_zero
-from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, joined, scaled
+from armillary.algebra.triples import (
+    ZEROS,
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    is_zero,
+    joined,
+    matrix_sum,
+    scaled,
+)
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.tree.inertia.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.link_inertia import point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.program.formalisms.converted_states import DerivedConvertedEquations
+from armillary.program.formalisms.formalism import DerivedConvertedEquations
 from armillary.program.targets.converted_targets import converted_targets
 from armillary.program.targets.targets import Targets, targets
 

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
-from armillary.algebra.units.dimension import MOMENT, TIME
+from armillary.algebra.units import MOMENT, TIME
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.model.description import Description
 from armillary.model.signals.signals import state_rates
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.derivation import Derivation
-from armillary.program.formalisms.formalism import Formalism
+from armillary.program.formalisms.formalism import Derivation, Formalism
 from armillary.program.targets.targets import OutputColumn, Targets, targets
 
 if TYPE_CHECKING:
-    from armillary.mechanics.formalisms.jpl.rates import AppendageRates
+    from armillary.program.formalisms.jpl_rates import AppendageRates
 
 
 def derive_appendages(d: Derivation) -> DerivedEquations:
@@ -50,7 +49,7 @@ def appendage_targets(
     system: Description, configuration: Configuration, formalism: str
 ) -> tuple[Targets, Reduction]:
     """Root expressions of all sections, with the setting that they were read in."""
-    from armillary.mechanics.formalisms.jpl.rates import appendage_rates  # takes 50 ms, when it is used
+    from armillary.program.formalisms.jpl_rates import appendage_rates  # takes 50 ms, when it is used
 
     reduction = reduce_system(system, Undimensioned(), configuration)
     found = appendage_rates(system, reduction, formalism)

@@ -14,37 +14,35 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from armillary.algebra.derivatives.calculus import directional_derivatives, gradient
+from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.units.dimension import ENERGY
-from armillary.algebra.vectors.scalars import Scalar, minus, plus
-from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.triples import Scalar, Triple, minus, plus
+from armillary.algebra.units import ENERGY
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
-from armillary.mechanics.formalisms.momentum.modes import column_rates
-from armillary.mechanics.formalisms.momentum.momentum import (
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.loads import Wrench, applied_loads
+from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.tree import Tree
+from armillary.model.description import Description
+from armillary.program.equations import DerivedEquations, Use
+from armillary.program.formalisms.formalism import Derivation, DerivedConvertedEquations, Formalism
+from armillary.program.formalisms.momentum_states import (
     WAYS,
+    FreeRoot,
     Weight,
+    column_rates,
     composite_momenta,
     conjugate_momenta,
     conjugate_rates,
     external_loads,
+    free_roots,
     solved_speeds,
     velocities,
     weights,
     with_speeds,
 )
-from armillary.mechanics.formalisms.momentum.roots import FreeRoot, free_roots
-from armillary.mechanics.tree.loads import Wrench, applied_loads
-from armillary.mechanics.tree.structure.build import build_tree
-from armillary.mechanics.tree.structure.regroup import simplified
-from armillary.mechanics.tree.tree import Tree
-from armillary.model.description import Description
-from armillary.program.equations import DerivedEquations, Use
-from armillary.program.formalisms.converted_states import DerivedConvertedEquations
-from armillary.program.formalisms.derivation import Derivation
-from armillary.program.formalisms.formalism import Formalism
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets.converted_targets import converted_targets
 from armillary.program.targets.targets import OutputColumn, Targets, targets

@@ -29,12 +29,11 @@ from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.signals.signals import state_rates
 from armillary.program.equations import DerivedEquations, Use
-from armillary.program.formalisms.derivation import Derivation
-from armillary.program.formalisms.formalism import Formalism
+from armillary.program.formalisms.formalism import Derivation, Formalism
 from armillary.program.targets.targets import OutputColumn, StepSection, Targets, columns, normalised
 
 if TYPE_CHECKING:
-    from armillary.mechanics.formalisms.redundant.equations import Redundant
+    from armillary.program.formalisms.redundant_equations import Redundant
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.
@@ -89,7 +88,7 @@ REDUNDANT = Formalism("redundant", "redundant", derive_redundant, DerivedRedunda
 
 def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Targets, Redundant]:
     """Root expressions of all sections."""
-    from armillary.mechanics.formalisms.redundant.equations import redundant_equations
+    from armillary.program.formalisms.redundant_equations import redundant_equations
 
     r = redundant_equations(system, plain)
     softness = as_expr(EXACT) / r.total_mass

@@ -8,7 +8,7 @@ from armillary.program.formalisms.formalism import Formalism
 from armillary.program.formalisms.jpl import MBDYFL, MBDYFN, MBDYFR
 from armillary.program.formalisms.momentum import MOMENTUM
 from armillary.program.formalisms.redundant import REDUNDANT
-from armillary.program.formalisms.tree import AUTO, BACK_SUBSTITUTION, KANE, RECURSIVE
+from armillary.program.formalisms.tree_formalisms import AUTO, BACK_SUBSTITUTION, KANE, RECURSIVE
 
 _ALL = (KANE, RECURSIVE, BACK_SUBSTITUTION, MOMENTUM, REDUNDANT, MBDYFR, MBDYFN, MBDYFL)
 FORMALISMS: dict[str, Formalism] = {f.name: f for f in _ALL}

@@ -6,16 +6,9 @@ computes the same with fewer operations. Whole equal expressions need no pass, t
 reduce the count.
 """
 
-from armillary.program.passes.expand import expand
-from armillary.program.passes.factor import factor
-from armillary.program.passes.fold import fold
 from armillary.program.passes.graph import Graph
-from armillary.program.passes.hoist import Constants, hoist
-from armillary.program.passes.inline import inline
-from armillary.program.passes.narrow import narrow
-from armillary.program.passes.reciprocals import reciprocals
-from armillary.program.passes.share import share
-from armillary.program.passes.spread import spread
+from armillary.program.passes.sharing import Constants, hoist, inline, reciprocals, share
+from armillary.program.passes.sums import expand, factor, fold, narrow, spread
 
 __all__ = [
     "Constants",

@@ -9,10 +9,9 @@ from itertools import chain
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import with_definition
-from armillary.algebra.nodes.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
-from armillary.algebra.nodes.renaming import is_negative, renamed
-from armillary.algebra.walk import operands_first, rebuild
-from armillary.program.form.cost import Operations, count_nodes
+from armillary.algebra.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
+from armillary.algebra.walk import is_negative, operands_first, rebuild, renamed
+from armillary.program.cost import Operations, count_nodes
 
 
 class Graph:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.program.form.cost import Operations
+from armillary.program.cost import Operations
 from armillary.program.passes import (
     Constants,
     Graph,
@@ -19,7 +19,7 @@ from armillary.program.passes import (
     share,
     spread,
 )
-from armillary.program.passes.share import Pair
+from armillary.program.passes.sharing import Pair
 
 # Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
 # finds 1.6 % of the operations and takes longer than the derivation. With 0 there are no passes but the first

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.notation.printing import text
+from armillary.algebra.printing import text
 from armillary.algebra.walk import operands_first, rebuild
 from armillary.errors import ModelError
-from armillary.program.form.cost import node_operations
-from armillary.program.form.program import ProgramSection
+from armillary.program.cost import node_operations
 from armillary.program.passes import Graph
+from armillary.program.program import ProgramSection
 
 if TYPE_CHECKING:
     from armillary.program.equations import DerivedEquations

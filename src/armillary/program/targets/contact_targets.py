@@ -19,13 +19,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.derivatives.calculus import directional_derivatives
+from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.units.dimension import ONE, TIME
-from armillary.algebra.vectors.scalars import Scalar, plus, times, total
+from armillary.algebra.triples import Scalar, plus, times, total
+from armillary.algebra.units import ONE, TIME
 from armillary.algebra.walk import Undimensioned, transform
+from armillary.mechanics.constraints.loop_closing import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.constraints.sizes import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
 from armillary.mechanics.contact.state import (

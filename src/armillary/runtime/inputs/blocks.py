@@ -1,6 +1,6 @@
 """The data of a run's inputs as compiled code reads them, and the times at which they jump.
 
-The layout of a block is that of `llvm/mathematics/signals.py`. The memory of every input holds the address of
+The layout of a block is that of `llvm/piecewise.py`. The memory of every input holds the address of
 its block, as a number: addresses are below 2⁵³. Inputs without data are constant.
 """
 
@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.llvm.mathematics.signals import HEAD
+from armillary.llvm.piecewise import HEAD
 from armillary.model.description import Description
 from armillary.runtime.inputs.signal import Signal, SignalPieces
 

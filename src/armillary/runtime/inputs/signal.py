@@ -19,7 +19,7 @@ import numpy as np
 
 from armillary.algebra.arguments import function as a_function
 from armillary.algebra.arguments import one_of, reals, text
-from armillary.algebra.units.units import parse_unit
+from armillary.algebra.units import parse_unit
 from armillary.errors import ParameterError, shown
 from armillary.model.signals.signals import INTERPOLATIONS
 from armillary.model.units import seconds as a_time
@@ -35,7 +35,7 @@ _ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where t
 
 @dataclass(frozen=True, eq=False)
 class SignalPieces:
-    """A piecewise polynomial in the form of `llvm/mathematics/signals.py`: coefficients (…, pieces, m) of
+    """A piecewise polynomial in the form of `llvm/piecewise.py`: coefficients (…, pieces, m) of
     powers of the time since the break where a piece begins, lowest first; one piece more than breaks.
 
     ``inner`` and ``ends``: how many derivatives are continuous at breaks, and at the first and last of them;
@@ -124,7 +124,7 @@ class Signal:
 
         Units are those given, else those in the heading, "road [mm]"; the time may have them too, "t [ms]".
         """
-        from armillary.algebra.units.csv_columns import read_columns
+        from armillary.algebra.csv_columns import read_columns
 
         found = read_columns(path)
         at, of = found.place(time), found.place(value)

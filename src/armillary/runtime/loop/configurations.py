@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from armillary.llvm.building.assembly import ADDRESS, WHOLE
 from armillary.llvm.building.builder import Value
+from armillary.llvm.building.emitter import ADDRESS, WHOLE
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import ACROSS, AT_END, HEAD, INSTALLED, SECTIONS
 

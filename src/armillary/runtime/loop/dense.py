@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.llvm.building.assembly import REAL
+from armillary.llvm.building.emitter import REAL
 from armillary.runtime.loop.formulas import dense_coefficients, dense_state
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 

@@ -13,18 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from armillary.llvm.building.assembly import (
-    ADDRESS,
-    NOTHING,
-    REAL,
-    WHOLE,
-    Callee,
-    Function,
-    FunctionType,
-    Raw,
-)
 from armillary.llvm.building.builder import Span, Value
-from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, Function, FunctionType, Raw
+from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
 from armillary.runtime.loop.tableau import Tableau

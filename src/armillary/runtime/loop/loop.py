@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from math import inf
 
-from armillary.llvm.building.assembly import ADDRESS, WHOLE
 from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.building.emitter import ADDRESS, WHOLE
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import BETWEEN, LOGGED, LoopShape, Phase, Reason
 from armillary.runtime.loop.solver_functions import solver_functions

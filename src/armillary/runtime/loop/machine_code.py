@@ -14,8 +14,8 @@ from armillary.runtime.loop.layout import Control, LoopShape, Reason
 _REASONS = tuple(Reason)
 # Files of other packages that define numbers of the loop's functions.
 CONSTANTS_FROM = (
-    "mechanics/constraints/choice/partition.py",
-    "mechanics/constraints/closing/closing_thresholds.py",
+    "mechanics/constraints/partition.py",
+    "mechanics/constraints/closing_thresholds.py",
     "mechanics/contact/blocks.py",
     "mechanics/contact/contact_thresholds.py",
     "program/targets/targets.py",

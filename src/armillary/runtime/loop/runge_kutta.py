@@ -5,8 +5,8 @@ These are in the order of the lanes.
 
 from __future__ import annotations
 
-from armillary.llvm.building.assembly import ADDRESS, REAL
 from armillary.llvm.building.builder import Span
+from armillary.llvm.building.emitter import ADDRESS, REAL
 from armillary.runtime.loop.configurations import emit_install
 from armillary.runtime.loop.formulas import error_ratios, squares, stages
 from armillary.runtime.loop.functions import LoopFunction, LoopModule

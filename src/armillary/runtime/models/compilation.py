@@ -10,10 +10,9 @@ from armillary.algebra.arguments import one_of
 from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
-from armillary.program.derivatives.sensitivities.equations import DerivedSensitiveEquations
+from armillary.program.derivatives.sensitivities import DerivedSensitiveEquations
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.converted_states import DerivedConvertedEquations
-from armillary.program.formalisms.derivation import without_garbage_collection
+from armillary.program.formalisms.formalism import DerivedConvertedEquations, without_garbage_collection
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler

@@ -12,7 +12,7 @@ import numpy as np
 from armillary.algebra.arguments import several, table
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
-from armillary.program.derivatives.partial_rates import with_partial_rates
+from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
@@ -154,7 +154,7 @@ class CompiledModel(ConfiguredProgram):
         self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
         """The model with derivatives of its motion; see ``stages/model.py``, whose verb it is."""
-        from armillary.program.derivatives.sensitivities.equations import sensitive_equations
+        from armillary.program.derivatives.sensitivities import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
         outputs = None if of is None else tuple(map(str, several(of, "of=")))

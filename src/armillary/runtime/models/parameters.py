@@ -10,14 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from armillary.algebra.arguments import table
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.algebra.units.dimension import Dimension
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError, UnitsError, nearest
-from armillary.mechanics.masses.run_masses import RunMasses
+from armillary.mechanics.massless import RunMasses
 from armillary.model.description import Description
 from armillary.model.units import UnitSystem, text_number
 from armillary.program.equations import DerivedEquations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.jit import Compiled

@@ -13,14 +13,13 @@ from typing import cast
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, evaluator
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import ValueTable, evaluator, tangents
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.units import state_factor
-from armillary.program.derivatives.partial_rates import with_partial_rates
-from armillary.program.derivatives.sensitivities.equations import (
+from armillary.program.derivatives.rate_columns import with_partial_rates
+from armillary.program.derivatives.sensitivities import (
     DerivedSensitiveEquations,
     JumpCheck,
     jump_check,

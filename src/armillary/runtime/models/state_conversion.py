@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.llvm.jit import Compiled
-from armillary.program.formalisms.converted_states import DerivedConvertedEquations
+from armillary.program.formalisms.formalism import DerivedConvertedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.programs.instance import Instance

@@ -4,5 +4,5 @@ Enters: the tableaux of the exported methods (runtime/integrators) and the featu
 record of a run and the functions of the solver, which a printer of each language writes. Read language.py
 first: it describes the small language in which steps.py, step_control.py, events.py, dense.py, rows.py and
 record.py are written. methods.py adds what comes from a method's tableau; translator.py reads all of it;
-export/text/printing/solver_printer.py is what printers share. A printer is export/<language>/solver.py.
+export/text/solver_printer.py is what printers share. A printer is export/<language>/solver.py.
 """

@@ -30,7 +30,7 @@ to it.
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing.closing_thresholds import AGREEING
+from armillary.mechanics.constraints.closing_thresholds import AGREEING
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     CHOICE_MARGIN,

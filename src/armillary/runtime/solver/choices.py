@@ -1,7 +1,7 @@
 """The choice of dependent speeds at a place, in the small language of language.py.
 
 The process makes it where no choice of the table of configurations is good (`suitable` of changes.py). It is
-that of mechanics/constraints/choice/partition.py: complete pivoting over the rows of J in terms of the sizes
+that of mechanics/constraints/partition.py: complete pivoting over the rows of J in terms of the sizes
 of speeds, where what is dependent now is preferred if it is nearly as good; then dependent and independent
 speeds are exchanged while some factor exceeds two. It depends on the place and on the present choice alone,
 not on the configurations that runs have met.
@@ -9,7 +9,7 @@ not on the configurations that runs have met.
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.choice.partition import NOISE, NOTHING, OUTRUN, STRONG
+from armillary.mechanics.constraints.partition import NOISE, NOTHING, OUTRUN, STRONG
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 

@@ -1,6 +1,6 @@
 """The solver of contacts (mechanics/contact/problem.py) as machine code of this process.
 
-One code serves all systems: sizes are fields of a record (llvm/blocks.py), and programs call it by name.
+One code serves all systems: sizes are fields of a record (llvm/module.py), and programs call it by name.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 
 from armillary.cache import digest
-from armillary.llvm.blocks import IMPLEMENTATIONS, record_fields
 from armillary.llvm.building.builder import Value
-from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.jit import LlvmObject, Passes, chosen, engine, machine_code_key, prepared
+from armillary.llvm.module import IMPLEMENTATIONS, record_fields
 from armillary.mechanics.contact.blocks import ENTRIES, FIELDS, ContactBlock, ContactShape
 from armillary.runtime.solver.language.machine_code import SolverCode
 from armillary.runtime.solver.language.translator import described_sources, read_contacts

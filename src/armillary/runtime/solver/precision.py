@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from armillary.mechanics.constraints.closing import closing_thresholds
+from armillary.mechanics.constraints import closing_thresholds
 from armillary.runtime.loop.thresholds import change_thresholds
 from armillary.runtime.solver.language.translator import Solver
 

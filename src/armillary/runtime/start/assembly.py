@@ -18,7 +18,7 @@ import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError, outside
-from armillary.mechanics.constraints.closing.loop_closure import gap_text, movable_speeds, redundant_text
+from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import address
 from armillary.runtime.solver.language.language import CLOSED, CONTRADICTED, NOT_REDUNDANT

@@ -12,15 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, Values, evaluator
-from armillary.algebra.derivatives.tangents import tangents
+from armillary.algebra.calculus import NumericValue, Values, evaluator, tangents
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
-from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout, GeometryValues
-from armillary.mechanics.constraints.closing.loop_closure import movable_speeds
+from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout, GeometryValues
+from armillary.mechanics.constraints.loop_motion import movable_speeds
 from armillary.model.space.orbit import mass_centre_starts
-from armillary.program.derivatives.sensitivities.directions import Direction
+from armillary.program.derivatives.sensitivities import Direction
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import given_values, initial_values

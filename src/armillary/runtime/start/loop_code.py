@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from armillary.llvm.jit import BRANCHED, chosen, engine
-from armillary.mechanics.constraints.closing import closing_thresholds
+from armillary.mechanics.constraints import closing_thresholds
 from armillary.runtime.loop.machine_code import loop_sources
 from armillary.untyped import Given
 
@@ -23,7 +23,7 @@ _MAKING = threading.Lock()  # a second code would be freed while it runs
 class LoopCode:
     """The compiled functions; their code is freed with them. ``close`` takes addresses of records and room,
     the number of records and their length, ``check`` those of one; the others are the loops of
-    llvm/building/rows.py.
+    llvm/building/routines.py.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ def _kept(chosen: tuple[object, ...]) -> LoopCode:
 
 
 def _texts() -> list[str]:
-    from armillary.llvm.building.rows import rows_by_address
+    from armillary.llvm.building.routines import rows_by_address
     from armillary.runtime.start.loop_code_text import loop_module
 
     return [str(loop_module().module), rows_by_address()]

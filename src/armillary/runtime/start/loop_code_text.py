@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import nan
 
-from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
 from armillary.llvm.building.builder import Span, Value
-from armillary.llvm.building.records import RecordFunction, RecordModule
+from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
+from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.runtime.solver.language.language import CLOSED, NOT_REDUNDANT, OPEN
 from armillary.runtime.solver.language.machine_code import SolverCode
 from armillary.runtime.solver.language.translator import read_assembly

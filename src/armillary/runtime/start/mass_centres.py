@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import ValueTable, derivative, evaluate, evaluate_all
+from armillary.algebra.calculus import ValueTable, derivative, evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.units.dimension import LENGTH, ONE
+from armillary.algebra.units import LENGTH, ONE
 from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.contact.decision import OVERLAPS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import checked_names
-from armillary.algebra.derivatives.calculus import evaluate_all
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ParameterError

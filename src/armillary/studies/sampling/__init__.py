@@ -2,13 +2,12 @@
 
 Enters: names and their distributions, the kind of design, a number of runs, a seed. Leaves: `Design`, which
 gives the values of any block of runs. Read `design.py` first, then `distributions.py`; `points.py` holds the
-kinds of design and `streams.py` the random numbers that are found by their number.
+kinds of design and the random numbers that are found by their number.
 """
 
 from __future__ import annotations
 
-from armillary.studies.sampling.correlation import Correlated
-from armillary.studies.sampling.design import KINDS, OPEN_ENDED, Design
+from armillary.studies.sampling.design import KINDS, OPEN_ENDED, Correlated, Design
 from armillary.studies.sampling.distributions import (
     Choice,
     Distribution,

@@ -9,11 +9,20 @@ from collections.abc import Mapping
 import numpy as np
 
 from armillary.algebra import arguments
-from armillary.algebra.nodes.arithmetic import plain_float
-from armillary.errors import ParameterError, nearest, outside, shown
-from armillary.studies.sampling.correlation import Correlated
-from armillary.studies.sampling.distributions import Choice, Distribution, LogNormal, Normal
-from armillary.studies.sampling.numbers import factor
+from armillary.algebra.arguments import checked_names, table
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import is_quantity
+from armillary.errors import ArmillaryError, ParameterError, nearest, outside, shown
+from armillary.studies.sampling.distributions import (
+    Choice,
+    Distribution,
+    LogNormal,
+    Normal,
+    Triangular,
+    Uniform,
+    UserDistribution,
+    factor,
+)
 from armillary.studies.sampling.points import (
     LatinHypercube,
     Morris,
@@ -23,9 +32,158 @@ from armillary.studies.sampling.points import (
     Sobol,
     group_size,
 )
-from armillary.studies.sampling.reading import as_distribution
-from armillary.studies.sampling.user_distributions import UserDistribution
-from armillary.untyped import DataTable, Given
+from armillary.untyped import DataMapping, DataTable, Given
+
+# Distributions as a user or a file gives them.
+
+_BY_WORD: dict[str, type[Distribution]] = {
+    kind.word: kind for kind in (Uniform, Normal, LogNormal, Triangular, Choice)
+}
+_OPTIONS = {
+    "normal": ("low", "high", "units"),
+    "lognormal": ("low", "high", "units"),
+    "choice": ("weights", "units"),
+}
+
+
+def as_distribution(value: Given, name: str) -> Distribution:
+    """The distribution that a user means: one of ours, data, a list of values, or code of their own."""
+    try:
+        if isinstance(value, Distribution):
+            return value
+        if isinstance(value, Mapping):
+            return distribution_from_data(value)
+        if isinstance(value, tuple) and len(value) == 2:
+            raise ParameterError(
+                f"{value!r} may be bounds or two values: give Uniform{value!r}, or the list {list(value)!r}"
+            )
+        if isinstance(value, list | tuple | np.ndarray) or (is_quantity(value) and np.ndim(value.magnitude)):
+            return Choice(value)
+        if callable(getattr(value, "ppf", value)):
+            return UserDistribution(value)
+    except ArmillaryError as error:
+        raise type(error)(f"varied '{name}': {error}") from error
+    if plain_float(value) is not None or isinstance(value, str) or is_quantity(value):
+        raise ParameterError(
+            f"varied '{name}' is {value!r}, which does not vary: give a distribution or a list, or give it "
+            "with the parameters"
+        )
+    raise ParameterError(
+        f"varied '{name}' needs a distribution, a list of values, an object with ppf or a function of a "
+        f"number between 0 and 1, not {value!r}"
+    )
+
+
+def distribution_from_data(data: DataMapping) -> Distribution:
+    """A distribution from plain data: {"normal": [1000, 50], "low": 900}."""
+    words = [word for word in data if word in _BY_WORD]
+    if len(words) != 1:
+        unknown = next((word for word in data if word not in _BY_WORD), "")
+        close = nearest(str(unknown), _BY_WORD) if not words else ""
+        raise ParameterError(f"a distribution has one of {', '.join(_BY_WORD)}; found {_keys(data)}{close}")
+    word = words[0]
+    kind, numbers = _BY_WORD[word], data[word]
+    known = _OPTIONS.get(word, ("units",))
+    given = {key: value for key, value in data.items() if key != word}
+    options = checked_names(given, known, f"{word} has no option", ParameterError)
+    if not isinstance(options.get("units", ""), str):
+        raise ParameterError(f"the units of a {word} distribution must be text, not {options['units']!r}")
+    if kind is Choice:
+        return Choice(numbers, **options)
+    if not isinstance(numbers, list | tuple) or len(numbers) != len(kind.main):
+        raise ParameterError(f"{word} needs [{', '.join(kind.main)}], not {numbers!r}")
+    return kind(*numbers, **options)
+
+
+def _keys(data: Mapping[str, object]) -> str:
+    return ", ".join(f"'{key}'" for key in data) or "nothing"
+
+
+# Quantities that vary together.
+
+_SYMMETRIC = 1e-12  # a matrix typed or computed as symmetric differs by no more
+
+
+class Correlated:
+    """Several distributions with the correlation of a multivariate normal one (a Gaussian copula):
+
+        zᵢ = Φ⁻¹(uᵢ),   xᵢ = Fᵢ⁻¹(Φ((L z)ᵢ)),   L Lᵀ = correlation
+
+    so that each quantity keeps its own distribution. Between normal distributions `correlation` is theirs;
+    between others it is that of the normal ones behind them, which comes close.
+
+        arm.Correlated({"Cf": arm.Normal(80e3, 5e3), "Cr": arm.Normal(90e3, 5e3)}, [[1, 0.8], [0.8, 1]])
+    """
+
+    def __init__(self, distributions: Mapping[str, object], correlation: object) -> None:
+        self.distributions: dict[str, Distribution] = {
+            name: as_distribution(value, name)
+            for name, value in table(distributions, "what varies together", ParameterError).items()
+        }
+        self.correlation = _checked(correlation, tuple(self.distributions))
+        self._factor = np.linalg.cholesky(self.correlation)
+
+    @staticmethod
+    def from_data(data: Mapping[str, object]) -> Correlated:
+        """From {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
+        if set(data) != {"correlated", "correlation"} or not isinstance(data["correlated"], Mapping):
+            raise ParameterError("what varies together needs a table 'correlated' and a matrix 'correlation'")
+        return Correlated(data["correlated"], data["correlation"])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.distributions)
+
+    def mixed(self, u: np.ndarray) -> np.ndarray:
+        """Correlated uniform numbers (names, runs) from independent ones."""
+        from scipy.special import ndtr, ndtri
+
+        z = ndtri(u)
+        # Term by term: a matrix product rounds by the number of runs in the block.
+        found: np.ndarray = ndtr(
+            [sum(row[j] * z[j] for j in range(i + 1)) for i, row in enumerate(self._factor)]
+        )
+        return found
+
+    def __repr__(self) -> str:
+        return f"Correlated({', '.join(self.names)})"
+
+
+def _checked(correlation: object, names: tuple[str, ...]) -> np.ndarray:
+    where = f"Correlated({', '.join(names)})"
+    if len(names) < 2:
+        raise ParameterError(f"{where} needs two names at least; one alone is correlated with nothing")
+    try:
+        matrix = np.array(correlation, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{where}: the correlation must be a matrix of numbers") from None
+    size = len(names)
+    if matrix.shape != (size, size):
+        raise ParameterError(f"{where}: the correlation must be {size}×{size}, not of shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ParameterError(f"{where}: the correlation holds numbers that are not finite")
+    for i in range(size):
+        if abs(matrix[i, i] - 1) > _SYMMETRIC:
+            raise ParameterError(f"{where}: '{names[i]}' has correlation {matrix[i, i]:g} with itself, not 1")
+        for j in range(i):
+            pair = f"'{names[j]}' and '{names[i]}'"
+            if abs(matrix[i, j] - matrix[j, i]) > _SYMMETRIC:
+                values = f"{matrix[j, i]:g} above the diagonal and {matrix[i, j]:g} below"
+                raise ParameterError(f"{where}: the correlation of {pair} is {values}; it must be symmetric")
+            if abs(matrix[i, j]) >= 1:
+                raise ParameterError(
+                    f"{where}: the correlation of {pair} is {matrix[i, j]:g}; it must lie between -1 and 1, "
+                    "and what depends on another entirely should be computed from it in the model"
+                )
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if smallest <= _SYMMETRIC:
+        raise ParameterError(
+            f"{where}: no quantities can have these correlations: the matrix is not positive definite "
+            f"(smallest eigenvalue {smallest:.3g}); bring some of them closer to zero"
+        )
+    matrix.flags.writeable = False
+    return matrix
+
 
 KINDS = ("random", "lhs", "sobol", "grid", "list", "morris", "saltelli")
 OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # more runs of them begin with those of fewer

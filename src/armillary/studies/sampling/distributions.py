@@ -4,15 +4,112 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from typing import ClassVar
 
 import numpy as np
 
-from armillary.errors import ParameterError
-from armillary.studies.sampling.numbers import in_one_unit
+from armillary.algebra.node import plain_float
+from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit, si_text
+from armillary.errors import ArmillaryError, ParameterError, UnitsError, shortened
+from armillary.model.units import about_value, arithmetic, number_and_unit
 from armillary.untyped import DataTable, Given
+
+# Numbers that a distribution is given: plain, as text, or with units; all brought to one unit.
+
+
+def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[DataTable, str]:
+    """Floats and arrays of floats by name, and the unit they are in.
+
+    A number may be plain, a text ("pi/2", "55 mile/hour") or a Pint quantity. Either all bring units or none
+    does; plain ones are in `units`, or where that is empty in those of what they are given for.
+    """
+    read = {name: _read(value, f"{where}: {name}") for name, value in given.items()}
+    own = [unit for _, unit in read.values() if unit is not None]
+    if not own:
+        return {name: number for name, (number, _) in read.items()}, units
+    plain = [name for name, (_, unit) in read.items() if unit is None]
+    if plain and not units:
+        raise UnitsError(f"{where}: {', '.join(plain)} has no units and the rest has; give all or none")
+    target = units or own[0]
+    return {
+        name: number * factor(unit, target, f"{where}: {name}") if unit is not None else number
+        for name, (number, unit) in read.items()
+    }, target
+
+
+def factor(source: str, target: str, where: str) -> float:
+    """The factor from one unit to another."""
+    one, other = parse_unit(source), parse_unit(target)
+    if one.dimension is not other.dimension:
+        raise UnitsError(f"{where} is given in {source}, but is in {target or 'no units'}")
+    return 1.0 if source == target else one.scale / other.scale
+
+
+def _read(value: object, where: str) -> tuple[Given, str | None]:
+    """A float or an array of floats, and the unit if there is one."""
+    number: Given
+    unit: str | None
+    if is_quantity(value):
+        number, unit = _quantity(value, where)
+    elif isinstance(value, str):
+        number, unit = _text(value, where)
+    elif isinstance(value, list | tuple):
+        return _list(value, where)
+    elif isinstance(value, np.ndarray):
+        number, unit = value, None
+    else:
+        number, unit = plain_float(value), None
+    if isinstance(number, np.ndarray) and number.ndim:
+        return _array(number, where), unit
+    plain = None if isinstance(value, bool) else plain_float(number)
+    if plain is None:
+        raise ParameterError(f"{where} needs a number, not {value!r}")
+    if math.isnan(plain):
+        raise ParameterError(f"{where} is not a number (NaN)")
+    return plain, unit
+
+
+def _quantity(value: Given, where: str) -> tuple[Given, str]:
+    if type(value)(0.0, value.units).to_base_units().magnitude != 0:
+        raise UnitsError(f"{where} is in {value.units}, whose zero is not zero: give it in kelvin")
+    number, dimension = magnitude_in_si(value)
+    return number, si_text(dimension)
+
+
+def _text(value: str, where: str) -> tuple[float, str | None]:
+    number, unit = number_and_unit(value)
+    try:
+        parse_unit(unit)
+        return arithmetic(number, unit), unit or None
+    except ArmillaryError as error:
+        raise ParameterError(about_value(where, error)) from None
+
+
+def _list(values: list[Given] | tuple[object, ...], where: str) -> tuple[np.ndarray, str | None]:
+    if all(type(value) is float or type(value) is int for value in values):  # a million of them are quick
+        return _array(np.asarray(values), where), None
+    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
+        raise ParameterError(f"{where} needs a plain list of numbers, not lists in a list")
+    numbers, unit = in_one_unit({f"number {i}": value for i, value in enumerate(values, 1)}, "", where)
+    return _array(np.asarray(list(numbers.values())), where), unit or None
+
+
+def _array(values: np.ndarray, where: str) -> np.ndarray:
+    if values.ndim != 1:
+        raise ParameterError(f"{where} needs a plain list of numbers, not an array of shape {values.shape}")
+    try:
+        numbers = np.array(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(shortened(f"{where} needs numbers, not {values!r}")) from None
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise ParameterError(f"{where}: number {bad[0] + 1} is {numbers[bad[0]]}; give finite numbers")
+    numbers.flags.writeable = False
+    return numbers
+
 
 _SHOWN = 6  # numbers of a list that a message or a digest shows; of longer lists the length
 
@@ -321,3 +418,90 @@ def _shown(value: object) -> str:
         more = ", …" if value.size > _SHOWN else ""
         return f"[{', '.join(f'{v:g}' for v in value[:_SHOWN])}{more}]"
     return f"{value:g}"
+
+
+# The user's own distributions: SciPy's, or a function of a uniform number.
+
+_PROBES = np.linspace(0.03, 0.97, 17)  # where a function shows what it is
+
+
+class UserDistribution(Distribution):
+    """A distribution from whatever has `ppf`, as SciPy's frozen ones do, or from a function of a number
+    between 0 and 1; either may take arrays, or one number at a time.
+
+    Its bounds are those of SciPy's `support()`, or the function's values at 0 and 1 where it has any there.
+    A function is code and no data: a study that holds one cannot be described in a file.
+    """
+
+    word = "own"
+    main = ()
+    sized = ()
+    units = ""
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self._function: Callable[[Given], Given] = getattr(given, "ppf", None) or given
+        self.name = getattr(self._function, "__name__", type(given).__name__)
+        if hasattr(given, "dist"):  # SciPy's frozen distributions
+            self.name = f"scipy.stats.{given.dist.name}"
+        single = np.array([self._single(u) for u in _PROBES])
+        self._takes_arrays = self._agrees_on_arrays(single)
+        if not np.array_equal(single, [self._single(u) for u in _PROBES]):
+            raise ParameterError(
+                f"{self!r} gives other values when asked again: it must depend on the uniform number alone"
+            )
+        self._values = single
+        if hasattr(given, "support"):  # likewise
+            self.low, self.high = (float(bound) for bound in given.support())
+        else:
+            ends = self._end(0.0), self._end(1.0)
+            known = all(map(math.isfinite, ends))
+            self.low, self.high = (min(ends), max(ends)) if known else (-math.inf, math.inf)
+
+    def ppf(self, u: object) -> np.ndarray:
+        u = np.asarray(u, dtype=float)
+        if self._takes_arrays:
+            values = np.asarray(self._function(u), dtype=float)
+        else:
+            values = np.array([self._single(one) for one in u.flat], dtype=float).reshape(u.shape)
+        bad = ~np.isfinite(values)
+        if bad.any():
+            raise ParameterError(f"{self!r} is {values[bad][0]} at {u[bad][0]:.17g}; give finite numbers")
+        return values
+
+    def as_data(self) -> DataTable:
+        raise ParameterError(
+            f"{self!r} is code and cannot be written as data: use a distribution of Armillary's, or a list"
+        )
+
+    def identity(self) -> DataTable:
+        """Its values at some places, in nine digits: equal on machines that round differently."""
+        return {"own": [f"{value:.8e}" for value in self._values]}
+
+    def __repr__(self) -> str:
+        return f"the distribution '{self.name}'"
+
+    def _single(self, u: float) -> float:
+        try:
+            value = float(self._function(float(u)))
+        except ArmillaryError:
+            raise
+        except Exception as error:
+            raise ParameterError(f"{self!r} fails at {u:.3g}: {type(error).__name__}: {error}") from error
+        if not math.isfinite(value):
+            raise ParameterError(f"{self!r} is {value} at {u:.3g}; give finite numbers between 0 and 1")
+        return value
+
+    def _agrees_on_arrays(self, single: np.ndarray) -> bool:
+        try:
+            together = np.asarray(self._function(_PROBES.copy()), dtype=float)
+        except Exception:  # a function of numbers may say in any words that it takes no arrays
+            return False
+        return together.shape == single.shape and np.allclose(together, single, rtol=1e-12, atol=0)
+
+    def _end(self, u: float) -> float:
+        with np.errstate(all="ignore"):
+            try:
+                return self._single(u)
+            except ParameterError:
+                return math.nan

@@ -6,14 +6,20 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 
+import numpy as np
+
 from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
+from armillary.errors import outside
+from armillary.results.record import distinct
+from armillary.untyped import DataMapping, DataTable, Given
 
 Bytes = bytes | memoryview
 
@@ -118,3 +124,160 @@ def write_json(path: Path, data: object) -> None:
     """A JSON file, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# The layout of a study's results: numbers, a column each; histories and histograms, an array each.
+
+VARIED, METRIC, STATUS, STOP = "varied", "metric", "status", "t_stop"
+RUN = "run"  # the dimension, and the column of numbers of runs
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """One number of every run: a value that is varied, a metric, or how and when the run ended."""
+
+    name: str
+    label: str  # in the store, where some names are not allowed or taken
+    kind: str
+    units: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Array:
+    """Several numbers of every run: the history of an output, or a metric's histogram."""
+
+    name: str
+    label: str
+    along: str  # the second dimension: "time", or the bins of this histogram
+    size: int
+    units: str = ""
+    about: str = ""
+    edges: tuple[float, ...] = ()  # of bins
+    edge_units: str = ""
+
+    def chunk_bytes(self, block: int) -> int:
+        return 8 * block * self.size
+
+
+@dataclass(frozen=True)
+class StoreLayout:
+    """Columns and arrays, and the runs in blocks: block b has the runs b·block … (b+1)·block − 1."""
+
+    columns: tuple[StoredColumn, ...]
+    arrays: tuple[Array, ...]
+    runs: int
+    block: int
+    times: np.ndarray = field(compare=False)  # of histories
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.runs // self.block)
+
+    def span(self, number: int) -> tuple[int, int]:
+        """The first run of a block, and the one behind its last."""
+        return number * self.block, min((number + 1) * self.block, self.runs)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on the disk before compression: histories, and numbers in records, store and table."""
+        return 8 * self.runs * (3 * len(self.columns) + sum(array.size for array in self.arrays))
+
+    @property
+    def files(self) -> int:
+        """Files on the disk, but for a few: a record and the chunks of each block."""
+        return self.blocks * (1 + len(self.arrays))
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Names of the columns of a kind, in order."""
+        return tuple(column.name for column in self.columns if column.kind == kind)
+
+    @property
+    def table_names(self) -> list[str]:
+        """Names of the columns in a table: their own, numbered where one is taken."""
+        return distinct([column.name for column in self.columns], taken=(RUN,))
+
+    def as_data(self) -> DataTable:
+        """All but runs and block, as JSON keeps it."""
+        columns = [vars(column).copy() for column in self.columns]
+        arrays = [{**vars(a), "edges": list(a.edges)} for a in self.arrays]
+        return {"columns": columns, "arrays": arrays, "times": _times_as_data(self.times)}
+
+    @classmethod
+    def from_data(cls, data: DataMapping, runs: int, block: int) -> StoreLayout:
+        columns = tuple(StoredColumn(**entry) for entry in data["columns"])
+        arrays = tuple(Array(**{**entry, "edges": tuple(entry["edges"])}) for entry in data["arrays"])
+        return cls(columns, arrays, runs, block, _times_from_data(data["times"]))
+
+
+def _times_as_data(times: np.ndarray) -> Given:
+    """Times as JSON keeps them: {"even": [first, interval, last, count]} where that is exact, or a list."""
+    if len(times) > 2:
+        even = {"even": [float(times[0]), float(times[1] - times[0]), float(times[-1]), len(times)]}
+        if np.array_equal(_times_from_data(even), times):
+            return even
+    return times.tolist()
+
+
+def _times_from_data(data: object) -> np.ndarray:
+    if not isinstance(data, Mapping):
+        return np.array(data, dtype=float)
+    first, interval, last, count = data["even"]
+    times: np.ndarray = first + np.arange(count) * interval
+    times[-1] = last
+    return times
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The results of a block of runs: ``columns[c, i]`` and ``arrays[a][i, :]`` of its run i."""
+
+    columns: np.ndarray
+    arrays: tuple[np.ndarray, ...]
+    failed: tuple[tuple[int, str], ...] = ()  # numbers of runs that did not end well, and why
+
+
+# The disk space that a study will take, checked before it starts.
+
+_MANY_FILES = 2_000_000
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def check_disk(folder: Folder, layout: StoreLayout, share: float) -> None:
+    """A note of the bytes and files that a share of a study's blocks takes, and a warning where they are
+    more than the disk has, or more files than most disks handle well.
+    """
+    size, files = share * layout.bytes, share * layout.files
+    free, free_files = _free(folder)
+    much = f"{in_bytes(size)} (before compression) in {files:,.0f} files"
+    warning = f"study '{folder.root}' will write up to {much}"
+    folder.note(f"up to {much} are to be written")
+    if size > free:
+        _warn(f"{warning}, and its disk has {in_bytes(free)} free: keep fewer outputs, or samples, or runs")
+    if files > min(free_files, _MANY_FILES):
+        _warn(f"{warning}: give a larger block=, now {layout.block} runs, or keep fewer outputs")
+
+
+def _free(folder: Folder) -> tuple[float, float]:
+    """Free bytes and files of a folder's disk; infinite where that is not known."""
+    try:
+        space = float(shutil.disk_usage(folder.root).free)
+    except OSError:
+        space = float("inf")
+    try:
+        files = float(os.statvfs(folder.root).f_favail) or float("inf")  # some disks have no such limit
+    except (OSError, AttributeError):
+        files = float("inf")
+    return space, files
+
+
+def in_bytes(number: float) -> str:
+    """A number of bytes as people read it."""
+    place = 0
+    while number >= 999.5 and place < len(_UNITS) - 1:
+        number, place = number / 1000, place + 1  # 999.5 and more would be rounded to 1e+03
+    return f"{number:.3g} {_UNITS[place]}"
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=outside())

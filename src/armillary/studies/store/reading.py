@@ -3,26 +3,200 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from armillary.atomic import replacing
+from armillary.ensembles.plan import NOT_RUN
+from armillary.ensembles.plan import STATUS as ENDS
 from armillary.errors import ArmillaryError, nearest, require
-from armillary.studies.definition.definition import Definition
-from armillary.studies.store.consolidate import is_consolidated, whole_table, words
-from armillary.studies.store.folder import Folder
-from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, StoreLayout
-from armillary.studies.store.lazy_columns import RecordedNumbers, lazy_array, lazy_column
+from armillary.studies.definition import Definition
+from armillary.studies.store.folder import METRIC, RUN, STATUS, VARIED, Array, Folder, StoreLayout
+from armillary.studies.store.records import (
+    GROUP,
+    checksum,
+    column_chunks,
+    forget_columns,
+    is_unchanged,
+    read_numbers,
+    read_states,
+    write_states,
+)
 from armillary.untyped import DataTable, LibraryObject
-
-_IN_MEMORY = 4 * 2**30  # bytes of histories
 
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+
+# Columns of a dataset that are read when they are used: a study of 1e9 runs has 8 GB of each.
+
+_DENSE = 1000  # rows between two that are wanted, up to which all are read
+_REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
+
+
+class RecordedNumbers:
+    """The numbers of runs, from the records of blocks; NaN where a run is not made.
+
+    A record holds all columns of a block: what was read for one column is kept for the next, if it is small.
+    """
+
+    def __init__(self, folder: Folder, definition: Definition) -> None:
+        self._read = partial(read_numbers, folder, definition.layout, definition.digest)
+        self._last: tuple[tuple[int, int], np.ndarray] | None = None
+
+    def __call__(self, first: int, end: int) -> np.ndarray:
+        """The numbers (columns, runs) of the runs from one up to another."""
+        if self._last is not None and self._last[0] == (first, end):
+            return self._last[1]
+        found, _ = self._read(first, end)
+        if found.nbytes <= _REMEMBERED:
+            self._last = (first, end), found
+        return found
+
+
+def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.ndarray]) -> LibraryObject:
+    """A column as xarray takes it; ``read`` gives the values of the runs from one up to another."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class Column(BackendArray):
+        shape = (runs,)
+
+        def __init__(self) -> None:
+            self.dtype = np.dtype(dtype)
+
+        def __getitem__(self, key: LibraryObject) -> LibraryObject:
+            support = indexing.IndexingSupport.OUTER_1VECTOR
+            return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
+
+        def _read(self, key: tuple[LibraryObject, ...]) -> LibraryObject:
+            (rows,) = key
+            if isinstance(rows, np.ndarray):
+                return self._some(np.where(rows < 0, rows + runs, rows))
+            if not isinstance(rows, slice):
+                return read(int(rows), int(rows) + 1)[0]
+            wanted = range(runs)[rows]
+            if not len(wanted):
+                return np.empty(0, self.dtype)
+            first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
+            return read(first, last + 1)[np.arange(wanted.start, wanted.stop, wanted.step) - first]
+
+        def _some(self, rows: np.ndarray) -> np.ndarray:
+            """Single runs; those far apart are read one by one, not with all that lies between them."""
+            if not len(rows):
+                return np.empty(0, self.dtype)
+            first, last = int(rows.min()), int(rows.max())
+            if last - first < _DENSE * len(rows):
+                found: np.ndarray = read(first, last + 1)[rows - first]
+                return found
+            return np.concatenate([read(int(row), int(row) + 1) for row in rows])
+
+    return indexing.LazilyIndexedArray(Column())
+
+
+def lazy_array(array: LibraryObject, guard: Callable[[], AbstractContextManager[None]]) -> LibraryObject:
+    """An array of the store as xarray takes it, each part of which is read within ``guard()``."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class StoredArray(BackendArray):
+        shape = array.shape
+
+        def __init__(self) -> None:
+            self.dtype = np.dtype(array.dtype)
+
+        def __getitem__(self, key: LibraryObject) -> LibraryObject:
+            support = indexing.IndexingSupport.OUTER
+            return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
+
+        def _read(self, key: tuple[LibraryObject, ...]) -> LibraryObject:
+            with guard():
+                return array.oindex[key]
+
+    return indexing.LazilyIndexedArray(StoredArray())
+
+
+# The numbers of all runs in one table, once every block is there: ``metrics.parquet``, and in the store.
+
+
+def consolidate(folder: Folder, definition: Definition) -> None:
+    """The table and the columns of the store, group by group of runs: memory for one group is enough; and
+    last the states of their files.
+    """
+    pa = require("pyarrow", extra="data", purpose="Parquet files")
+    parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
+    zarr = require("zarr", extra="study", purpose="Studies")
+    layout, store = definition.layout, zarr.open_group(folder.store, mode="r+")
+    forget_columns(folder, layout)
+    about = {"study": definition.digest, "system": definition.system, "columns": layout.as_data()["columns"]}
+    with replacing(folder.table) as temporary:
+        schema = _schema(layout, json.dumps(about, ensure_ascii=False))
+        # A dictionary of distinct values is of use for words, not for numbers.
+        words_only = [n for n, c in zip(layout.table_names, layout.columns, strict=True) if c.kind == STATUS]
+        with parquet.ParquetWriter(
+            temporary, schema, compression="zstd", use_dictionary=words_only
+        ) as writer:
+            for first in range(0, layout.runs, GROUP):
+                end = min(first + GROUP, layout.runs)
+                numbers, made = read_numbers(folder, layout, definition.digest, first, end)
+                if made < end - first:
+                    raise ArmillaryError(
+                        f"study '{folder.root}': records of blocks have gone since they were checked; run it "
+                        "again"
+                    )
+                rows = zip(layout.columns, numbers, strict=True)
+                cells = [pa.array(words(row) if column.kind == STATUS else row) for column, row in rows]
+                numbered = pa.array(np.arange(first, end))
+                writer.write_table(pa.Table.from_arrays([numbered, *cells], schema=schema))
+                for column, row in zip(layout.columns, numbers, strict=True):
+                    store[column.label][first:end] = row
+    files = [folder.table, *column_chunks(folder, layout)]
+    write_states(folder, definition.digest, layout.runs, files)
+
+
+def words(codes: np.ndarray) -> np.ndarray:
+    """The statuses of runs, in words; NaN where they have not been made."""
+    found: np.ndarray = np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
+    return found
+
+
+def _schema(layout: StoreLayout, about: str) -> LibraryObject:
+    pa = require("pyarrow", extra="data", purpose="Parquet files")
+    fields = [pa.field(RUN, pa.int64())]
+    fields += [
+        pa.field(
+            name,
+            pa.string() if column.kind == STATUS else pa.float64(),
+            metadata={"units": column.units, "about": column.about, "kind": column.kind},
+        )
+        for name, column in zip(layout.table_names, layout.columns, strict=True)
+    ]
+    return pa.schema(fields, metadata={"armillary_study": about})
+
+
+def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = False) -> bool:
+    """Whether table and columns are there, of all runs, and as they were left; ``compare``: by content."""
+    states = read_states(folder, definition.digest, definition.runs)
+    return states is not None and all(is_unchanged(path, states[path], compare=compare) for path in states)
+
+
+def whole_table(folder: Folder, definition: Definition) -> bytes | None:
+    """The content of the table of all runs; None where there is none, or it is damaged."""
+    states = read_states(folder, definition.digest, definition.runs) or {}
+    try:
+        content = folder.table.read_bytes()
+    except OSError:
+        return None
+    return content if folder.table in states and states[folder.table].crc == checksum(content) else None
+
+
+_IN_MEMORY = 4 * 2**30  # bytes of histories
 
 
 def dataset(folder: Folder, definition: Definition, **options: object) -> xarray.Dataset:

@@ -1,27 +1,29 @@
-"""The cases, each in a file of its own: checks as data, and a function that measures them in turn."""
+"""The cases, each in one file: checks as data, and a function that measures them in turn."""
 
 from __future__ import annotations
 
 from armillary.verification.cases import (
+    basilisk,
+    beams,
     bicycle,
     bowling_ball,
+    car,
+    cart,
     closed_forms,
     contact,
+    elastica,
+    flexible_slider_crank,
+    four_bar,
     impact_maps,
     impacts,
     ivp,
+    jpl,
     mechanisms,
+    momentum,
+    moving_base,
     rolling,
     rotation,
-)
-from armillary.verification.cases.flexible import beams, elastica, flexible_slider_crank, moving_base, shafts
-from armillary.verification.cases.published import (
-    basilisk,
-    car,
-    cart,
-    four_bar,
-    jpl,
-    momentum,
+    shafts,
     spacecraft_1,
     spacecraft_2,
     stanford_arm,

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue
+from armillary.algebra.calculus import NumericValue
 from armillary.stages.model import Model
-from armillary.verification.reference import example, largest, largest_difference
-from armillary.verification.rows import Case, difference, value
+from armillary.verification.rows import Case, difference, example, largest, largest_difference, value
 
 _MEIJAARD = "Meijaard, Papadopoulos, Ruina & Schwab (2007)"
 _BASU = "Basu-Mandal, Chatterjee & Papadopoulos (2007), table 1"

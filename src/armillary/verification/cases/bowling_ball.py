@@ -9,8 +9,15 @@ import numpy as np
 
 from armillary.errors import SimulationError
 from armillary.results.run import Run
-from armillary.verification.reference import example, largest_difference, reference
-from armillary.verification.rows import Case, difference, differs, value
+from armillary.verification.rows import (
+    Case,
+    difference,
+    differs,
+    example,
+    largest_difference,
+    reference,
+    value,
+)
 
 _STEPS = (0.05, 0.10, 0.15, 0.17)  # s
 _MULTIPLIERS = [f"multiplier of {name}" for name in ("rolling in x", "rolling in y", "path")]

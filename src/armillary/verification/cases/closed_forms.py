@@ -8,8 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.reference import TIGHT, drift, equations, example, largest, largest_difference
-from armillary.verification.rows import Case, States, difference, value
+from armillary.verification.rows import (
+    TIGHT,
+    Case,
+    States,
+    difference,
+    drift,
+    equations,
+    example,
+    largest,
+    largest_difference,
+    value,
+)
 
 
 def measure_pendulum() -> Iterator[float]:

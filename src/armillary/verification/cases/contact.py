@@ -9,8 +9,7 @@ import numpy as np
 
 from armillary.model.joints import Prismatic
 from armillary.stages import System
-from armillary.verification.reference import TIGHT, largest_difference
-from armillary.verification.rows import Case, difference, value
+from armillary.verification.rows import TIGHT, Case, difference, largest_difference, value
 
 
 def rebound(speed: float, damping: float) -> float:

@@ -11,12 +11,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.algebra.functions import acos, sqrt
-from armillary.algebra.vectors.vectors import dot, magnitude
+from armillary.algebra.vectors import dot, magnitude
 from armillary.model.bodies.motion import position
 from armillary.model.joints import Free, Joint, Prismatic, Revolute
 from armillary.stages import System
-from armillary.verification.reference import TIGHT, drift, largest, largest_difference
-from armillary.verification.rows import Case, at_most, difference, value
+from armillary.verification.rows import (
+    TIGHT,
+    Case,
+    at_most,
+    difference,
+    drift,
+    largest,
+    largest_difference,
+    value,
+)
 
 _G = 9.81
 _PLANAR = Joint(translate=["x", "z"], rotate=["y"])

@@ -15,8 +15,7 @@ from armillary.model.joints import Joint, Revolute
 from armillary.model.reading.kinds import TripleLike
 from armillary.stages import System
 from armillary.untyped import DataTable
-from armillary.verification.reference import TIGHT, largest, largest_difference
-from armillary.verification.rows import Case, difference
+from armillary.verification.rows import TIGHT, Case, difference, largest, largest_difference
 
 _TEST_SET = "Mazzia & Magherini (2008), Test Set for IVP Solvers"
 

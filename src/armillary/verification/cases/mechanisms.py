@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.model.bodies.body import Point
 from armillary.model.bodies.motion import angular_acceleration
 from armillary.model.joints import Prismatic, Revolute
 from armillary.stages import System
 from armillary.untyped import DataTable
-from armillary.verification.reference import TIGHT, drift, largest_difference
-from armillary.verification.rows import Case, difference
+from armillary.verification.rows import TIGHT, Case, difference, drift, largest_difference
 
 _GRAVITY = 9.81
 _IFTOMM = "IFToMM benchmark A02"

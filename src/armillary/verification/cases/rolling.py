@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.verification.reference import (
+from armillary.verification.rows import (
     TIGHT,
+    Case,
+    difference,
     equations,
     example,
     largest,
     largest_difference,
     scaled_difference,
 )
-from armillary.verification.rows import Case, difference
 
 _CIRCLES = ((0.2, 3.0), (0.6, 5.0), (-0.9, 14.0), (1.2, -30.0))  # lean (rad), yaw rate (rad/s)
 _STEERS = (0.05, 0.3, -0.5)  # rad

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.algebra.vectors.vectors import dot
+from armillary.algebra.vectors import dot
 from armillary.model.joints import Free, Spherical
 from armillary.model.space.orbit import Orbit
 from armillary.stages import System
-from armillary.verification.reference import TIGHT, drift, largest, largest_difference
-from armillary.verification.rows import Case, difference
+from armillary.verification.rows import TIGHT, Case, difference, drift, largest, largest_difference
 
 _LANDAU = "Landau & Lifshitz, Mechanics, § 37"
 _INERTIA = (1.0, 2.0, 3.0)  # kg m2

@@ -17,8 +17,8 @@ stage.
 
 from __future__ import annotations
 
-from armillary.llvm.building.assembly import REAL
 from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.building.emitter import REAL
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant import euler_parameters as euler
 from armillary.runtime.loop.redundant.redundant_layout import RIGID

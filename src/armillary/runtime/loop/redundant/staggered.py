@@ -23,8 +23,8 @@ lets a step have any length.
 
 from __future__ import annotations
 
-from armillary.llvm.building.assembly import REAL, WHOLE
 from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.emitter import REAL, WHOLE
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant import euler_parameters as euler
 from armillary.runtime.loop.redundant.redundant_layout import RIGID, Scheme

@@ -1,5 +1,5 @@
 """Thresholds for changes of configuration. Motion is in sizes of coordinates: a radian, or the length with an
-equal effect on the loops (mechanics/constraints/sizes.py).
+equal effect on the loops (mechanics/constraints/loop_closing.py).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Compiled sections of a change of configuration, with one set of parameter values; see
-program/configurations/sections.py.
+program/configuration_changes.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from armillary.algebra.arguments import unsigned_zeros
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import change_text
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.program.configurations.sections import ADJUST, ENTER, IMPULSE, LEAVE, RATINGS, with_ratings
-from armillary.program.configurations.table import configurations_of
+from armillary.program.configuration_changes import ADJUST, ENTER, IMPULSE, LEAVE, RATINGS, with_ratings
+from armillary.program.configurations import configurations_of
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.program import Program
+from armillary.program.program import Program
 from armillary.runtime.addresses import kept_with_owner
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN, POOR_CHOICE
 from armillary.runtime.start.place import Place

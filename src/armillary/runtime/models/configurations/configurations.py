@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import evaluate
+from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.mechanics.constraints.choice.partition import partition, sizes_by_kind
-from armillary.mechanics.constraints.closing.closing_thresholds import AGREEING
+from armillary.mechanics.constraints.closing_thresholds import AGREEING
+from armillary.mechanics.constraints.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.recording.records import EventRecord
-from armillary.program.configurations.sections import speed_settings
+from armillary.program.configuration_changes import speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import POOR_PIVOT
 from armillary.runtime.integrators.records import Integration

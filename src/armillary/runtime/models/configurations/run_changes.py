@@ -17,11 +17,7 @@ from armillary.algebra.walk import symbols
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
-from armillary.program.configurations.sections import (
-    RATINGS,
-    adjustable,
-    speed_settings,
-)
+from armillary.program.configuration_changes import RATINGS, adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
 from armillary.runtime.integrators.methods.dop853 import TABLEAU

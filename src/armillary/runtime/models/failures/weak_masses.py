@@ -22,22 +22,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import (
-    NumericValue,
-    Values,
-    ValueTable,
-    evaluate,
-    evaluate_all,
-    evaluator,
-)
+from armillary.algebra.calculus import NumericValue, Values, ValueTable, evaluate, evaluate_all, evaluator
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
-from armillary.mechanics.masses.massless import (
-    Masses,
-    MotionWithoutMass,
-    at_place,
-    motions_left_by,
-    tree_masses,
-)
+from armillary.mechanics.massless import Masses, MotionWithoutMass, at_place, motions_left_by, tree_masses
 from armillary.model.quantities import kinetic_energy
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations

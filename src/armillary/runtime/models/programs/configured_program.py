@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import NumericValue, Values
+from armillary.algebra.calculus import NumericValue, Values
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.mechanics.masses.three_angles import ThreeAngles, joints_of_three_angles
-from armillary.program.configurations.sections import with_changes
-from armillary.program.configurations.table import configurations_of
-from armillary.program.derivatives.partial_rates import with_partial_rates
+from armillary.mechanics.massless import ThreeAngles, joints_of_three_angles
+from armillary.program.configuration_changes import with_changes
+from armillary.program.configurations import configurations_of
+from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import kept_with_owner
@@ -36,7 +36,7 @@ from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.mechanics.constraints.rows import ConstraintRow
-    from armillary.mechanics.masses.massless import Masses
+    from armillary.mechanics.massless import Masses
     from armillary.results.plots.motion import MotionPicture
     from armillary.runtime.models.configurations.run_changes import ChangeFigures, KnownChanges
 

@@ -17,12 +17,11 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError
-from armillary.llvm.building.placement import MatrixPlacement
-from armillary.llvm.building.rows import function_rows, precompute_rows
+from armillary.llvm.building.routines import MatrixPlacement, function_rows, precompute_rows
 from armillary.llvm.jit import Compiled, holds_addresses
 from armillary.llvm.sections import process_text
+from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
-from armillary.program.form.cost import Operations
 from armillary.program.functions import with_functions
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import real
-from armillary.algebra.derivatives.calculus import ValueTable
+from armillary.algebra.calculus import ValueTable
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.closing.assembly import Geometry, GeometryLayout
-from armillary.mechanics.constraints.closing.closing_thresholds import BROKEN
+from armillary.mechanics.constraints.closing_thresholds import BROKEN
+from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT

@@ -2,8 +2,8 @@
 
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
 matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move. Rows and
-motions are in terms of their sizes (mechanics/constraints/sizes.py), so that no norm adds lengths to angles.
-Where gaps cannot be closed, damped steps lead to the smallest ones: δ = −(JᵀJ + λ)⁻¹ Jᵀ Φ.
+motions are in terms of their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths
+to angles. Where gaps cannot be closed, damped steps lead to the smallest ones: δ = −(JᵀJ + λ)⁻¹ Jᵀ Φ.
 
 What is given stays as it is; what depends on it is found. Attempts with more and more freedom: the dependent
 coordinates; all that the loops depend on; these from scattered starts. Only where more is given than the
@@ -12,7 +12,7 @@ loops leave free are given coordinates first guesses, which decide in what way a
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing.closing_thresholds import *
+from armillary.mechanics.constraints.closing_thresholds import *
 from armillary.runtime.solver.assembly.assembly_record import Loops
 from armillary.runtime.solver.assembly.least_squares import rank_of_rows, row_square, solve_rows, solve_turned
 from armillary.runtime.solver.assembly.loop_geometry import (

@@ -12,7 +12,7 @@ Source: Hestenes (1958), Inversion of matrices by biorthogonalization, J. SIAM 6
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing.closing_thresholds import MOST_SWEEPS, NO_ROW, RIGHT_ANGLE
+from armillary.mechanics.constraints.closing_thresholds import MOST_SWEEPS, NO_ROW, RIGHT_ANGLE
 from armillary.runtime.solver.assembly.assembly_record import Loops
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing.closing_thresholds import *
+from armillary.mechanics.constraints.closing_thresholds import *
 from armillary.runtime.solver.assembly.assembly_record import Loops
 from armillary.runtime.solver.language.language import *
 

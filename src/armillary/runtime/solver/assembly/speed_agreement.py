@@ -4,7 +4,7 @@ language.py: the least change of speeds with J (u + δ) + b = 0.
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.closing.closing_thresholds import *
+from armillary.mechanics.constraints.closing_thresholds import *
 from armillary.runtime.solver.assembly.assembly_record import Loops
 from armillary.runtime.solver.assembly.least_squares import rank_of_rows, solve_rows
 from armillary.runtime.solver.assembly.loop_geometry import look, some_speed_moves

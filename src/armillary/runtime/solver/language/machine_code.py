@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf, nan
 from typing import Any, cast
 
-from armillary.llvm.building.assembly import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
 from armillary.llvm.building.builder import Code, Local, Operand, Repeat, Span, Value
-from armillary.llvm.building.records import RecordModule
+from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
+from armillary.llvm.building.routines import RecordModule
 from armillary.runtime.loop.configurations import Table
 from armillary.runtime.loop.functions import LoopFunction
 from armillary.runtime.loop.thresholds.step_thresholds import EPSILON

@@ -18,8 +18,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from armillary.mechanics.constraints.choice import partition
-from armillary.mechanics.constraints.closing import closing_thresholds
+from armillary.mechanics.constraints import closing_thresholds, partition
 from armillary.mechanics.contact import contact_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
@@ -38,7 +37,7 @@ MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
     *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
 )
-# Features of the solver; those that a system decides are words of export/text/features.py.
+# Features of the solver; those that a system decides are words of export/text/source.py.
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),

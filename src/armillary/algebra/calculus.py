@@ -1,0 +1,338 @@
+"""Derivatives and values of expressions, without recursion.
+
+Differentiation is forward over the graph: each node's derivative once, from those of its operands. It sees
+through ``let`` nodes, so the derivative of an intermediate value is exact too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.block_functions import BlockFunction, BlockPart
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, number, power, scale, total
+from armillary.algebra.intermediate import let
+from armillary.algebra.walk import operands_first, substitute, symbols
+from armillary.errors import ExpressionError, shown
+
+NumericValue: TypeAlias = Any  # a number or an array, as the given values are
+Values: TypeAlias = Mapping[Any, Any]  # numbers or arrays by symbol or by name
+ValueTable: TypeAlias = dict[Any, Any]  # the same, to be completed
+
+# A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
+# derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
+_LARGE = 32
+
+
+def derivative(expression: Expr, by: Expr) -> Expr:
+    """∂expression/∂by for a symbol ``by``."""
+    return directional_derivatives([as_expr(expression)], {_symbol(by, "derivative"): UNIT})[0]
+
+
+def _symbol(value: object, verb: str) -> Expr:
+    if not isinstance(value, Expr) or value.kind != "symbol":
+        raise ExpressionError(f"{verb}: {shown(value)} is not a symbol, such as a coordinate or parameter")
+    return value
+
+
+def directional_derivatives(
+    roots: Iterable[Expr],
+    rates: Mapping[Expr, Expr],
+    rule: Callable[[Expr, list[Expr]], Expr] | None = None,
+) -> list[Expr]:
+    """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed.
+
+    With rates q̇ and u̇ this is the total time derivative. ``rule`` gives the derivative of a node from those
+    of its operands, in place of the plain one.
+    """
+    roots, rule = list(roots), rule or node_derivative
+    d: dict[Expr, Expr] = {}
+    for node in operands_first(roots, rates):
+        rate = rates.get(node)
+        if rate is not None:
+            d[node] = rate
+        elif not node.args or all([d[a] is ZERO for a in node.args]):
+            d[node] = ZERO
+        else:
+            rate = rule(node, [d[a] for a in node.args])
+            large = rate.kind == "product" and len(rate.args) > _LARGE
+            d[node] = let(rate, "chain") if large else rate
+    return [d[root] for root in roots]
+
+
+def gradient(expression: Expr, by: Sequence[Expr]) -> list[Expr]:
+    """∂expression/∂s for each of several symbols, in one walk backwards from the expression."""
+    order = operands_first([expression])
+    moving = set(by)
+    for node in order:
+        if any([a in moving for a in node.args]):
+            moving.add(node)
+    weight: dict[Expr, list[tuple[float, Expr]]] = {expression: [(1, UNIT)]}
+    found: dict[Expr, Expr] = {}
+    for node in reversed(order):
+        if node not in moving or node not in weight:
+            continue
+        whole = found[node] = total(weight[node])
+        if not node.args:
+            continue
+        if node.kind == "let" and len(weight[node]) > 1:
+            whole = let(whole, f"{node.data}_weight")
+        for a, partial in zip(node.args, _partials(node), strict=True):
+            if a in moving:
+                weight.setdefault(a, []).append((1, partial * whole))
+    return [found.get(s, ZERO) for s in by]
+
+
+def _partials(node: Expr) -> list[Expr]:
+    """Partial derivatives of a node with respect to each of its operands."""
+    if node.kind == "sum":
+        return [number(c) for c in node.data[1]]
+    if node.kind == "product":
+        return [
+            scale(node * power(base, -1), exponent)
+            for base, exponent in zip(node.args, node.data[1], strict=True)
+        ]
+    return [UNIT] if node.kind == "let" else call_partials(node)
+
+
+def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
+    """The derivative of a node, from those of its operands."""
+    if node.kind == "sum":
+        return total(zip(node.data[1], rates, strict=True))
+    if node.kind == "product":
+        terms: list[tuple[float, Expr]] = []
+        for base, exponent, rate in zip(node.args, node.data[1], rates, strict=True):
+            if rate is not ZERO:
+                terms.append((exponent, node * power(base, -1) * rate))
+        return total(terms)
+    if node.kind == "let":
+        return let(rates[0], f"{node.data}_dot")
+    if isinstance(node.data, BlockFunction | BlockPart):
+        return node.data.tangent(node, rates)
+    pairs = zip(call_partials(node), rates, strict=True)
+    return total([(1, partial * rate) for partial, rate in pairs if rate is not ZERO])
+
+
+def call_partials(node: Expr) -> list[Expr]:
+    """Partial derivatives of a call with respect to each of its arguments."""
+    rule = _RULES.get(node.data) if isinstance(node.data, str) else None
+    if rule is not None:
+        return rule(node, *node.args)
+    if hasattr(node.data, "partials"):  # a table or a foreign function
+        found: list[Expr] = node.data.partials(*node.args)
+        return found
+    if isinstance(node.data, str) and node.data in _PIECEWISE_CONSTANT:
+        return [ZERO] * len(node.args)
+    raise ExpressionError(f"'{node}' cannot be differentiated: give its function a derivative")
+
+
+_PIECEWISE_CONSTANT = ("sign", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
+
+_RULES: dict[str, Callable[..., list[Expr]]] = {
+    "sin": lambda f, x: [fn.cos(x)],
+    "cos": lambda f, x: [scale(fn.sin(x), -1)],
+    "tan": lambda f, x: [1 + f * f],
+    "tanh": lambda f, x: [1 - f * f],
+    "asin": lambda f, x: [power(1 - x * x, -0.5)],
+    "acos": lambda f, x: [scale(power(1 - x * x, -0.5), -1)],
+    "atan": lambda f, x: [1 / (1 + x * x)],
+    "exp": lambda f, x: [f],
+    "log": lambda f, x: [1 / x],
+    "abs": lambda f, x: [fn.sign(x)],
+    "atan2": lambda f, y, x: [x / (x * x + y * y), -y / (x * x + y * y)],
+    "pow": lambda f, b, e: [e * f / b, fn.log(b) * f],
+    "mod": lambda f, x, y: [UNIT, scale(fn.floor(x / y), -1)],
+    "min": lambda f, a, b: [a <= b, b < a],
+    "max": lambda f, a, b: [a >= b, b > a],
+    "select": lambda f, c, a, b: [ZERO, fn.select(c, UNIT, ZERO), fn.select(c, ZERO, UNIT)],
+}
+
+
+def evaluate(expression: Expr, values: Values) -> NumericValue:
+    """Value of the expression for numbers or arrays given by symbol or by name."""
+    if not isinstance(values, Mapping):
+        raise ExpressionError(f"evaluate: {shown(values)} is not a table of values, e.g. {{'k': 2.0}}")
+    return evaluate_all([as_expr(expression)], values)[0]
+
+
+def evaluate_all(roots: Iterable[Expr], values: Values) -> list[NumericValue]:
+    """Values of several expressions; common subexpressions are computed once."""
+    return evaluator(roots)(values)
+
+
+def evaluator(roots: Iterable[Expr]) -> Callable[[Values], list[NumericValue]]:
+    """Several expressions as a function of values by symbol or by name; walks their graph only once."""
+    roots = list(roots)
+    order = operands_first(roots)
+
+    def evaluated(values: Values) -> list[NumericValue]:
+        if not isinstance(values, Mapping):
+            raise ExpressionError(f"values by symbol or name are needed, {{'m': 2.0}}, not {shown(values)}")
+        result: dict[Expr, NumericValue] = {}
+        missing: list[str] = []
+        for node in order:
+            if node.kind == "number":
+                result[node] = node.data
+            elif node.kind == "symbol":
+                if node in values:
+                    result[node] = values[node]
+                elif node.data.name in values:
+                    result[node] = values[node.data.name]
+                else:
+                    missing.append(node.data.name)
+                    result[node] = np.nan
+            else:
+                result[node] = _node_value(node, [result[a] for a in node.args])
+        if missing:
+            raise ExpressionError(f"no value for {', '.join(sorted(missing))}")
+        return [result[root] for root in roots]
+
+    return evaluated
+
+
+def _node_value(node: Expr, args: list[NumericValue]) -> NumericValue:
+    if node.kind == "sum":
+        constant, coefficients = node.data
+        value: NumericValue = constant
+        for c, x in zip(coefficients, args, strict=True):
+            value = value + c * x
+        return value
+    if node.kind == "product":
+        coefficient, exponents = node.data
+        value = float(coefficient)
+        for n, x in zip(exponents, args, strict=True):
+            value = value * (x if n == 1 else np.sqrt(x) if n == 0.5 else np.power(x + 0.0, n))
+        return value
+    if node.kind == "let":
+        return args[0]
+    if isinstance(node.data, str):
+        return _NUMERIC[node.data](*args)
+    return node.data.value(*args)
+
+
+_NUMERIC: dict[str, Callable[..., NumericValue]] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "exp": np.exp,
+    "log": np.log,
+    "abs": np.abs,
+    "sign": np.sign,
+    "atan2": np.arctan2,
+    "pow": np.power,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "mod": np.mod,
+    "min": np.minimum,
+    "max": np.maximum,
+    "select": lambda c, a, b: np.asarray(np.where(np.not_equal(c, 0), a, b))[()],
+    "lt": lambda a, b: np.less(a, b) * 1.0,
+    "le": lambda a, b: np.less_equal(a, b) * 1.0,
+    "gt": lambda a, b: np.greater(a, b) * 1.0,
+    "ge": lambda a, b: np.greater_equal(a, b) * 1.0,
+    "eq": lambda a, b: np.equal(a, b) * 1.0,
+    "ne": lambda a, b: np.not_equal(a, b) * 1.0,
+    "and": lambda a, b: np.logical_and(a, b) * 1.0,
+    "or": lambda a, b: np.logical_or(a, b) * 1.0,
+    "not": lambda a: np.logical_not(a) * 1.0,
+}
+
+
+def nominal(expression: Expr) -> Expr:
+    """The expression with all coordinates and speeds at zero (Sayers 1990, Table 5.3.4)."""
+    moving = ("coordinate", "speed", "acceleration")
+    expression = as_expr(expression)
+    return substitute(expression, {s: ZERO for s in symbols(expression) if s.data.role in moving})
+
+
+def constant_part(expression: Expr) -> Expr:
+    """Terms of a sum that hold nothing but parameters and numbers (Sayers 1990, Table 5.3.4)."""
+    expression = as_expr(expression)
+    if expression.constant:
+        return expression
+    if expression.kind != "sum":
+        return ZERO
+    offset, coefficients = expression.data
+    constant = [(c, t) for c, t in zip(coefficients, expression.args, strict=True) if t.constant]
+    return total([*constant, (1, number(offset))])
+
+
+def solve_for(expression: Expr, unknown: Expr) -> Expr:
+    """The value of a symbol that makes an expression zero, which must be linear in it (Table 5.3.4)."""
+    expression, unknown = as_expr(expression), _symbol(unknown, "solve_for")
+    factor = derivative(expression, unknown)
+    if factor is ZERO:
+        raise ExpressionError(f"'{expression}' does not hold '{unknown}', so it cannot be solved for it")
+    if unknown in symbols(factor):
+        raise ExpressionError(f"'{expression}' is not linear in '{unknown}', so it cannot be solved for it")
+    return -substitute(expression, {unknown: ZERO}) / factor
+
+
+# Derivatives along a direction that stay numbers wherever they exist.
+#
+# The chain rule multiplies: at rest the slope of √(v²) is infinite and the rate of v² is zero, and the
+# product of the two is not a number, although whatever follows from it (a drag −c |v| v) has a derivative.
+# So 0·∞ counts as 0 here, and of the two sides of a choice only the one taken counts. Elsewhere these are
+# the derivatives of calculus.py: the zero is chosen where the slope is infinite, not wherever the rate is
+# zero, so that a tangent can be differentiated again by its rates, at rest too.
+
+
+def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
+    """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed."""
+    return directional_derivatives(roots, rates, _rule)
+
+
+def _rule(node: Expr, rates: list[Expr]) -> Expr:
+    if node.kind == "product" and any([n % 1 for n in node.data[1]]):
+        return total([(1, term) for term in _product_terms(node, rates)])
+    own = _OWN.get(node.data) if node.kind == "call" and isinstance(node.data, str) else None
+    return node_derivative(node, rates) if own is None else own(node, rates)
+
+
+def _product_terms(node: Expr, rates: list[Expr]) -> Iterable[Expr]:
+    for base, exponent, rate in zip(node.args, node.data[1], rates, strict=True):
+        if rate is not ZERO:
+            term = exponent * (node * power(base, -1) * rate)
+            yield _unless_still(term, rate, base) if exponent % 1 else term
+
+
+def _unless_still(term: Expr, rate: Expr, steep: Expr) -> Expr:
+    """A term that is zero where its rate is, also at ``steep`` = 0, where its other factor is infinite."""
+    if rate.kind == "number":
+        return term
+    found: Expr = fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)
+    return found
+
+
+def _steep(node: Expr, rates: list[Expr]) -> Expr:
+    x = node.args[0]
+    steep = x if node.data == "pow" else 1 - x * x
+    pairs = zip(call_partials(node), rates, strict=True)
+    terms = [_unless_still(partial * rate, rate, steep) for partial, rate in pairs if rate is not ZERO]
+    return total([(1, term) for term in terms])
+
+
+def _angle(node: Expr, rates: list[Expr]) -> Expr:
+    """Of atan2(y, x); the angle of nothing does not turn."""
+    y, x = node.args
+    square = x * x + y * y
+    found: Expr = fn.select(fn.equal(square, 0), ZERO, (x * rates[0] - y * rates[1]) / square)
+    return found
+
+
+_OWN: dict[str, Callable[[Expr, list[Expr]], Expr]] = {
+    "select": lambda node, rates: fn.select(node.args[0], rates[1], rates[2]),
+    "min": lambda node, rates: fn.select(node.args[0] <= node.args[1], rates[0], rates[1]),
+    "max": lambda node, rates: fn.select(node.args[0] >= node.args[1], rates[0], rates[1]),
+    "asin": _steep,
+    "acos": _steep,
+    "pow": _steep,
+    "atan2": _angle,
+}

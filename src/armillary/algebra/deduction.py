@@ -1,0 +1,290 @@
+"""Unknown dimensions, deduced from where quantities stand.
+
+In ``-k*(x - x0) - c*v``, a force, with a length x and a speed v, the sum makes x0 a length, and both terms
+must be forces: k is a force per length, c a force per speed (as AUTOSIM does: Sayers 1990, section 9.1).
+
+The dimension of a node is a product of a known dimension and powers of unknown ones, one unknown per symbol
+without a dimension. Each sum, comparison or dimensionless argument gives an equation between two such
+products. They are linear in the exponents with the same coefficients for mass, length and time, so one sparse
+elimination over exact fractions solves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from armillary.algebra import printing
+from armillary.algebra.expression import Expr
+from armillary.algebra.units import ONE, Dimension
+from armillary.algebra.walk import operands_first
+from armillary.errors import UnitsError
+
+_DIMENSIONLESS = ("sin", "cos", "tan", "tanh", "asin", "acos", "atan", "exp", "log", "pow", "floor", "ceil")
+_EQUATE_ALL = ("min", "max", "mod", "atan2", "lt", "le", "gt", "ge", "eq", "ne")
+
+
+@dataclass(frozen=True)
+class Monomial:
+    """known · Π unknown^exponent."""
+
+    known: Dimension
+    unknowns: dict[Expr, Fraction]
+
+    def times(self, other: Monomial, exponent: Fraction) -> Monomial:
+        """self · other^exponent."""
+        unknowns = dict(self.unknowns)
+        for symbol, n in other.unknowns.items():
+            left = unknowns.get(symbol, 0) + n * exponent
+            if left:
+                unknowns[symbol] = left
+            else:
+                del unknowns[symbol]
+        return Monomial(self.known * other.known**exponent, unknowns)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Two expressions whose dimensions must be equal, as texts, and the place of that condition."""
+
+    left: Expr
+    right: Expr | Dimension
+    where: str
+
+
+_NUMBER = Monomial(ONE, {})
+_MINUS_ONE = Fraction(-1)
+
+
+def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr, Dimension]:
+    """Dimensions of the symbols that have none, as far as the expressions determine them.
+
+    Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
+    messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
+    Numbers fit anywhere a term may stand: ``x + 1`` does not determine x. A bare number as a coefficient may
+    have units of its own (``-3*q - 5*u``): such a term decides only what nothing else does, and never
+    contradicts.
+    """
+    system = _System()
+    forms: dict[Expr, Monomial] = {}
+    place = 0  # of the first equation that is not complete: nodes come root by root
+    opaque: set[Expr] = set()
+    for node in operands_first([expression for expression, _, _ in equations]):
+        if _is_amplitude(node) or any([a in opaque for a in node.args]):
+            opaque.add(node)
+            forms[node] = _bare(node)
+        else:
+            forms[node] = _form(node, forms, system, equations[place][2])
+        while place < len(equations) and equations[place][0] in forms:
+            place += 1
+    for expression, required, where in equations:
+        if required is not None and expression.kind != "number":
+            demand = Demand(expression, required, where)
+            bare = expression.kind == "product" and abs(expression.data[0]) != 1
+            if bare or holds_bare_numbers(expression):
+                system.guesses.append((forms[expression], Monomial(required, {}), demand))
+            else:
+                system.equate(forms[expression], Monomial(required, {}), demand, forms)
+    system.take_guesses(forms)
+    return {
+        node: solution.known
+        for node in forms
+        if node.kind == "symbol" and node.dimension is None
+        for solution in [system.reduced(forms[node])]
+        if not solution.unknowns
+    }
+
+
+def _is_amplitude(node: Expr) -> bool:
+    """Whether a symbol is a modal coordinate or its rate: its units hide in the numbers of its shapes, so
+    no expression that contains it determines a dimension.
+    """
+    moving = ("coordinate", "speed", "acceleration")
+    return node.kind == "symbol" and node.dimension is None and node.data.role in moving
+
+
+def holds_bare_numbers(node: Expr) -> bool:
+    """Whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x − v."""
+    if node.kind == "number":
+        return node.dimension is ONE
+    if node.kind == "product":  # the sign of a sum
+        return node.data[1] == (1,) and node.args[0].kind == "sum" and holds_bare_numbers(node.args[0])
+    return node.kind == "sum" and (node.data[0] != 0 or any([a.dimension is None for a in node.args]))
+
+
+def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
+    """The dimension of a node from those of its operands; its conditions on them go to the system."""
+    if node.kind in ("symbol", "number"):
+        return (
+            Monomial(node.dimension, {}) if node.dimension is not None else Monomial(ONE, {node: Fraction(1)})
+        )
+    if node.kind == "let":
+        return forms[node.args[0]]
+    if node.kind == "product":
+        unit = None if _unit_forgotten(node) else node.unit
+        result = _NUMBER if unit is None else Monomial(unit, {})
+        for base, exponent in zip(node.args, node.data[1], strict=True):
+            result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
+        if unit is not None:
+            return result
+        if result.unknowns:  # a bare number probably has no dimension, but this is not certain
+            system.guesses.append((_bare(node), result, Demand(node, node, where)))
+        return _bare(node)
+    if node.kind == "sum":
+        return _sum_form(node, forms, system, where)
+    return _call_form(node, forms, system, where)
+
+
+def _unit_forgotten(node: Expr) -> bool:
+    """Whether the number of a product may be a bare one: beside factors of unknown dimension that are not
+    undeclared symbols, products with a bare number and with a plain one are the same node.
+    """
+    bare = node.unit is ONE and node.dimension is None and abs(node.data[0]) != 1
+    return bare and not any([base.undeclared for base in node.args])
+
+
+def _sum_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
+    terms = list(zip(node.data[1], node.args, strict=True))
+    result = _equal_terms([e for c, e in terms if abs(c) == 1], forms, system, where, node)
+    if node.dimension is not None:
+        result = Monomial(node.dimension, {})
+    elif all([abs(c) != 1 for c, _ in terms]):
+        result = Monomial(ONE, {node: Fraction(1)})
+    system.guesses += [(forms[e], result, Demand(e, node, where)) for c, e in terms if abs(c) != 1]
+    return result
+
+
+def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
+    name = node.data
+    if not isinstance(name, str):  # a table or a foreign function, which may state what it takes and gives
+        wanted = getattr(name, "argument_dimensions", (None,) * len(node.args))
+        for argument, dimension in zip(node.args, wanted, strict=True):
+            if dimension is not None and argument.kind != "number":
+                system.equate(
+                    forms[argument], Monomial(dimension, {}), Demand(argument, dimension, where), forms
+                )
+        return _bare(node) if node.dimension is None else Monomial(node.dimension, {})
+    if name in _DIMENSIONLESS:
+        for argument in node.args:
+            system.equate(forms[argument], _NUMBER, Demand(argument, ONE, f"{name}(…) in {where}"), forms)
+        return _NUMBER
+    if name == "abs":
+        return forms[node.args[0]]
+    if name == "select":
+        return _equal_terms(node.args[1:], forms, system, where, node)
+    if name in _EQUATE_ALL:
+        shared = _equal_terms(node.args, forms, system, where, node)
+        return shared if name in ("min", "max", "mod") else _NUMBER if name == "atan2" else _bare(node)
+    return _bare(node)  # sign, and, or, not: 1 or 0 may stand for anything
+
+
+def _bare(node: Expr) -> Monomial:
+    """The unknown dimension of a node made of bare numbers."""
+    return Monomial(ONE, {node: Fraction(1)})
+
+
+def _equal_terms(
+    terms: Sequence[Expr], forms: dict[Expr, Monomial], system: _System, where: str, node: Expr
+) -> Monomial:
+    """The dimension that all terms of a node share; bare numbers take any, and so does what they multiply.
+
+    A product that hides a bare number is one node wherever it stands, though the number may have been a
+    length in one place and a weight in another.
+    """
+    quantities = [
+        term
+        for term in terms
+        if term.kind != "number" and not (term.kind == "product" and term in forms[term].unknowns)
+    ]
+    if not quantities:
+        return _bare(node)
+    # The others are compared with a term of known dimension where there is one: messages are clearer so.
+    known = next((term for term in quantities if not forms[term].unknowns), quantities[0])
+    for term in quantities:
+        # Two known dimensions have been compared where the expression was made.
+        if term is not known and (forms[term].unknowns or forms[known].unknowns):
+            system.equate(forms[known], forms[term], Demand(known, term, where), forms)
+    return forms[known]
+
+
+def _replaced(form: Monomial, symbol: Expr, value: Monomial) -> Monomial:
+    exponent = form.unknowns[symbol]
+    rest = Monomial(form.known, {s: n for s, n in form.unknowns.items() if s is not symbol})
+    return rest.times(value, exponent)
+
+
+class _System:
+    """Solved equations: some unknowns as products of the free ones, kept fully substituted.
+
+    Of the unknowns in a new equation the one that fewest others depend on is solved for. So a sum of n
+    unknown terms costs n steps: each new term is expressed by the first, and nothing already solved changes.
+    """
+
+    def __init__(self) -> None:
+        self.solved: dict[Expr, Monomial] = {}
+        self.users: dict[Expr, set[Expr]] = {}  # free unknown: solved unknowns whose form holds it
+        self.origin: dict[Expr, Demand] = {}
+        self.guesses: list[tuple[Monomial, Monomial, Demand]] = []
+
+    def reduced(self, form: Monomial) -> Monomial:
+        """The form in free unknowns only."""
+        for symbol in [s for s in form.unknowns if s in self.solved]:
+            form = _replaced(form, symbol, self.solved[symbol])
+        return form
+
+    def equate(self, a: Monomial, b: Monomial, demand: Demand, forms: dict[Expr, Monomial]) -> None:
+        """a = b, from now on."""
+        if a is b or (not a.unknowns and not b.unknowns and a.known is b.known):
+            return
+        ratio = self.reduced(a.times(b, _MINUS_ONE))
+        if not ratio.unknowns:
+            if ratio.known is not ONE:
+                raise UnitsError(self._contradiction(demand, a, b, ratio.known, forms))
+            return
+        pivot = min(ratio.unknowns, key=lambda s: len(self.users.get(s, ())))
+        # ratio = known · pivot^n · rest = 1 gives pivot = (known · rest)^(−1/n).
+        n = ratio.unknowns[pivot]
+        rest = Monomial(ratio.known, {s: e for s, e in ratio.unknowns.items() if s is not pivot})
+        value = _NUMBER.times(rest, -1 / n)
+        self.origin[pivot] = demand
+        for user in self.users.pop(pivot, set()):
+            self._store(user, _replaced(self.solved[user], pivot, value))
+        self._store(pivot, value)
+
+    def take_guesses(self, forms: dict[Expr, Monomial]) -> None:
+        """Applies those equations that are likely but not certain, where they still decide something."""
+        for a, b, demand in self.guesses:
+            if self.reduced(a.times(b, _MINUS_ONE)).unknowns:
+                self.equate(a, b, demand, forms)
+
+    def _store(self, symbol: Expr, form: Monomial) -> None:
+        for s in self.solved.get(symbol, _NUMBER).unknowns:
+            if s in self.users and s not in form.unknowns:
+                self.users[s].discard(symbol)
+        self.solved[symbol] = form
+        for s in form.unknowns:
+            self.users.setdefault(s, set()).add(symbol)
+
+    def _contradiction(
+        self, demand: Demand, a: Monomial, b: Monomial, ratio: Dimension, forms: dict[Expr, Monomial]
+    ) -> str:
+        left, right = self.reduced(a), self.reduced(b)
+        one, other = _shown(demand.left), _shown(demand.right)
+        if not left.unknowns and not right.unknowns:
+            needed = isinstance(demand.right, Dimension)
+            wanted = f"{other} is needed" if needed else f"{other} has [{right.known}]"
+            lines = [f"dimensions do not fit in {demand.where}: {one} has [{left.known}], {wanted}"]
+        else:
+            lines = [f"dimensions do not fit in {demand.where}: {one} and {other} differ by [{ratio}]"]
+        for symbol in dict.fromkeys([*a.unknowns, *b.unknowns]):
+            known, reason = self.reduced(forms[symbol]), self.origin.get(symbol)
+            if not known.unknowns and reason is not None:
+                source = f"{_shown(reason.left)} must match {_shown(reason.right)} in {reason.where}"
+                lines.append(f"  {_shown(symbol)} has [{known.known}] because {source}")
+        lines.append("  remedy: correct the term, or the units of a symbol in it")
+        return "\n".join(lines)
+
+
+def _shown(what: Expr | Dimension) -> str:
+    return f"[{what}]" if isinstance(what, Dimension) else f"'{printing.text(what, limit=60)}'"

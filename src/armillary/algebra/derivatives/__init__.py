@@ -1,1 +1,0 @@
-"""Derivatives and values of expressions: `calculus.py` for gradients, `tangents.py` along a direction."""

@@ -1,0 +1,406 @@
+"""Interned nodes: the storage behind expressions.
+
+The same key gives the same node as long as there is a reference to it; nodes without references are freed.
+Every node has, from its creation, a flag for constants, its dimension, its order of smallness, and its place
+in canonical order, which is the same in every process.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol, Self, TypeVar
+from weakref import ref
+from zlib import crc32
+
+from armillary.algebra.units import ONE, Dimension
+from armillary.errors import ExpressionError
+from armillary.untyped import Given
+
+# Numbers inside expressions: finite, and whole numbers as ints where a double holds them exactly.
+
+NUMBERS = (int, float)  # for isinstance: a union is made again at every call
+# Whole numbers below this are exact as doubles; beyond, Python's integers would grow without end.
+_EXACT = 2**53
+
+
+def whole(value: float) -> float:
+    """The same value, as an int where that is exact, so that 2 and 2.0 are one node and print as 2."""
+    if isinstance(value, int) and -_EXACT < value < _EXACT:
+        return value
+    try:
+        value = float(value)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise ExpressionError(f"a number in an expression must be finite, not {value}")
+    return int(value) if value.is_integer() and -_EXACT < value < _EXACT else value
+
+
+def number_power(value: float, exponent: float) -> float:
+    """value^exponent; an error where it is not a real, finite number."""
+    if value == 0 and exponent < 0:
+        raise ExpressionError("division by zero while making an expression")
+    exact = isinstance(value, int) and abs(exponent) * value.bit_length() < 64
+    try:
+        result = value**exponent if exact else float(value) ** exponent
+    except OverflowError:
+        result = math.inf
+    if isinstance(result, complex):
+        raise ExpressionError(f"{value:g} to the power {exponent:g} is not a real number")
+    return whole(result)
+
+
+def positive_whole(value: object) -> int | None:
+    """A positive whole number that a user gave, of 64 bits; None for whatever else."""
+    number = None if isinstance(value, bool) else plain_float(value)
+    return int(number) if number is not None and 1 <= number < 2**63 and number == int(number) else None
+
+
+def plain_float(value: Given) -> float | None:
+    """A number that a user gave, as a float; None for text, True, and whatever else is not a number."""
+    if isinstance(value, str | bool):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+_Expression = TypeVar("_Expression")
+
+
+class TruncationRule(Protocol[_Expression]):
+    """A rule that drops negligible terms as expressions are made; see ``smallness/truncation.py``."""
+
+    def sum(
+        self, terms: list[tuple[_Expression, float]], constant: float
+    ) -> tuple[list[tuple[_Expression, float]], float]: ...
+    def power(self, base: _Expression, exponent: float) -> _Expression | None: ...
+    def function(self, name: str, x: _Expression) -> _Expression | None: ...
+    def flat(self, y: _Expression, x: _Expression) -> bool: ...
+    def below(self, x: _Expression, limit: _Expression) -> bool: ...
+
+
+# The rule in force; None, always except in derivations with small variables. It is one of expressions, which
+# stand above nodes.
+TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", default=None)
+
+
+@contextmanager
+def truncated(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # of expressions, as above
+    """Expressions made meanwhile are truncated by this; by nothing where it is None."""
+    token = TRUNCATION.set(truncation)
+    try:
+        yield
+    finally:
+        TRUNCATION.reset(token)
+
+
+# Order of roles in sorted sums and products: constants first, so that they gather.
+ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "state", "variable")
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """The meaning of a symbol node. Its owner keeps equal names of different systems apart."""
+
+    name: str
+    role: str = "variable"
+    owner: object = None  # of a system: its identity, which does not hold the system
+    units: str | None = None
+    about: str = ""
+    default: float | None = field(default=None)
+    smallness: int = 0
+    undeclared: bool = False  # a quantity of a description, without a stated dimension
+
+
+class Node:
+    """An immutable node of an expression graph."""
+
+    __slots__ = (
+        "__weakref__",
+        "args",
+        "constant",
+        "data",
+        "digest",
+        "dimension",
+        "kind",
+        "opposite",
+        "order",
+        "rough",
+        "smallness",
+        "squares",
+        "traits",
+        "unit",
+    )
+
+    kind: str
+    args: tuple[Any, ...]  # of nodes of the same class
+    data: Any  # by the kind: a number, a Symbol, coefficients, a function; see expression.py
+    dimension: Dimension | None
+    constant: bool  # a function of parameters alone
+    digest: int  # structural hash, the same in every process; of opposites once ``settle`` has been called
+    opposite: Any  # of a product with a minus sign that without, of others a weak reference to theirs or None
+    order: tuple[int, str, int, int]  # place in sorted sums and products; of opposites as ``digest``
+    rough: int  # as ``digest``, from coefficients of nine digits
+    squares: bool  # holds sin² or cos² of something as a factor
+    unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
+    smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
+    traits: int  # what a node inherits from any of its operands, one bit each
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    @property
+    def undeclared(self) -> bool:
+        """Whether it holds a symbol without a stated dimension."""
+        return bool(self.traits & _UNDECLARED)
+
+
+NodeType = TypeVar("NodeType", bound=Node)
+
+
+class _Entry(ref[Any]):  # to a node of the class that `intern` returns
+    """A weak reference with its key, so that a freed node leaves the table."""
+
+    __slots__ = ("key",)
+    key: tuple[object, ...]
+
+
+# Traits: no constant, holds an undeclared symbol, has an order of smallness, differs from its rough form.
+_VARIABLE, _UNDECLARED, _JUDGED, _INEXACT = 1, 2, 4, 8
+
+_table: dict[tuple[object, ...], _Entry] = {}
+_new = object.__new__
+_PRODUCT = 22
+_MINUS = (-1, (1,))  # data of the negative of what is no product
+_KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": _PRODUCT, "sum": 23, "number": 24}
+# Data of a·b, a + b and a − b, which most nodes are: shared, so that they are recognised at once. Their keys
+# are short, since a key is hashed twice for each node: (a, b), (a, b, 1) and (a, b, −1).
+PRODUCT_OF_TWO, SUM_OF_TWO, DIFFERENCE = (1, (1, 1)), (0, (1, 1)), (0, (1, -1))
+
+
+def intern(
+    make: type[NodeType],
+    kind: str,
+    args: tuple[Node, ...],
+    data: Any,  # by the kind, as in a node
+    dimension: Dimension | None,
+    key: tuple[object, ...],
+    smallness: float | None = None,
+    unit: Dimension | None = ONE,
+) -> NodeType:
+    """The one node for this key, made if it is not there yet; ``smallness`` where it was declared."""
+    known = _table.get(key)
+    if known is not None:
+        found: NodeType | None = known()
+        if found is not None:
+            return found
+    node = _new(make)
+    node.kind = kind
+    node.args = args
+    node.data = data
+    node.dimension = dimension
+    node.unit = unit
+    node.squares = False
+    node.opposite = None
+    if kind == "symbol":
+        node.constant = data.role == "parameter"
+        node.smallness = data.smallness
+        node.traits = (
+            (0 if node.constant else _VARIABLE)
+            | (_UNDECLARED if data.undeclared else 0)
+            | (_JUDGED if data.smallness else 0)
+        )
+        node.digest = node.rough = crc32(data.name.encode())
+        node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
+    else:
+        place = _KIND_ORDER[kind]
+        stable = rounded = data
+        readable = "~"
+        if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
+            pass
+        elif kind == "let":
+            stable = rounded = _checksum(data)
+            if args[0].kind == "product":
+                settle(args[0])
+        elif kind == "product":
+            coefficient, exponents = data
+            if type(coefficient) is float:
+                rounded = (_NINE_DIGITS[coefficient], exponents)
+            if float in map(type, exponents):  # roots of opposites
+                for a in args:
+                    settle(a)
+            if 2 in exponents:
+                squared = [b for b, n in zip(args, exponents, strict=True) if n == 2 and b.kind == "call"]
+                node.squares = any([b.data in ("sin", "cos") for b in squared])
+        elif kind == "sum":
+            if type(data[0]) is float or float in map(type, data[1]):
+                rounded = (_nine_digits(data[0]), tuple([_nine_digits(c) for c in data[1]]))
+        elif kind == "number":
+            rounded = _nine_digits(data)
+        else:
+            stable = rounded = _stable(data)
+            readable = _readable_order(args)
+            for a in args:
+                if a.kind == "product":
+                    settle(a)
+        inexact = rounded is not stable and rounded != stable
+        if len(args) == 2:
+            first, second = args
+            traits = first.traits | second.traits
+            digest = rough = hash((place, first.rough, second.rough, rounded))
+            if inexact or traits & _INEXACT:
+                digest = hash((place, first.digest, second.digest, stable))
+                traits |= _INEXACT
+        elif len(args) == 1:
+            first = args[0]
+            traits = first.traits
+            digest = rough = hash((place, first.rough, rounded))
+            if inexact or traits & _INEXACT:
+                digest = hash((place, first.digest, stable))
+                traits |= _INEXACT
+        else:
+            traits = 0
+            for a in args:
+                traits |= a.traits
+            digest = rough = hash((place, *[a.rough for a in args], rounded))
+            if inexact or traits & _INEXACT:
+                digest = hash((place, *[a.digest for a in args], stable))
+                traits |= _INEXACT
+        node.digest, node.rough = digest, rough
+        node.order = (place, readable, rough, digest)
+        node.constant = not traits & _VARIABLE
+        node.smallness = 0
+        if traits & _JUDGED or smallness:
+            node.smallness = _smallness(node) if smallness is None else smallness
+            traits = traits | _JUDGED if node.smallness else traits & ~_JUDGED
+        node.traits = traits
+    entry = _Entry(node, _forget)
+    entry.key = key
+    _table[key] = entry
+    return node
+
+
+def negated(node: NodeType) -> NodeType:
+    """−node, of what is not a number: a product that is found from the node itself, for signs come and go.
+
+    It is not in the table, and of all that a node has only its digest and order differ. These it gets where
+    they are requested: most opposites become terms and factors, whose signs are taken out.
+    """
+    other = node.opposite
+    if other is not None:
+        found: NodeType | None = other() if type(other) is ref else other
+        if found is not None:
+            return found
+    made = _new(type(node))
+    made.kind = "product"
+    if node.kind == "product":
+        made.args = node.args
+        coefficient, exponents = node.data
+        made.data = (-coefficient, exponents)
+        made.unit, made.squares = node.unit, node.squares
+    else:
+        made.args = (node,)
+        made.data = _MINUS
+        made.unit, made.squares = ONE, False
+    made.dimension, made.constant = node.dimension, node.constant
+    made.smallness, made.traits = node.smallness, node.traits
+    made.opposite = node
+    node.opposite = ref(made)
+    return made
+
+
+def settle(node: NodeType) -> NodeType:
+    """The node with its digest and order, which an opposite has not from the beginning."""
+    try:
+        node.order  # noqa: B018
+    except AttributeError:
+        coefficient, exponents = data = rounded = node.data
+        if type(coefficient) is float:
+            rounded = (_NINE_DIGITS[coefficient], exponents)
+        digest = rough = hash((_PRODUCT, *[a.rough for a in node.args], rounded))
+        if node.traits & _INEXACT:
+            digest = hash((_PRODUCT, *[a.digest for a in node.args], data))
+        node.digest, node.rough = digest, rough
+        node.order = (_PRODUCT, "~", rough, digest)
+    return node
+
+
+def _smallness(node: Node) -> float:
+    """Order of a node from those of its operands: the lowest of a sum, the total of a product."""
+    orders: list[float] = [a.smallness for a in node.args]
+    if node.kind == "sum":
+        return min(orders) if node.data[0] == 0 else min(0, *orders)
+    if node.kind == "product":
+        total: float = sum(n * order for n, order in zip(node.data[1], orders, strict=True))
+        return total
+    if node.kind == "let" or node.data == "abs":
+        return orders[0]
+    if node.data in ("min", "max"):
+        return min(orders)
+    if node.data == "select":
+        return min(orders[1:])
+    return max(orders[0], 0) if node.data in ("sin", "tan", "tanh", "asin", "atan") else 0
+
+
+def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> None:
+    """Called as a node is freed; the table is bound here, since at the end of a process names are gone."""
+    found = table.pop(entry.key, entry)
+    if found is not entry:
+        table[entry.key] = found  # made again before the old one was forgotten
+
+
+def _stable(data: object) -> object:
+    """A node's data for its digest: equal in every process, unlike the hash of a string."""
+    if isinstance(data, str):
+        return _checksum(data)
+    if isinstance(data, tuple | int | float):
+        return data
+    return getattr(data, "digest", 0) or _checksum(str(getattr(data, "name", "")))
+
+
+def _checksum(name: str) -> int:
+    return crc32(name.encode())
+
+
+class _Rounding(dict[float, float]):
+    """Numbers rounded to nine digits, kept because the same coefficients come again and again.
+
+    The order of terms must not depend on the last bits of a coefficient: these are others with another
+    processor, LAPACK or Python (whose ``sum`` is compensated from 3.12 on).
+    """
+
+    def __missing__(self, value: float) -> float:
+        if len(self) > 100_000:
+            self.clear()
+        found = self[value] = float(f"{value:.9g}")
+        return found
+
+
+_NINE_DIGITS = _Rounding()
+
+
+def _nine_digits(value: object) -> object:
+    return _NINE_DIGITS[value] if type(value) is float else value
+
+
+def _readable_order(args: tuple[Node, ...]) -> str:
+    """Functions of one symbol sort by that symbol, as a reader expects; the rest by structure."""
+    simple = len(args) == 1 and args[0].kind == "symbol"
+    return _natural(args[0].data.name) if simple else "~"
+
+
+@lru_cache(4096)
+def _natural(name: str) -> str:
+    """The name with numbers of six digits, so that 2 comes before 10."""
+    return re.sub(r"\d+", lambda m: m.group().zfill(6), name)

@@ -1,1 +1,0 @@
-"""Interned nodes behind expressions, and what expressions compute with: numbers, terms, operands."""

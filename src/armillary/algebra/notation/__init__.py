@@ -1,1 +1,0 @@
-"""Expressions as text: read, printed on a line, and typeset."""

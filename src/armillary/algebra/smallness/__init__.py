@@ -1,1 +1,0 @@
-"""Small and large quantities: terms that are dropped, and the record of them."""

@@ -1,0 +1,200 @@
+"""Terms of sums and factors of products: their order, common factors, sums of two, NumPy's operations."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from armillary.algebra import printing
+from armillary.algebra.node import DIFFERENCE, SUM_OF_TWO, TRUNCATION, Node, NodeType, intern, negated, settle
+from armillary.algebra.units import ONE, Dimension
+from armillary.errors import ExpressionError, UnitsError
+
+# Terms of sums and factors of products: their order, common factors, and text in messages.
+
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+def short(node: Node) -> str:
+    """A node as messages show it."""
+    return printing.text(node, limit=60)
+
+
+def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimension | None:
+    """The dimension that all terms of known dimension share; where two differ, an error (unchecked: None)."""
+    dimension: Dimension | None = None
+    where = terms[0]
+    for e in terms:
+        d = e.dimension
+        if d is not dimension and d is not None:
+            if dimension is not None:
+                if not checked:
+                    return None
+                terms_text = f"'{short(where)}' [{dimension}] and '{short(e)}' [{d}]"
+                raise UnitsError(f"cannot add {terms_text}: their dimensions differ")
+            dimension, where = d, e
+    return dimension
+
+
+def dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | None:
+    """That of a product; None where one is not known."""
+    return None if a is None or b is None else a * b
+
+
+SortKey: TypeAlias = tuple[Any, ...]  # of numbers, texts and such keys
+
+
+def term_order(term: tuple[Node, float]) -> SortKey:
+    e = term[0]
+    order = e.order
+    if e.kind == "product":
+        first = e.args[0].order
+        return (first[0], first[1], 1, order)
+    return (order[0], order[1], 0, order)
+
+
+def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
+    return zip(e.args, e.data[1], strict=True) if e.kind == "product" else ((e, 1),)
+
+
+def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
+    """Whether terms differ in more than constant factors, which is almost always; no node is made for it."""
+    return len({_variable_factors(e) for e, _ in terms}) == len(terms)
+
+
+def _variable_factors(e: Node) -> object:
+    """The variable bases and exponents of a term, by which terms differ in more than constant factors.
+
+    Constants stand first among the factors.
+    """
+    if e.kind != "product":
+        return e
+    if not e.args[0].constant or e.constant:
+        return e.args[0] if e.data[1] == (1,) else (e.args, e.data[1])
+    first = next(i for i, b in enumerate(e.args) if not b.constant)
+    bases, exponents = e.args[first:], e.data[1][first:]
+    return bases[0] if exponents == (1,) else (bases, exponents)
+
+
+def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
+    """The factors that all of some terms have, each with its least exponent."""
+    first, last = nodes[0], nodes[-1]
+    others = {*last.args} if last.kind == "product" else {last}
+    if others.isdisjoint(first.args if first.kind == "product" else (first,)):
+        return {}
+    common = dict(factors(first))
+    for e in nodes[1:]:
+        mine = dict(factors(e))
+        common = {b: min(n, mine[b]) for b, n in common.items() if b in mine and n * mine[b] > 0 and n > 0}
+        if not common:
+            break
+    return common
+
+
+def factor_order(factor: tuple[Node, float]) -> SortKey:
+    return (not factor[0].constant, settle(factor[0]).order)
+
+
+# ±a ± b of terms that have nothing in common: the commonest sum, made in fewer steps than others.
+
+
+def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
+    """c·a + d·b as ``total`` makes it, or None where it has more to do than put them in order: open sums,
+    collect, merge constants, take out factors, truncate, compare dimensions.
+    """
+    p, q = a.kind, b.kind
+    if p == "number" or q == "number" or (c != 1 and c != -1) or (d != 1 and d != -1):
+        return None
+    if p == "product" and (size := a.data[0]) != 1:
+        if size != -1:
+            return None
+        c, a = -c, a.opposite
+        p = a.kind
+    if q == "product" and (size := b.data[0]) != 1:
+        if size != -1:
+            return None
+        d, b = -d, b.opposite
+        q = b.kind
+    if p == "sum" or q == "sum" or a is b:
+        return None
+    first, second = a, b  # of the factors, by which terms are ordered
+    if p == "product":
+        first = a.args[0]
+        if first.constant or a.squares or a.unit is not ONE:
+            return None
+        for factor in a.args:
+            for other in b.args if q == "product" else (b,):
+                if factor is other:
+                    return None
+    if q == "product":
+        second = b.args[0]
+        if second.constant or b.squares or b.unit is not ONE:
+            return None
+        if p != "product":
+            for factor in b.args:
+                if factor is a:
+                    return None
+    dimension = a.dimension
+    if dimension is not b.dimension:
+        if dimension is None:
+            dimension = b.dimension
+        elif b.dimension is not None:
+            return None
+    if TRUNCATION.get() is not None:
+        return None
+    # As by term_order, without making its keys.
+    x, y = first.order, second.order
+    if x[0] != y[0]:
+        swapped = y[0] < x[0]
+    elif x[1] != y[1]:
+        swapped = y[1] < x[1]
+    elif (p == "product") is not (q == "product"):
+        swapped = p == "product"
+    else:
+        swapped = b.order < a.order
+    made = pair_node((b, a) if swapped else (a, b), 1 if c == d else -1, dimension)
+    return made if (d if swapped else c) == 1 else negated(made)
+
+
+def pair_node(args: tuple[NodeType, NodeType], sign: int, dimension: Dimension | None) -> NodeType:
+    """The node of a + b or a − b in canonical order."""
+    data = SUM_OF_TWO if sign == 1 else DIFFERENCE
+    return intern(type(args[0]), "sum", args, data, dimension, (*args, sign))
+
+
+# NumPy operations on expressions: scalars mix; for functions and arrays the error names the alternative.
+
+_OPERATIONS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+_OUR_NAMES = {
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "absolute": "abs",
+    "minimum": "min",
+    "maximum": "max",
+    "remainder": "mod",
+}
+
+
+def apply_numpy(function: np.ufunc, method: str, inputs: tuple[object, ...], what: str) -> object:
+    """An operation of a NumPy scalar and an expression; an error that names the remedy for all else."""
+    name = function.__name__
+    if name not in _OPERATIONS:
+        raise ExpressionError(f"numpy.{name} takes numbers, not {what}: use arm.{_OUR_NAMES.get(name, name)}")
+    if method != "__call__" or any(np.ndim(x) for x in inputs if isinstance(x, np.ndarray)):
+        raise ExpressionError(f"{what} is a scalar: take the array's elements one by one")
+    return _OPERATIONS[name](*[float(x) if isinstance(x, np.generic | np.ndarray) else x for x in inputs])

@@ -1,0 +1,353 @@
+"""Small and large quantities: negligible terms are dropped while expressions are made, and recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import UNIT, ZERO, Expr, multiply, number, power, scale, total
+from armillary.algebra.printing import number_text, text
+from armillary.algebra.units import ONE
+from armillary.algebra.walk import operands_first, rebuild
+
+# The record of neglected terms, with their orders and those of the leading terms.
+
+# Distinct terms that are kept with their text; further ones are only counted.
+_KEPT = 2000
+_SHOWN = 30  # lines of a printed table
+_WIDTH = 72  # characters of a term
+
+
+@dataclass(frozen=True)
+class Neglected:
+    """A term that sums left out: its order, the order of their leading terms, and how often."""
+
+    term: str
+    order: float
+    leading: float
+    count: int
+
+    def __str__(self) -> str:
+        times = f", {self.count} times" if self.count > 1 else ""
+        return (
+            f"{self.term}  (order {number_text(self.order)} beside order {number_text(self.leading)}{times})"
+        )
+
+
+class NeglectedTerms:
+    """Everything that a derivation neglected: a table to print, records to go through."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[Expr, float, float], int] = {}
+        self.by_order: dict[float, int] = {}  # number of terms left out, by their order above the leading one
+
+    def add(self, term: Expr, leading: float, count: int = 1, order: float | None = None) -> None:
+        """One more term, left out beside leading terms of this order."""
+        own = term.smallness if order is None else order
+        key = (term, own, leading)
+        if key in self._counts or len(self._counts) < _KEPT:
+            self._counts[key] = self._counts.get(key, 0) + count
+        above = own - leading
+        self.by_order[above] = self.by_order.get(above, 0) + count
+
+    def joined(self, other: NeglectedTerms) -> NeglectedTerms:
+        """This record joined with that of another part of the derivation."""
+        result = NeglectedTerms()
+        for part in (self, other):
+            for (term, order, leading), count in part._counts.items():
+                result.add(term, leading, count, order)
+        result.by_order = {
+            above: self.by_order.get(above, 0) + other.by_order.get(above, 0)
+            for above in sorted({*self.by_order, *other.by_order})
+        }
+        return result
+
+    @property
+    def total(self) -> int:
+        """Number of terms left out, all occurrences counted."""
+        return sum(self.by_order.values())
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __iter__(self) -> Iterator[Neglected]:
+        """Distinct terms, those nearest to being kept first."""
+        ranked = sorted(self._counts.items(), key=lambda item: item[0][1] - item[0][2])
+        for (term, order, leading), count in ranked:
+            yield Neglected(text(term, limit=_WIDTH), order, leading, count)
+
+    def summary(self) -> str:
+        """One line: how many terms of which order."""
+        if not self.by_order:
+            return "none"
+        terms = f"{self.total} term{'s' if self.total > 1 else ''}"
+        parts = [
+            f"{count} {'is' if count == 1 else 'are'} {number_text(above)}"
+            for above, count in sorted(self.by_order.items())
+        ]
+        if len(parts) == 1:
+            return f"{terms}, {number_text(next(iter(self.by_order)))} orders above the leading"
+        return f"{terms}, of which {', '.join(parts[:-1])} and {parts[-1]} orders above the leading"
+
+    def __str__(self) -> str:
+        lines = [f"neglected: {self.summary()}"]
+        for shown, record in enumerate(self):
+            if shown == _SHOWN:
+                lines.append(f"  ... and {len(self) - _SHOWN} more")
+                break
+            lines.append(f"  {record}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+# Small and large quantities: negligible terms are dropped while expressions are made.
+#
+# Every expression has an order of smallness: that of a symbol is declared (1 small, −1 large, else 0), of a
+# product the total, of a sum the lowest. In a sum, terms that stand ``keep`` + 1 or more orders above the
+# lowest are dropped; functions of small arguments become series, cut by the same rule (Sayers 1990, section
+# 5.3). An intermediate value counts with its lowest order, so that a sum that uses it cannot see its higher
+# ones: these go in a second look from the results backwards, in which the needed order of each value is
+# known.
+
+Terms = list[tuple[Expr, float]]
+
+
+class Truncation:
+    """The rule that drops terms more than ``keep`` orders above the leading ones, and its record."""
+
+    def __init__(self, keep: int = 1) -> None:
+        self.keep = keep
+        self.neglected = NeglectedTerms()
+
+    def sum(self, terms: Terms, constant: float) -> tuple[Terms, float]:
+        """The terms and the number of a sum that are worth keeping."""
+        orders = [e.smallness for e, _ in terms]
+        if not any(orders):
+            return terms, constant
+        leading = min(0, *orders) if constant else min(orders)
+        last = leading + self.keep
+        if max(orders) <= last and (constant == 0 or last >= 0):
+            return terms, constant
+        for e, c in terms:
+            if e.smallness > last:
+                self.neglected.add(scale(e, c), leading)
+        if constant and last < 0:
+            self.neglected.add(number(constant), leading)
+            constant = 0
+        return [(e, c) for e, c in terms if e.smallness <= last], constant
+
+    def power(self, base: Expr, exponent: float) -> Expr | None:
+        """(L + x)^p = L^p Σ C(p, k) (x/L)^k for constant L and small x; None where it stays a power."""
+        if exponent > 0 and exponent == int(exponent):
+            return None
+        parts = _split(base)
+        if parts is None or parts[0] is ZERO:
+            return None
+        leading, rest = parts
+        binomials = [UNIT]
+        for k in range(1, self._length(rest.smallness - leading.smallness)):
+            binomials.append(scale(binomials[-1], (exponent - k + 1) / k))
+        ratio = multiply(rest, power(leading, -1))
+        return multiply(power(leading, exponent), self._series(binomials, ratio))
+
+    def function(self, name: str, x: Expr) -> Expr | None:
+        """f(a + x) as a series in the small part of its argument; None where it stays a function."""
+        if name not in _COEFFICIENTS:
+            return None
+        parts = _split(x)
+        if parts is None or parts[0].smallness < 0:
+            return None
+        constant, rest = parts
+        try:
+            found = _COEFFICIENTS[name](constant, self._length(rest.smallness))
+        except ZeroDivisionError:  # no series about this place: log 0, asin 1
+            return None
+        return self._series(found, rest)
+
+    def flat(self, y: Expr, x: Expr) -> bool:
+        """Whether atan2(y, x) is a small angle: y is small beside an x that is positive at the defaults."""
+        return y.smallness > x.smallness and _positive(x)
+
+    def below(self, x: Expr, limit: Expr) -> bool:
+        """Whether x < limit is decided: a small quantity without units lies below 1."""
+        return x.smallness > 0 and x.dimension is ONE and limit.kind == "number" and limit.data >= 1
+
+    def _length(self, order: float) -> int:
+        """Number of series terms in powers of this order: all that may stay, and the first that goes."""
+        return int(self.keep / order) + 4
+
+    def _series(self, coefficients: list[Expr], x: Expr) -> Expr:
+        """Σ cₖ xᵏ as far as its terms count, and the first that does not: the sum drops and records it."""
+        terms: list[tuple[float, Expr]] = []
+        for k, c in enumerate(coefficients):
+            if c is ZERO:
+                continue
+            term = multiply(c, power(x, k))
+            terms.append((1, term))
+            if term.smallness > terms[0][1].smallness + self.keep:
+                break
+        return total(terms)
+
+    def refined(self, roots: Sequence[Expr]) -> list[Expr]:
+        """The roots without what no root needs: intermediate values that only ever meet lower orders lose
+        their higher ones.
+
+        A sum needs its terms to its own last order; a product its factors as far above their leading orders
+        as it is needed above its own. Each value is made to the largest need of its users.
+        """
+        while True:
+            order = operands_first(roots)
+            need = self._needs(roots, order)
+            new: dict[Expr, Expr] = {}
+            for node in order:
+                new[node] = self._within(node, [new[a] for a in node.args], need[node])
+            result = [new[root] for root in roots]
+            if all([x is y for x, y in zip(result, roots, strict=True)]):
+                return result
+            roots = result
+
+    def _needs(self, roots: Sequence[Expr], order: list[Expr]) -> dict[Expr, float]:
+        """The highest order that matters of every node."""
+        need = {node: -math.inf for node in order}
+        for root in roots:
+            need[root] = root.smallness + self.keep
+        for node in reversed(order):
+            slack = need[node] - node.smallness
+            if slack < 0:
+                continue  # left out wherever it stood
+            inherits = node.kind == "product" or (
+                node.kind == "let" and node.smallness == node.args[0].smallness
+            )
+            for a in node.args:
+                asked = a.smallness + (slack if inherits else self.keep)
+                if node.kind == "sum":
+                    asked = need[node]
+                need[a] = max(need[a], asked)
+        return need
+
+    def _within(self, node: Expr, args: list[Expr], last: float) -> Expr:
+        """A node on new operands; a sum without its terms beyond the last order that matters."""
+        if last < node.smallness:
+            return node
+        if node.kind == "sum" and not node.constant and any([a.smallness > last for a in node.args]):
+            for a, c in zip(node.args, node.data[1], strict=True):
+                if a.smallness > last:
+                    self.neglected.add(scale(a, c), last - self.keep)
+            kept = [
+                (c, new)
+                for c, new, a in zip(node.data[1], args, node.args, strict=True)
+                if a.smallness <= last
+            ]
+            return total([*kept, (1, number(node.data[0]))])
+        same = all([x is y for x, y in zip(args, node.args, strict=True)])
+        return node if same else rebuild(node, args)
+
+
+def _split(x: Expr) -> tuple[Expr, Expr] | None:
+    """(L, r) with x = L + r, where L is constant and r of higher order; None where x is not of that form.
+
+    A whole that is small itself has L = 0. Intermediate values are looked into.
+    """
+    if x.smallness > 0:
+        return ZERO, x
+    sign: float = 1
+    if x.kind == "let" and x.smallness == x.args[0].smallness:
+        x = x.args[0]
+    if x.kind == "product" and x.data[1] == (1,):
+        sign, x = x.data[0], x.args[0]
+    if x.kind != "sum":
+        return None
+    terms = [*zip(x.data[1], x.args, strict=True), (x.data[0], UNIT)]
+    leading = [(sign * c, e) for c, e in terms if e.smallness <= x.smallness]
+    rest = [(sign * c, e) for c, e in terms if e.smallness > x.smallness]
+    if all([c == 0 for c, _ in rest]) or not all([e.constant for _, e in leading]):
+        return None
+    return total(leading), total(rest)
+
+
+# ---------------------------------------------------------------- Taylor coefficients about a constant
+
+
+def _sine(a: Expr, n: int, shift: int = 0) -> list[Expr]:
+    s, c = fn.sin(a), fn.cos(a)
+    cycle = (s, c, scale(s, -1), scale(c, -1))
+    return [scale(cycle[(k + shift) % 4], 1 / math.factorial(k)) for k in range(n)]
+
+
+def _exponential(a: Expr, n: int) -> list[Expr]:
+    return [scale(fn.exp(a), 1 / math.factorial(k)) for k in range(n)]
+
+
+def _logarithm(a: Expr, n: int) -> list[Expr]:
+    return _integrated(_power_series([_nonzero(a), UNIT], -1, n), fn.log(a))
+
+
+def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
+    """From t' = 1 + t², coefficient by coefficient; the hyperbolic one from t' = 1 − t²."""
+    t = [fn.tan(a) if sign > 0 else fn.tanh(a)]
+    for k in range(n - 1):
+        square = total([(sign, multiply(t[i], t[k - i])) for i in range(k + 1)])
+        t.append(scale(square + UNIT if k == 0 else square, 1 / (k + 1)))
+    return t
+
+
+def _arctangent(a: Expr, n: int) -> list[Expr]:
+    """The integral of 1/(1 + (a + x)²)."""
+    return _integrated(_power_series([UNIT + a * a, scale(a, 2), UNIT], -1, n), fn.atan(a))
+
+
+def _arcsine(a: Expr, n: int) -> list[Expr]:
+    """The integral of 1/√(1 − (a + x)²)."""
+    slope = _power_series([_nonzero(UNIT - a * a), scale(a, -2), scale(UNIT, -1)], -0.5, n)
+    return _integrated(slope, fn.asin(a))
+
+
+def _arccosine(a: Expr, n: int) -> list[Expr]:
+    return [fn.acos(a), *(scale(c, -1) for c in _arcsine(a, n)[1:])]
+
+
+def _power_series(p: list[Expr], exponent: float, n: int) -> list[Expr]:
+    """Coefficients of (p₀ + p₁ x + …)^exponent, by the recurrence of Euler (Knuth, vol. 2, section 4.7)."""
+    c = [power(p[0], exponent)]
+    for k in range(1, n):
+        parts = [
+            ((exponent * j - (k - j)) / k, multiply(p[j], c[k - j])) for j in range(1, min(k, len(p) - 1) + 1)
+        ]
+        c.append(multiply(total(parts), power(p[0], -1)))
+    return c
+
+
+def _integrated(slope: list[Expr], start: Expr) -> list[Expr]:
+    return [start, *(scale(c, 1 / (k + 1)) for k, c in enumerate(slope[:-1]))]
+
+
+def _nonzero(a: Expr) -> Expr:
+    if a.kind == "number" and a.data == 0:
+        raise ZeroDivisionError
+    return a
+
+
+_COEFFICIENTS: dict[str, Callable[[Expr, int], list[Expr]]] = {
+    "sin": _sine,
+    "cos": lambda a, n: _sine(a, n, shift=1),
+    "tan": _tangent,
+    "tanh": lambda a, n: _tangent(a, n, sign=-1),
+    "asin": _arcsine,
+    "acos": _arccosine,
+    "atan": _arctangent,
+    "exp": _exponential,
+    "log": _logarithm,
+}
+
+
+def _positive(x: Expr) -> bool:
+    """Whether a product of numbers and parameters is positive, as far as their defaults do not deny it."""
+    if x.kind == "number":
+        found: bool = x.data > 0
+        return found
+    if x.kind == "symbol":
+        return x.constant and (x.data.default is None or x.data.default > 0)
+    return x.kind == "product" and x.data[0] > 0 and all(_positive(a) for a in x.args)

@@ -1,0 +1,402 @@
+"""Expressions typeset with fractions, roots, powers and cases: one walk in the marks of a notation; LaTeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+from armillary.algebra.node import Node
+from armillary.algebra.printing import ATOM, POWER, PRODUCT, SUM, UNARY, number_text
+from armillary.errors import ExpressionError, shown
+
+# Expressions typeset, with fractions, roots, powers and cases: one walk, in the marks of a notation.
+#
+# Works, as printing.py does, on any node with ``kind``, ``args``, ``data``, with an explicit stack. A ``let``
+# shows its definition.
+
+Pieces: TypeAlias = list[Any]  # finished texts, and (expression, place) still to be set
+
+GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu",
+    "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+    "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
+}  # fmt: skip
+_ABBREVIATED = re.compile(r"[sc]_\d[\d_]*")  # s_1 for sin q₁, of textbook.py
+_BELOW = (1, 2, 3, 4, 6, 8, 12)  # denominators of printed fractions
+_MOST_ABOVE = 99
+_EXACT = 1e-11  # numbers of collected terms have twelve digits
+# Places of parameters in a product, by the letters that textbooks have for them: those of a derived program
+# have no units any more.
+_RANKS = {
+    **dict.fromkeys(("m", "M", "I", "J"), 0),
+    "g": 1,
+    **dict.fromkeys(("l", "L", "r", "R", "d", "h"), 3),
+}
+_RAISED = ("sin", "cos", "tan")  # written sin²(x), not sin(x)²
+
+
+class NameParts(NamedTuple):
+    """A name as mathematics: A.k1_front' has the head k, the subscripts 1 and front, the owner A, one dot."""
+
+    head: str
+    subscripts: list[str]
+    owners: list[str]
+    dots: int
+
+
+def name_parts(name: str) -> NameParts:
+    """Names become mathematics: omega1 is ω with the subscript 1, A.q1 is q₁ with A as a superscript."""
+    bare = name.rstrip("'")
+    *owners, own = bare.split(".")
+    head, *subscripts = [part for part in own.split("_") if part] or [own]
+    found = re.fullmatch(r"([^\d]+)(\d+)", head) or re.fullmatch(r"([a-z])([A-Z]\w*)", head)  # q1, mB
+    if found:
+        head, first = found.groups()
+        subscripts.insert(0, first)
+    return NameParts(head, subscripts, owners, len(name) - len(bare))
+
+
+def fraction_of(value: float) -> tuple[int, int] | None:
+    """A number as a fraction that people write, 5/4 for 1.25 and 1/3 for 0.333333333333; None for others,
+    whole numbers among them.
+    """
+    for below in _BELOW:
+        above = round(value * below)
+        if 0 < abs(above) <= _MOST_ABOVE and abs(value * below - above) < _EXACT * abs(above):
+            return None if below == 1 else (above, below)
+    return None
+
+
+def _rank(factor: Node) -> int:
+    """The place of a factor in a product as textbooks write it: m g l θ̇ cos θ. Masses and inertias, gravity,
+    other constants, lengths, variables, sums in parentheses, rates, functions.
+    """
+    if factor.kind == "symbol":
+        name = factor.data.name
+        if factor.data.role == "parameter":
+            return _RANKS.get(name_parts(name).head, 2)
+        return 6 if name.endswith("'") else 7 if _ABBREVIATED.fullmatch(name) else 4
+    return 7 if factor.kind == "call" else 5
+
+
+class Notation(ABC):
+    """Marks of a language, and how they are put around the parts of an expression."""
+
+    plus: str
+    minus: str  # between terms
+    negative: str  # before a first term
+    space: str  # between factors
+    comma: str
+    operators: ClassVar[dict[str, str]]
+    lnot: str
+
+    @abstractmethod
+    def word(self, word: str) -> str:
+        """A word of a name, or a whole number in it."""
+
+    @abstractmethod
+    def name(self, name: str) -> str:
+        """A name with its subscripts, owners and dots."""
+
+    @abstractmethod
+    def plain(self, digits: str) -> str:
+        """A number without an exponent."""
+
+    @abstractmethod
+    def ten(self, mantissa: str, exponent: int) -> str:
+        """A number with a power of ten; the mantissa may be empty, or a sign."""
+
+    @abstractmethod
+    def function(self, name: str) -> str:
+        """The name of a function."""
+
+    @abstractmethod
+    def grouped(self, pieces: Pieces) -> Pieces:
+        """Parts that belong together, without a visible mark."""
+
+    @abstractmethod
+    def bracketed(self, pieces: Pieces, bars: bool = False) -> Pieces:
+        """Parts in parentheses, or between bars."""
+
+    @abstractmethod
+    def fraction(self, above: Pieces, below: Pieces) -> Pieces: ...
+
+    @abstractmethod
+    def root(self, inside: Pieces) -> Pieces: ...
+
+    @abstractmethod
+    def raised(self, base: Pieces, exponent: Pieces) -> Pieces: ...
+
+    @abstractmethod
+    def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces: ...
+
+    # ------------------------------------------------------------- equations, of parts that are set already
+
+    equals: str
+
+    @abstractmethod
+    def text(self, text: str) -> str:
+        """Ordinary words."""
+
+    @abstractmethod
+    def bold(self, letter: str) -> str:
+        """The name of a matrix or vector."""
+
+    @abstractmethod
+    def matrix(self, rows: Sequence[Sequence[str]]) -> str:
+        """Elements in square brackets."""
+
+    @abstractmethod
+    def broken(self, left: str, lines: Sequence[str]) -> str:
+        """An equation whose right side takes several lines."""
+
+    @abstractmethod
+    def labelled(self, inside: str, label: str) -> str:
+        """Terms with a brace and words below them."""
+
+    # ------------------------------------------------------------------------------------------- the walk
+
+    def typeset(self, expression: Node, limit: int | None = None) -> str:
+        """The expression; empty if longer than ``limit`` characters."""
+        out: list[str] = []
+        length = 0
+        stack: Pieces = [(expression, SUM)]
+        while stack:
+            item = stack.pop()
+            if not isinstance(item, str):
+                stack.extend(reversed(self._pieces(*item)))
+                continue
+            out.append(item)
+            length += len(item)
+            if limit is not None and length > limit:
+                return ""
+        return "".join(out)
+
+    def _pieces(self, node: Node, place: int) -> Pieces:
+        kind = node.kind
+        if kind == "number":
+            power = "e" in number_text(node.data)
+            return self._wrapped(
+                [self._number(node.data)], (node.data < 0 and place > SUM) or (place == ATOM and power)
+            )
+        if kind == "symbol":
+            name = node.data.name
+            return self._wrapped([self.name(name)], place == ATOM and "." in name)
+        if kind == "let":
+            return [(node.args[0], place)]
+        if kind == "sum":
+            return self._wrapped(self._sum(node), place > SUM)
+        if kind == "product":
+            if place == SUM and node.data == (-1, (1,)) and node.args[0].kind == "sum":
+                return self.grouped(self._sum(node.args[0], -1))  # −a + b, not −(a − b)
+            return self._product(node, place)
+        return self._call(node, place)
+
+    def _wrapped(self, pieces: Pieces, needed: bool) -> Pieces:
+        return self.bracketed(pieces) if needed else self.grouped(pieces)
+
+    def _number(self, value: float) -> str:
+        if (parts := fraction_of(value)) is not None:
+            above, below = parts
+            sign = [self.negative] if above < 0 else []
+            made = self.fraction([self.plain(str(abs(above)))], [self.plain(str(below))])
+            return "".join([*sign, *made])
+        shown = number_text(value)
+        if "e" not in shown:
+            return self.plain(shown)
+        mantissa, exponent = shown.split("e")
+        return self.ten({"1": "", "-1": "-"}.get(mantissa, mantissa), int(exponent))
+
+    def _sum(self, node: Node, sign: int = 1) -> Pieces:
+        constant, coefficients = sign * node.data[0], [sign * c for c in node.data[1]]
+        pieces: Pieces = []
+        for coefficient, term in zip(coefficients, node.args, strict=True):
+            if pieces:
+                pieces.append(self.minus if coefficient < 0 else self.plus)
+            elif coefficient < 0:
+                pieces.append(self.negative)
+            if abs(coefficient) != 1:
+                pieces.append(self._number(abs(coefficient)) + self.space)
+            pieces.append((term, PRODUCT))
+        if constant:
+            pieces += [self.minus if constant < 0 else self.plus, self._number(abs(constant))]
+        return pieces
+
+    def _product(self, node: Node, place: int) -> Pieces:
+        coefficient, exponents = node.data
+        factors = list(zip(node.args, exponents, strict=True))
+        above, below = ([(b, abs(n)) for b, n in factors if (n < 0) == under] for under in (False, True))
+        above.sort(key=lambda factor: _rank(factor[0]))
+        parts = fraction_of(abs(coefficient)) if below else None  # 5 m/(4 k), not 5/4 m/k
+        size = abs(coefficient) if parts is None else parts[0]
+        numbers = [[self._number(size)]] if size != 1 or not above else []
+        # A sum that stands alone above or below a fraction's line needs no parentheses.
+        inner = SUM if below and len(above) == 1 and not numbers else UNARY
+        pieces = self._joined([*numbers, *(self._power(base, n, inner) for base, n in above)])
+        if below:
+            inner = SUM if len(below) == 1 and parts is None else UNARY
+            under = [self._power(base, n, inner) for base, n in below]
+            under = under if parts is None else [[self._number(parts[1])], *under]
+            pieces = self.fraction(pieces, self._joined(under))
+        if coefficient < 0:
+            pieces = [self.negative, *pieces]
+        return self._wrapped(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
+
+    def _joined(self, factors: list[Pieces]) -> Pieces:
+        return [piece for i, factor in enumerate(factors) for piece in ([self.space] if i else []) + factor]
+
+    def _power(self, base: Node, exponent: float, place: int) -> Pieces:
+        if exponent == 1:
+            return [(base, place)]
+        if exponent == 0.5:
+            return self.root([(base, SUM)])
+        number = [self._number(exponent)]
+        if base.kind == "call" and base.data in _RAISED:
+            return [*self.raised([self.function(base.data)], number), *self.bracketed([(base.args[0], SUM)])]
+        return self.raised([(base, ATOM)], number)
+
+    def _call(self, node: Node, place: int) -> Pieces:
+        name = node.data if isinstance(node.data, str) else None
+        args = node.args
+        if name in self.operators:
+            return self._wrapped([(args[0], UNARY), self.operators[name], (args[1], UNARY)], place > SUM)
+        if name == "not":
+            return self._wrapped([self.lnot, (args[0], UNARY)], place > SUM)
+        if name == "pow":
+            return self._wrapped(self.raised([(args[0], ATOM)], [(args[1], SUM)]), place >= POWER)
+        if name == "abs":
+            return self.bracketed([(args[0], SUM)], bars=True)
+        if name == "select":
+            condition, then, otherwise = ([(argument, SUM)] for argument in args)
+            return self.cases(condition, then, otherwise)
+        pieces: Pieces = []
+        for i, argument in enumerate(args):
+            pieces += ([self.comma] if i else []) + [(argument, SUM)]
+        return [self.function(name or str(node.data.name)), *self.bracketed(pieces)]
+
+
+# LaTeX of an expression: ``m*L^2/(2*k)`` becomes ``\frac{m\,L^{2}}{2\,k}``.
+
+_LATEX_FUNCTIONS = {
+    "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "tanh": r"\tanh",
+    "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "exp": r"\exp",
+    "log": r"\ln", "min": r"\min", "max": r"\max", "sign": r"\operatorname{sgn}",
+}  # fmt: skip
+_LATEX_DOTS = {0: "", 1: r"\dot", 2: r"\ddot"}
+_SPECIAL = str.maketrans({c: "\\" + c for c in "_%&#${}"})
+
+
+class _Latex(Notation):
+    plus, minus, negative = " + ", " - ", "-"
+    space, comma, lnot, equals = r"\,", ", ", r"\lnot ", " = "
+    operators: ClassVar[dict[str, str]] = {
+        "lt": " < ", "le": r" \le ", "gt": " > ", "ge": r" \ge ", "eq": " = ", "ne": r" \ne ",
+        "and": r" \land ", "or": r" \lor ",
+    }  # fmt: skip
+
+    def word(self, word: str) -> str:
+        if word in GREEK:
+            return "\\" + word
+        if len(word) == 1 or word.isdigit():
+            return word.translate(_SPECIAL)
+        return r"\mathrm{" + word.translate(_SPECIAL) + "}"
+
+    def name(self, name: str) -> str:
+        head, subscripts, owners, dots = name_parts(name)
+        result = f"{_LATEX_DOTS[min(dots, 2)]}{{{self.word(head)}}}" if dots else self.word(head)
+        if subscripts:
+            result += "_{" + ",".join(map(self.word, subscripts)) + "}"
+        if owners:
+            result += "^{" + ".".join(map(self.word, owners)) + "}"
+        return result
+
+    def plain(self, digits: str) -> str:
+        return digits
+
+    def ten(self, mantissa: str, exponent: int) -> str:
+        return mantissa + (r" \cdot " if mantissa.strip("-") else "") + f"10^{{{exponent}}}"
+
+    def function(self, name: str) -> str:
+        return _LATEX_FUNCTIONS.get(name) or r"\operatorname{" + name.translate(_SPECIAL) + "}"
+
+    def grouped(self, pieces: Pieces) -> Pieces:
+        return pieces
+
+    def bracketed(self, pieces: Pieces, bars: bool = False) -> Pieces:
+        return [r"\left|", *pieces, r"\right|"] if bars else [r"\left(", *pieces, r"\right)"]
+
+    def fraction(self, above: Pieces, below: Pieces) -> Pieces:
+        return [r"\frac{", *above, "}{", *below, "}"]
+
+    def root(self, inside: Pieces) -> Pieces:
+        return [r"\sqrt{", *inside, "}"]
+
+    def raised(self, base: Pieces, exponent: Pieces) -> Pieces:
+        return [*base, "^{", *exponent, "}"]
+
+    def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces:
+        first = [*then, r" & \text{if } ", *condition, r" \\ "]
+        return [r"\begin{cases} ", *first, *otherwise, r" & \text{otherwise} \end{cases}"]
+
+    def text(self, text: str) -> str:
+        return r"\text{" + tex_text(text) + "}"
+
+    def bold(self, letter: str) -> str:
+        return rf"\mathbf{{{letter}}}"
+
+    def matrix(self, rows: Sequence[Sequence[str]]) -> str:
+        inside = r" \\ ".join(" & ".join(row) for row in rows)
+        return rf"\begin{{bmatrix}} {inside} \end{{bmatrix}}"
+
+    def broken(self, left: str, lines: Sequence[str]) -> str:
+        rest = r" \\ &\quad ".join(lines)
+        return rf"\begin{{aligned}} {left} &= {rest} \end{{aligned}}"
+
+    def labelled(self, inside: str, label: str) -> str:
+        return rf"\underbrace{{{inside}}}_{{{self.text(label)}}}"
+
+
+LATEX = _Latex()
+
+
+def latex(expression: Node, limit: int | None = None) -> str:
+    """The expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
+    if not isinstance(expression, Node):
+        raise ExpressionError(f"latex: {shown(expression)} is not an expression")
+    return LATEX.typeset(expression, limit)
+
+
+def name_latex(name: str) -> str:
+    r"""A name as mathematics, e.g. ``A.q1`` as ``q_{1}^{A}``, and its rate ``A.q1'`` with a dot over q."""
+    return LATEX.name(name)
+
+
+def tex_text(text: str) -> str:
+    """Words for LaTeX, outside of formulas: its special characters are escaped, letters and signs that its
+    usual fonts lack are formulas, and others are replaced by their numbers.
+    """
+    return "".join(_WORDS.get(c) or (c if c < "\u0180" or c in _PUNCTUATION else _strange(c)) for c in text)
+
+
+def _strange(c: str) -> str:
+    name = unicodedata.name(c, "")
+    head, _, letter = name.partition(" LETTER ")
+    if head in ("GREEK SMALL", "GREEK CAPITAL") and letter.isalpha():
+        word = (letter.lower() if head == "GREEK SMALL" else letter.capitalize()).replace("amda", "ambda")
+        if word in GREEK:
+            return f"$\\{word}$"
+    return f"U+{ord(c):04X}"
+
+
+_PUNCTUATION = "\u2013\u2014\u2018\u2019\u201c\u201d"  # dashes and quotation marks
+_FORMULAS = {
+    "×": r"\times", "÷": r"\div", "−": "-", "·": r"\cdot", "±": r"\pm", "µ": r"\mu", "°": r"^{\circ}",
+    "²": "^{2}", "³": "^{3}", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "≈": r"\approx", "→": r"\to",
+    "∞": r"\infty", "√": r"\surd", "∂": r"\partial",
+}  # fmt: skip
+_WORDS = {c: f"${formula}$" for c, formula in _FORMULAS.items()} | {c: "\\" + c for c in "_%&#${}"}
+_WORDS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_WORDS |= {"\u2003": r"\quad{}", "└": "{}", "…": r"\dots{}"}

@@ -1,1 +1,0 @@
-"""Physical dimensions and units: read, deduced, and of columns in files."""

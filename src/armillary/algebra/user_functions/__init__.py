@@ -1,1 +1,0 @@
-"""Functions that users bring: lookup tables and compiled functions."""

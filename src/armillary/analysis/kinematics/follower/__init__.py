@@ -1,1 +1,0 @@
-"""A mechanism followed from row to row by compiled code."""

@@ -1,1 +1,0 @@
-"""A mechanism as functions: its quantities, its conditions, and their numbers."""

@@ -1,0 +1,311 @@
+"""Eigenvalues over a parameter, with the values at which modes become stable or unstable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from armillary.algebra.arguments import index, names_by_number
+from armillary.analysis.modes.files import eigenvalue_text, in_words, read, write
+from armillary.analysis.modes.shapes import by_coordinate, speeds_of_positions
+from armillary.analysis.modes.tracking import (
+    NO_SIZE,
+    STILL,
+    OperatingSweep,
+    Spectra,
+    Tracker,
+    branch_order,
+    meetings,
+    operating_sweep,
+    sorted_values,
+    still,
+)
+from armillary.analysis.result_files import refuse_damage
+from armillary.columns import aligned, html_table
+from armillary.errors import ArmillaryError, nearest
+from armillary.runtime.models.compiled import CompiledModel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+# Values of a parameter at which modes become stable or unstable.
+
+_ONSET = 1e-6  # growth, beside its eigenvalue, by which undamped modes have left the imaginary axis
+
+
+class AxisCrossing(NamedTuple):
+    """A value at which an eigenvalue crosses the imaginary axis."""
+
+    value: float
+    eigenvalue: complex  # iω: an oscillation; 0: a displacement that grows or decays
+    branch: int
+    stabilises: bool  # as the value grows
+
+
+def crossings_of(tracker: Tracker, found: Spectra) -> list[AxisCrossing]:
+    """Changes of the sign of Re λ along the branches, of complex pairs once; and values at which two undamped
+    modes meet and leave the imaginary axis together.
+    """
+    real = found.eigenvalues.real
+    growth = np.where(np.abs(real) <= still(found.eigenvalues), 0.0, real)
+    crossings = []
+    for branch in range(growth.shape[1]):
+        signs = np.flatnonzero(growth[:, branch])
+        for a, b in pairwise(signs.tolist()):
+            if growth[a, branch] * growth[b, branch] < 0 and found.eigenvalues[b, branch].imag >= 0:
+                value, eigenvalue = tracker.root(found, branch, a, b, lambda w, _: w.real)
+                turning = abs(eigenvalue.imag) > STILL * max(map(abs, found.eigenvalues[[a, b], branch]))
+                at = complex(0.0, eigenvalue.imag if turning else 0.0)
+                crossings.append(AxisCrossing(value, at, branch, bool(growth[b, branch] < 0)))
+    stable = np.all(growth <= 0, axis=1)
+    for a, b in pairwise(range(len(stable))):
+        calm, grown = (a, b) if stable[a] else (b, a)
+        branch = int(np.argmax(growth[grown]))
+        if stable[a] != stable[b] and growth[calm, branch] == 0:
+            value, eigenvalue = _onset(tracker, found.values[calm], found.values[grown])
+            crossings.append(AxisCrossing(value, complex(0.0, eigenvalue.imag), branch, calm == b))
+    return sorted(crossings)
+
+
+def _onset(tracker: Tracker, calm: float, grown: float) -> tuple[float, complex]:
+    """The value between one without growth and one with growth, by bisection, and the mode that grows.
+
+    Undamped modes that meet grow with the root of the distance to that value, so that a growth of 1e-6 is as
+    near as 1e-12.
+    """
+    eigenvalue = 0j
+    while True:
+        middle = 0.5 * (calm + grown)
+        if middle in (calm, grown):
+            return float(grown), eigenvalue
+        w = tracker.at(middle, zeros=False).eigenvalues[0]
+        fastest = w[np.argmax(w.real)]
+        if fastest.real > _ONSET * abs(fastest) + NO_SIZE * np.max(np.abs(w)):
+            grown, eigenvalue = middle, complex(fastest.real, abs(fastest.imag))
+        else:
+            calm = middle
+
+
+def stable_ranges(tracker: Tracker, crossings: Sequence[AxisCrossing]) -> list[tuple[float, float]]:
+    """Ranges between crossings, without a mode that grows in their middle."""
+    found: list[tuple[float, float]] = []
+    ends = [float(tracker.values[0]), *(c.value for c in crossings), float(tracker.values[-1])]
+    for low, high in pairwise(ends):
+        if low == high:
+            continue
+        w = tracker.at(0.5 * (low + high)).eigenvalues[0]
+        if np.all(w.real <= still(w)):
+            joined = found and found[-1][1] == low
+            found[-1:] = [(found[-1][0], high)] if joined else [*found[-1:], (low, high)]
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RootLocus:
+    """Eigenvalues over the values of a parameter; a column of ``eigenvalues`` follows one mode by its shape.
+
+        locus.values, locus.eigenvalues               (points,), (points, branches), complex
+        locus.crossings                               where Re λ changes its sign, refined
+        locus.stable_ranges                           where no mode grows
+        locus["weave"]                                one branch, named by locus.named({3: "weave"})
+
+    Of complex pairs there is one branch. Modes of free motion, with λ = 0 everywhere, are left out.
+    """
+
+    system: str
+    parameter: str
+    units: str
+    values: np.ndarray
+    eigenvalues: np.ndarray
+    participation: np.ndarray  # (branches, coordinates), in the middle of the values
+    coordinates: tuple[str, ...]
+    crossings: tuple[AxisCrossing, ...]
+    stable_ranges: tuple[tuple[float, float], ...]  # values without a mode that grows
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """The number of branches."""
+        found: int = self.eigenvalues.shape[1]
+        return found
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: int | str) -> np.ndarray:
+        """The eigenvalues of a branch, by number or name."""
+        if isinstance(key, str):
+            if key not in self.names:
+                known = [name for name in self.names if name]
+                hint = nearest(key, known) or "; name branches with locus.named({number: name})"
+                raise ArmillaryError(f"no branch of '{self.system}' is called '{key}'{hint}")
+            key = self.names.index(key)
+        return np.asarray(self.eigenvalues[:, index(key, len(self), "branch")])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A description of each branch: its name, and the coordinates that make up most of it."""
+        words = [in_words(shares, self.coordinates) for shares in self.participation]
+        return tuple(f"{n}: {w}" if n else w for n, w in zip(self.names, words, strict=True))
+
+    def named(self, names: Mapping[int, str]) -> RootLocus:
+        """The same with names for some branches, by number."""
+        made = list(self.names)
+        for i, name in names_by_number(names).items():
+            made[index(i, len(self), "branch")] = str(name)
+        return replace(self, names=tuple(made))
+
+    # ------------------------------------------------------------ shown
+
+    def __repr__(self) -> str:
+        span = f"{self.values[0]:g} to {self.values[-1]:g} {self.units}".strip()
+        return f"RootLocus({self.system!r}: {len(self)} branches over {self.parameter} from {span})"
+
+    def __str__(self) -> str:
+        lines = [f"Root locus of '{self.system}' over {self._axis}:"]
+        lines += [f"  {line}" for line in aligned([self._header, *self._rows()], ">>><")]
+        if self.crossings:
+            lines += ["", f"{_TITLE}:"]
+            lines += [f"  {line}" for line in aligned([_CROSSED, *self._crossing_rows()], "><><")]
+        ranges = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in self.stable_ranges)
+        lines += ["", f"Stable: {ranges}" if ranges else "Stable nowhere"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        first = html_table(self._header, self._rows(), ">>><", caption=repr(self))
+        return first + html_table(
+            _CROSSED, self._crossing_rows(), "><><", caption="Crossings of the imaginary axis"
+        )
+
+    @property
+    def _axis(self) -> str:
+        return f"{self.parameter} ({self.units})" if self.units else self.parameter
+
+    @property
+    def _header(self) -> list[str]:
+        return ["", *(f"λ at {v:g} (1/s)" for v in (self.values[0], self.values[-1])), "branch"]
+
+    def _rows(self) -> list[list[str]]:
+        first, last = (list(map(eigenvalue_text, self.eigenvalues[k])) for k in (0, -1))
+        return [[str(i), first[i], last[i], self.labels[i]] for i in range(len(self))]
+
+    def _crossing_rows(self) -> list[list[str]]:
+        rows = []
+        for c in self.crossings:
+            kind = f"{c.eigenvalue.imag:.6g} rad/s" if c.eigenvalue.imag else "without oscillation"
+            does = "becomes stable" if c.stabilises else "becomes unstable"
+            rows.append([f"{c.value:.10g}", does, kind, self.labels[c.branch]])
+        return rows
+
+    def plot(self, *, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
+        """The eigenvalues in the complex plane, and their real and imaginary parts over the values."""
+        from armillary.analysis.modes.plots import root_locus_plot
+
+        return root_locus_plot(self, path, show)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """A .json file with all numbers, or a report, .txt or .html; ``RootLocus.load`` reads it."""
+        crossings = {
+            "values": np.array([c.value for c in self.crossings]),
+            "eigenvalues": np.array([c.eigenvalue for c in self.crossings], dtype=complex),
+            "branches": [c.branch for c in self.crossings],
+            "stabilises": [c.stabilises for c in self.crossings],
+        }
+        write(path, "root locus", {
+            "system": self.system, "parameter": self.parameter, "units": self.units, "values": self.values,
+            "eigenvalues": self.eigenvalues, "participation": self.participation,
+            "coordinates": self.coordinates, "names": self.names, "crossings": crossings,
+            "stable_ranges": self.stable_ranges,
+        }, self)  # fmt: skip
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The root locus in a file that ``save`` has written."""
+        with refuse_damage(path, "a file of a root locus"):
+            data = read(path, "root locus")
+            found = data.pop("crossings")
+            columns = (
+                found["values"].tolist(),
+                found["eigenvalues"].tolist(),
+                found["branches"],
+                found["stabilises"],
+            )
+            data |= {name: tuple(data[name]) for name in ("coordinates", "names")}
+            data["stable_ranges"] = tuple((low, high) for low, high in data["stable_ranges"])
+            crossings = tuple(AxisCrossing(*row) for row in zip(*columns, strict=True))
+            locus = cls(**data, crossings=crossings)
+            str(locus), repr(locus)
+        return locus
+
+
+_TITLE = "Crossings of the imaginary axis"
+_CROSSED = ["value", "", "oscillation", "branch"]
+
+
+def root_locus(
+    model: CompiledModel,
+    parameter: str,
+    values: object,
+    *,
+    at: object = None,
+    trim: object = None,
+    parameters: Mapping[str, object] | None = None,
+) -> RootLocus:
+    """Eigenvalues of a model over the values of a parameter, each mode followed by its shape.
+
+    ``parameter`` is a parameter, an input, a coordinate or a speed of the operating point ``at``, which is as
+    for ``linearize``; or ``at`` is a function that gives the operating point of each value. ``trim`` holds
+    arguments of ``model.trim``, by which each is found, with the value among ``fixed`` or ``parameters``.
+    Values at which a mode becomes stable or unstable are found to rounding.
+    """
+    asked = operating_sweep(model, parameter, at, trim, parameters)
+    tracker = Tracker(asked.matrices, sorted_values(values))
+    found = tracker.follow()
+    size = np.max(np.abs(found.eigenvalues), axis=1, keepdims=True)
+    moving = np.flatnonzero(np.any(np.abs(found.eigenvalues) > NO_SIZE * size, axis=0))
+    moving = _once(found.eigenvalues, moving)
+    moving = moving[branch_order(found.eigenvalues[:, moving])]
+    branches = Spectra(found.values, found.eigenvalues[:, moving], found.vectors[:, :, moving])
+    shares, coordinates = _participation(asked, tracker, branches)
+    crossings = tuple(crossings_of(tracker, branches))
+    return RootLocus(
+        model.equations.system.name, parameter, asked.units, found.values, branches.eigenvalues, shares,
+        coordinates, crossings, tuple(stable_ranges(tracker, crossings)), ("",) * len(moving),
+    )  # fmt: skip
+
+
+def _once(eigenvalues: np.ndarray, branches: np.ndarray) -> np.ndarray:
+    """The branches without those that are conjugate to another all along."""
+    kept = []
+    for i in branches:
+        w = eigenvalues[:, i]
+        column = w[:, None]
+        apart = eigenvalues[:, branches].conj() - column
+        mirrored = np.abs(apart) <= STILL * np.abs(column)
+        if np.any(w.imag > 0) or not np.any(w.imag < 0) or not np.any(np.all(mirrored, axis=0)):
+            kept.append(i)
+    return np.array(kept, dtype=int)
+
+
+def _participation(
+    sweep: OperatingSweep, tracker: Tracker, found: Spectra
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Participation of the coordinates in each branch, in the middle of the values, or beside it where
+    eigenvalues meet there.
+    """
+    apart = np.flatnonzero(~meetings(found.eigenvalues))
+    middle = int(apart[len(apart) // 2])
+    A = tracker.matrix(middle)
+    w, right = np.linalg.eig(A)
+    left = np.linalg.pinv(right).conj().T
+    states = [sweep.states[k] for k in tracker.others]
+    partners = speeds_of_positions(A, [v.name for v in states], [v.role for v in states])
+    places = [int(np.argmin(np.abs(w - value))) for value in found.eigenvalues[middle]]
+    weights = np.abs(left.conj() * right).T[places]
+    chosen, shares = by_coordinate(weights / np.sum(weights, axis=1, keepdims=True), partners)
+    return shares, tuple(states[k].name for k in chosen)

@@ -1,0 +1,561 @@
+"""Small motions of each body: displacements, and kinetic and potential energies, by body and by load.
+
+A body's velocity z = J u holds ω and the velocity v of its origin in its own axes, then the speeds of its
+modes of deformation. Changes δu of the speeds have, on average over a cycle, the kinetic energy
+
+    T_b = ¼ (J δu)ᴴ M_b J δu          M_b = ∂²T/∂z²
+
+with the sum ¼ δuᴴ M δu over all bodies, M the mass matrix. A load of power P does the virtual work
+Σ Q_k δπ_k, Q_k = ∂P/∂u_k, on displacements δπ = δu/λ along the speeds, so
+
+    V_l = −¼ Re δπᴴ ∂Q/∂q δq          D_l = −½ Re δuᴴ ∂Q/∂u δu
+
+are the energy that it stores and the power that it dissipates, on average over a cycle. At rest the sum of
+all −∂Q/∂q is the stiffness of the system, with the geometric part: Q is taken along the independent speeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from armillary.algebra.calculus import NumericValue, gradient, tangents
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+from armillary.algebra.triples import (
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    matrix_vector,
+    plus,
+    sum_of_products,
+    times,
+)
+from armillary.algebra.vectors import Vector, cross, direction_cosines, dot
+from armillary.algebra.walk import held_places, transform
+from armillary.analysis.linear.matrices import Linearization
+from armillary.analysis.modes.eigensystem import Eigensystem
+from armillary.columns import aligned, html_table
+from armillary.kept_results import kept_per_object
+from armillary.model.bodies import motion
+from armillary.model.bodies.body import Body
+from armillary.model.description import Description
+from armillary.model.flexible.deformation import flexible_kinetic_energy, flexible_momenta
+from armillary.model.mass_properties import carried
+from armillary.model.quantities import body_motions
+from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
+from armillary.model.units import state_factor
+from armillary.program.cost import Operations
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.formalism import derivation
+from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.untyped import DataMapping, DataTable
+
+# Generalised forces of single loads, weights and elasticities along independent speeds, and their changes.
+#
+#     Q_k = ∂P/∂u_k          P the power of the load
+#
+# Weights are those of the user's bodies, not of regrouped ones, so that each has a share of its own.
+
+
+class LoadWorks(NamedTuple):
+    """Σ_k Σ_j a_k ∂Q_k/∂y_j b_j of every load, in symbols a of independent speeds and b of states."""
+
+    names: tuple[str, ...]
+    works: list[Expr]
+    along: list[Expr]  # a
+    moved: list[Expr]  # b
+
+
+def load_works(equations: DerivedEquations) -> LoadWorks:
+    """Those of all loads: derivatives along two directions, at a cost that is linear in a chain's length."""
+    system, reduction, y = equations.system, equations.reduction, equations.targets.integrated
+    factors = reduction.elimination.factors
+
+    def direction(kind: str, names: Sequence[str]) -> list[Expr]:
+        return [symbol(f"{kind}({name})", "variable", owner=system.identity) for name in names]
+
+    powers = _powers(equations)
+    every = direction("a", [u.data.name for u in system.speeds])
+    moved = direction("b", [s.data.name for s in y])
+    free = [k for k, u in enumerate(system.speeds) if u not in reduction.given and k not in factors]
+    held = {a: ZERO for k, a in enumerate(every) if k not in free}
+    for d, row in factors.items():
+        terms = [times(x, every[k]) for k, x in row.items() if k in free]
+        held[every[d]] = as_expr(reduce(plus, [ZERO, *terms]))
+    slopes = tangents(list(powers.values()), dict(zip(system.speeds, every, strict=True)))
+    slopes = transform([reduction.plain(x) for x in slopes], held.get)
+    works = tangents(slopes, dict(zip(y, moved, strict=True)))
+    return LoadWorks(tuple(powers), works, [every[k] for k in free], moved)
+
+
+def _powers(equations: DerivedEquations) -> dict[str, Expr]:
+    """The power of every load, of the weight of every body and of its elasticity, by name."""
+    system = equations.system
+    found: dict[str, Expr] = {}
+    for load in all_loads(system):
+        if load.kind == "moment":
+            power = dot(load.vector, motion.angular_velocity(load.body))
+            if load.reaction_body is not None:
+                power = power - dot(load.vector, motion.angular_velocity(load.reaction_body))
+        else:
+            assert load.at is not None
+            power = dot(load.vector, motion.velocity(load.at))
+            if load.reaction_body is not None:
+                end = load.reaction_at or load.at
+                own = end.body is load.reaction_body
+                passed = motion.velocity(end) if own else _carried_velocity(load.reaction_body, end)
+                power = power - dot(load.vector, passed)
+        found[load.name] = as_expr(power)
+    weights = _weights(system)
+    for body in system.bodies.values():
+        if (power := weights.get(body.name, ZERO)) is not ZERO:
+            found[f"weight of {body.name}"] = power
+        if body.flex is not None:
+            found[f"strain of {body.name}"] = _strain_power(body)
+    if extra := modal_forces(system):
+        found["attraction of modes"] = as_expr(sum_of_products(extra.items()))
+    return found
+
+
+def _weights(system: Description) -> dict[str, Expr]:
+    """Power of uniform gravity on every body, by name: its acceleration times the momentum, in body axes."""
+    found: DataTable = {}
+    ground = system.ground.frame
+    for gravity in all_gravities(system):
+        fall = {ground: gravity.direction.components(ground)}
+        for body, w, v in body_motions(system):
+            assert body.parent is not None
+            g = fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
+            speed = add(v, cross_triples(w, body.com_coordinates))
+            power = times(body.mass, sum_of_products(zip(g, speed, strict=True)))
+            if body.flex is not None:
+                p = flexible_momenta(body, w, v)[0].components(body.frame)
+                power = plus(power, sum_of_products(zip(g, p, strict=True)))
+            found[body.name] = plus(found.get(body.name, ZERO), times(gravity.magnitude, power))
+    return {name: as_expr(power) for name, power in found.items()}
+
+
+def _carried_velocity(body: Body, end: object) -> Vector:
+    """The velocity of the place of a point as a part of another body."""
+    return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
+
+
+def _strain_power(body: Body) -> Expr:
+    """−(K η + C ξ)·ξ of a flexible body."""
+    assert body.flex is not None
+    part, eta, xi = body.flex.part, body.flex.coordinates, body.flex.speeds
+    total: Scalar = ZERO
+    for p, speed in enumerate(xi):
+        for matrix, values in ((part.K, eta), (part.C, xi)):
+            for value, factor in zip(values, matrix[p].tolist(), strict=True):
+                if factor:
+                    total = plus(total, times(times(-factor, value), speed))
+    return as_expr(total)
+
+
+Element = tuple[int, int]
+_W, _V = np.arange(3), np.arange(3, 6)  # places of ω and v in z
+
+
+class LinearPlace(NamedTuple):
+    """A state of a model at which its motion is looked at, in the model's own units."""
+
+    linearization: Linearization
+    t: float
+    state: np.ndarray
+    memory: np.ndarray
+    parameters: DataMapping
+
+
+class BodyMotions(NamedTuple):
+    """Motions of bodies for small changes δy of the state y: arrays with axes of places and of changes."""
+
+    speeds: np.ndarray  # δu of all speeds of the description
+    velocities: np.ndarray  # J δu of all bodies, one after the other
+    momenta: np.ndarray  # M_b J δu
+    translations: np.ndarray  # of the mass centres in the ground, by body
+    rotations: np.ndarray  # in the ground, by body
+    spins: np.ndarray  # angular velocities in the ground's axes, by place and body
+
+
+@dataclass(frozen=True, eq=False)
+class BodyFunctions:
+    """Motions of bodies and works of loads as compiled functions of the model's state and its changes."""
+
+    equations: DerivedEquations
+
+    @property
+    def bodies(self) -> list[Body]:
+        """Bodies with a mass, an inertia or modes of their own."""
+        return [b for b in self.equations.system.bodies.values() if _has_mass(b, self.equations)]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Elements of z, by body."""
+        return [6 + len(_further_speeds(b)) for b in self.bodies]
+
+    @cached_property
+    def _bodies(self) -> tuple[list[Element], int, ModelFunctions]:
+        """Elements of N, the number of inputs, and the functions "frames", "speeds" and "velocities"."""
+        system = self.equations.system
+        count = max(len(self.equations.targets.integrated), len(system.speeds))
+        along = [symbol(f"d{k}", "variable", owner=system.identity) for k in range(count)]
+        with derivation():
+            elements, N = _rates(self.equations)
+            frames = [*_frames(self.equations, self.bodies), *N]
+            speeds = _speed_changes(self.equations, along)
+            velocities = _velocities(self.equations, self.bodies, along)
+        functions = {"frames": frames, "speeds": speeds, "velocities": velocities}
+        return elements, count, ModelFunctions(self.equations, functions, along, search=False)
+
+    @property
+    def operations(self) -> dict[str, Operations]:
+        """Operations of one evaluation of the functions of bodies."""
+        return self._bodies[2].operations
+
+    def at(self, place: LinearPlace, changes: np.ndarray) -> BodyMotions:
+        """Those of changes (changes, states) at a place, without the axis of places."""
+        found = self.motions(
+            place.t, place.state[None, :], place.parameters, place.memory, np.asarray(changes)[None]
+        )
+        return BodyMotions(*(values[0] for values in found))
+
+    def motions(
+        self,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, object],
+        memory: np.ndarray,
+        changes: np.ndarray,
+    ) -> BodyMotions:
+        """Those of changes (places, changes, states) at many places, in compiled loops."""
+        elements, width, functions = self._bodies
+        points, times, _ = changes.shape
+        constants = functions.constants(parameters)
+
+        def along(name: str, directions: np.ndarray) -> np.ndarray:
+            """A function of every place along complex directions, real and imaginary parts in turn."""
+            given = np.zeros((points, 2, directions.shape[1], width))
+            given[:, 0, :, : directions.shape[2]] = directions.real
+            given[:, 1, :, : directions.shape[2]] = directions.imag
+            rows = given.reshape(-1, width)
+            each = len(rows) // points
+            t_, m_, c_ = (_spread(x, ndim, each) for x, ndim in ((t, 1), (memory, 2), (constants, 2)))
+            found = functions.rows(name, t_, np.repeat(states, each, axis=0), None, m_, rows, c_)
+            found = found.reshape(points, 2, directions.shape[1], found.shape[1])
+            return found[:, 0] + 1j * found[:, 1]
+
+        count, moving = len(self.bodies), len(_moving(self.equations))
+        found = functions.rows("frames", t, states, None, memory, np.zeros(width), constants)
+        relative, com, w, values = np.split(found, np.cumsum([9 * moving, 3 * count, 3 * count]), axis=1)
+        R = self._rotations(relative.reshape(points, moving, 3, 3))
+        coordinates = len(self.equations.targets.coordinates)
+        N = np.zeros((points, coordinates, len(self.equations.system.speeds)))
+        N[(slice(None), *np.array(elements, dtype=int).reshape(-1, 2).T)] = values
+        # Displacements δπ of the joints, q̇ = N u, move a body by J δπ: a rotation and the way of its origin.
+        pi = changes[:, :, :coordinates] @ np.swapaxes(np.linalg.pinv(N), 1, 2)
+        speeds = along("speeds", changes)
+        both = along("velocities", np.concatenate([speeds, pi], axis=1))
+        velocities, momenta = np.split(both[:, :times], 2, axis=2)
+        first = np.cumsum([0, *self.sizes])[:-1, None]
+        theta, way = (both[:, times:, first + k] for k in (_W, _V))
+        way = way + np.cross(theta, com.reshape(points, 1, count, 3))
+        translations, rotations = (np.einsum("pbij,pmbj->pmbi", R, x) for x in (way, theta))
+        spins = np.einsum("pbij,pbj->pbi", R, w.reshape(points, count, 3))
+        return BodyMotions(speeds, velocities, momenta, translations, rotations, spins)
+
+    def _rotations(self, relative: np.ndarray) -> np.ndarray:
+        """v_ground = R v_body, from those of all bodies in their parents."""
+        found: dict[str, np.ndarray] = {}
+        for i, body in enumerate(_moving(self.equations)):
+            R, above = relative[:, i], found.get(body.parent.name if body.parent else "")
+            found[body.name] = R if above is None else above @ R
+        chosen = [found[body.name] for body in self.bodies]
+        return np.stack(chosen, axis=1) if chosen else np.zeros((len(relative), 0, 3, 3))
+
+    @cached_property
+    def _loads(self) -> tuple[tuple[str, ...], ModelFunctions]:
+        with derivation():
+            names, works, along, moved = load_works(self.equations)
+        functions = {"works": works}
+        return names, ModelFunctions(self.equations, functions, [*along, *moved], search=False)
+
+    @property
+    def load_names(self) -> tuple[str, ...]:
+        """Loads, weights and elasticities."""
+        return self._loads[0]
+
+    @property
+    def free(self) -> list[int]:
+        """Places of the independent speeds among all."""
+        system = self.equations.system
+        return [system.speeds.index(u) for u in self.equations.reduction.independent(system)]
+
+    def works(self, place: LinearPlace, along: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        """Re aᴴ ∂Q/∂y b of every load at a place, for rows a of independent speeds and b of states."""
+        names, functions = self._loads
+        both = np.vstack([np.hstack([part(along), part(moved)]) for part in (np.real, np.imag)])
+        if not names or not len(both):
+            return np.zeros((len(along), len(names)))
+        found = functions.rows("works", place.t, place.state, place.parameters, place.memory, both)
+        parts: np.ndarray = found.reshape(2, len(along), -1)
+        total: np.ndarray = parts.sum(axis=0)
+        return total
+
+
+def _has_mass(body: Body, equations: DerivedEquations) -> bool:
+    plain = equations.reduction.plain
+    inertia = [plain(as_expr(x)) for row in body.inertia for x in row]
+    own = any(x is not ZERO for x in [plain(as_expr(body.mass)), *inertia])
+    return own or bool(_further_speeds(body))
+
+
+def _further_speeds(body: Body) -> list[Expr]:
+    """Speeds with a kinetic energy of their own: of modes, and of armatures."""
+    modal = body.flex.speeds if body.flex else ()
+    return [*modal, *(u for u in body.speeds if u in body.system.armatures)]
+
+
+def _spread(values: NumericValue, ndim: int, each: int) -> NumericValue:
+    """Values of places as those of rows, as many for each place; what all places share stays as it is."""
+    return np.repeat(values, each, axis=0) if np.ndim(values) == ndim else values
+
+
+def _rates(equations: DerivedEquations) -> tuple[list[Element], list[Expr]]:
+    """Places and values of the elements of N, q̇ = N u, that are not zero."""
+    system, plain = equations.system, equations.reduction.plain
+    rates = [as_expr(system.rates[q]) for q in equations.reduction.coordinates(system)]
+    held = held_places(rates, system.speeds)
+    elements = [(i, k) for i, places in enumerate(held) for k in places]
+    return elements, [plain(tangents([rates[i]], {system.speeds[k]: UNIT})[0]) for i, k in elements]
+
+
+def _frames(equations: DerivedEquations, bodies: list[Body]) -> list[Expr]:
+    """Direction cosines of all bodies in their parents; mass centres and ω of ``bodies`` in their axes."""
+    cosines = [
+        x
+        for body in _moving(equations)
+        if body.parent is not None
+        for row in direction_cosines(body.parent.frame, body.frame)
+        for x in row
+    ]
+    spins = {body.name: w for body, w, _ in body_motions(equations.system)}
+    centres = [x for body in bodies for x in body.com_coordinates]
+    plain = equations.reduction.plain
+    return [plain(as_expr(x)) for x in (*cosines, *centres, *(x for b in bodies for x in spins[b.name]))]
+
+
+def _speed_changes(equations: DerivedEquations, along: Sequence[Expr]) -> list[Expr]:
+    """δu of all speeds of the description, for a change of the state."""
+    own = [equations.reduction.plain(u) for u in equations.system.speeds]
+    return tangents(own, dict(zip(equations.targets.integrated, along, strict=False)))
+
+
+def _velocities(equations: DerivedEquations, bodies: list[Body], along: Sequence[Expr]) -> list[Expr]:
+    """J δu of every body, then M_b J δu, for δu of all speeds of the description.
+
+    They are derivatives of z along δu, and of the kinetic energy by z: linear in the length of a chain.
+    """
+    system, plain = equations.system, equations.reduction.plain
+    moving = {body.name: (*w, *v) for body, w, v in body_motions(system)}
+    z = [as_expr(x) for body in bodies for x in (*moving[body.name], *_further_speeds(body))]
+    velocities = tangents(z, dict(zip(system.speeds, along, strict=False)))
+    momenta: list[Expr] = []
+    for body in bodies:
+        own = velocities[len(momenta) : len(momenta) + 6 + len(_further_speeds(body))]
+        momenta += _momenta_of(body, own)
+    return [plain(x) for x in (*velocities, *momenta)]
+
+
+def _momenta_of(body: Body, velocity: list[Expr]) -> list[Expr]:
+    """∂T/∂z of a body at a velocity, from its kinetic energy for one in symbols."""
+    names = [f"{kind}{i} of {body.name}" for kind in "wv" for i in range(3)]
+    w0, w1, w2, v0, v1, v2 = (symbol(name, owner=body.system.identity) for name in names)
+    further = _further_speeds(body)
+    modal = 6 + (len(body.flex.speeds) if body.flex else 0)
+    z = [w0, w1, w2, v0, v1, v2, *further]
+    found = gradient(_kinetic(body, (w0, w1, w2), (v0, v1, v2)), z[:modal])
+    armatures = [body.system.armatures[u] * u for u in z[modal:]]
+    return transform([*found, *armatures], dict(zip(z, velocity, strict=True)).get)
+
+
+def _moving(equations: DerivedEquations) -> list[Body]:
+    """All bodies but the ground, parents first."""
+    return [body for body in equations.system.bodies.values() if body.parent is not None]
+
+
+def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
+    """½ m v_c·v_c + ½ ω·I·ω of a body, with that of its flexible part."""
+    centre = add(v, cross_triples(w, body.com_coordinates))
+    spin = matrix_vector(body.inertia, w)
+    energy = plus(
+        times(body.mass, sum_of_products(zip(centre, centre, strict=True))),
+        sum_of_products(zip(w, spin, strict=True)),
+    )
+    rigid = as_expr(times(0.5, energy))
+    return rigid if body.flex is None else rigid + flexible_kinetic_energy(body, w, v)
+
+
+@kept_per_object
+def body_functions(linearization: Linearization) -> BodyFunctions:
+    """The motions of a model's bodies and the works of its loads, compiled once."""
+    return BodyFunctions(linearization.equations)
+
+
+# The part that each coordinate takes in each mode.
+#
+# With right and left eigenvectors r and l of a mode, the participation of the state k is
+#
+#     p_k = |l_k* r_k| / Σ_i |l_i* r_i|
+#
+# It does not depend on units, unlike the elements of a shape. A coordinate stands for itself and its speed.
+#
+# Source: Pérez-Arriaga, Verghese & Schweppe (1982), "Selective modal analysis with applications to electric
+# power systems", IEEE Trans. Power Apparatus and Systems 101, with magnitudes in place of complex numbers.
+
+
+def state_participation(found: Eigensystem) -> np.ndarray:
+    """p by mode and state: chains of the eigenvalue zero first, then the others."""
+    of_chains = [np.sum(np.abs(c * d), axis=1) for c, d in zip(found.chains, found.duals, strict=True)]
+    weights = np.array([*of_chains, *np.abs(found.left.conj() * found.right).T])
+    if not len(weights):
+        return np.zeros((0, len(found.right)))
+    return np.asarray(weights / np.sum(weights, axis=1, keepdims=True))
+
+
+def speeds_of_positions(A: np.ndarray, names: Sequence[str], roles: Sequence[str]) -> dict[int, int]:
+    """The state that is the rate of each position, by place, where one is.
+
+    Among several positions that move with one speed, that of the same body has it.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    positions = [i for i, role in enumerate(roles) if role in ("coordinate", "rotation")]
+    speeds = [i for i, role in enumerate(roles) if role in ("speed", "momentum")]
+    if not positions or not speeds:
+        return {}
+    rates = np.abs(A[np.ix_(positions, speeds)])
+    share = rates / np.maximum(rates.sum(axis=1, keepdims=True), 1e-300)
+    body = [name.rpartition(".")[0] for name in names]
+    same = np.array([[body[i] == body[j] for j in speeds] for i in positions])
+    score = share * (1.0 + same)
+    rows, columns = linear_sum_assignment(-score)
+    return {positions[r]: speeds[c] for r, c in zip(rows, columns, strict=True) if score[r, c] > 0}
+
+
+def by_share(shares: np.ndarray) -> np.ndarray:
+    """The order of descending shares; of equal ones, except for rounding, that of the coordinates."""
+    return np.argsort(-np.round(shares, 6), kind="stable")
+
+
+def by_coordinate(p: np.ndarray, partners: dict[int, int]) -> tuple[list[int], np.ndarray]:
+    """Places of the states that stand for coordinates, and the participation of each."""
+    taken = set(partners.values())
+    places = [k for k in range(p.shape[1]) if k not in taken]
+    total = p[:, places].copy()
+    for column, k in enumerate(places):
+        if k in partners:
+            total[:, column] += p[:, partners[k]]
+    return places, total
+
+
+# The shapes of modes as motion of coordinates and bodies, and their energies by body and by load.
+
+_SHOWN = 0.005  # shares below this are not listed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BodyShapes:
+    """Motion of coordinates, bodies and loads in modes; the first axis of each array is that of the modes.
+
+    ``displacements`` are of all coordinates in their stated units, dependent ones too. ``translations`` are
+    of the mass centres in the ground's axes, in the model's unit of length, ``rotations`` about these axes in
+    rad. ``kinetic`` has the share of each body in the kinetic energy of a mode over a cycle, with the sum 1;
+    ``potential`` that of each load, weight or elasticity in what is stored, ``dissipation`` in what is
+    dissipated. Where these are of both signs their magnitudes have the sum 1, and a negative one drives the
+    mode.
+    """
+
+    coordinates: tuple[str, ...]
+    displacements: np.ndarray
+    bodies: tuple[str, ...]
+    translations: np.ndarray
+    rotations: np.ndarray
+    kinetic: np.ndarray
+    loads: tuple[str, ...]
+    potential: np.ndarray
+    dissipation: np.ndarray
+
+    def __str__(self) -> str:
+        return "\n".join(aligned([_HEADER, *self._rows()], ">"))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, self._rows(), ">")
+
+    def _rows(self) -> list[list[str]]:
+        groups = ((self.bodies, self.kinetic), (self.loads, self.potential), (self.loads, self.dissipation))
+        return [[str(i), *(_shares(names, x[i]) for names, x in groups)] for i in range(len(self.kinetic))]
+
+    def as_dict(self) -> DataTable:
+        """All fields, for files."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: DataTable) -> BodyShapes:
+        """From the fields of a file."""
+        texts = ("coordinates", "bodies", "loads")
+        given: DataTable = {name: tuple(x) if name in texts else x for name, x in data.items()}
+        return cls(**given)
+
+
+_HEADER = ["mode", "kinetic energy", "potential energy", "dissipation"]
+
+
+def _shares(names: tuple[str, ...], shares: np.ndarray) -> str:
+    order = by_share(np.abs(shares))
+    return ", ".join(f"{100 * shares[k]:.0f} % {names[k]}" for k in order[:3] if abs(shares[k]) > _SHOWN)
+
+
+def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray) -> BodyShapes:
+    """Those of modes with these eigenvalues and shapes (modes, states), in stated units."""
+    linearization = place.linearization
+    equations, form = linearization.equations, linearization.form
+    functions = body_functions(linearization)
+    basis = linearization.basis(place.t, place.state[None, :], place.parameters, place.memory)[0]
+    y = (shapes * np.array([v.factor for v in form.states])) @ basis.T
+    bodies = functions.at(place, y)
+    coordinates = equations.targets.coordinates
+    moved, rest = y.copy(), y.copy()
+    moved[:, len(coordinates) :] = 0
+    rest[:, : len(coordinates)] = 0
+    u = bodies.speeds[:, functions.free]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        column = eigenvalues[:, None]
+        pi = np.where(column == 0, 0.0, u / column)
+    energy = np.real(np.conj(bodies.velocities) * bodies.momenta)
+    starts = np.cumsum([0, *functions.sizes])[:-1]
+    return BodyShapes(
+        tuple(q.data.name for q in coordinates),
+        y[:, : len(coordinates)] / np.array([state_factor(q) for q in coordinates]),
+        tuple(b.name for b in functions.bodies),
+        bodies.translations,
+        bodies.rotations,
+        _normalise_rows(np.add.reduceat(energy, starts, axis=1) if len(starts) else energy),
+        functions.load_names,
+        _normalise_rows(-functions.works(place, pi, moved)),
+        _normalise_rows(-functions.works(place, u, rest)),
+    )
+
+
+def _normalise_rows(values: np.ndarray) -> np.ndarray:
+    """Shares of each row, whose magnitudes have the sum 1; zeros where there is nothing but rounding."""
+    total = np.sum(np.abs(values), axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0, values / total, 0.0)

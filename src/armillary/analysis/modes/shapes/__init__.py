@@ -1,1 +1,0 @@
-"""Shapes of modes: motion, energies and participation by coordinate, by body and by load."""

@@ -1,0 +1,307 @@
+"""Statuses of contacts at an operating point: from the start of a search, and whether a solution bears them.
+
+A contact that touches or overlaps at the start is closed; it sticks where its slip has no velocity there, as
+at rest, and slides else. Statuses that ``memory=`` gives stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armillary.algebra.calculus import ValueTable, evaluate
+from armillary.algebra.expression import as_expr
+from armillary.analysis.operating.conditions import CLOSED, STICKS
+from armillary.analysis.operating.curve import NEAR, BranchCurve, CurvePlace
+from armillary.analysis.operating.newton import Root
+from armillary.analysis.operating.point import held_instance
+from armillary.analysis.operating.problem import Problem, problem
+from armillary.analysis.operating.request import Request
+from armillary.mechanics.contact.state import TOUCH, term_sizes
+from armillary.model.recording.records import FAILED, UNDECIDED, RigidContact
+from armillary.program.targets.contact_targets import decision_event
+from armillary.results.record import label_units
+from armillary.runtime.models.programs.instance import Instance
+
+_SLOW = 1e-9  # of the speeds that make up a velocity of slip: one that is none
+_MUCH = 1e-6  # of what friction lacks: a pull that is less is rounding
+_STILL = 1e-9  # of the accelerations without contacts: one that is none
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A contact whose status a solution contradicts: the reason, and the status that would not."""
+
+    name: str
+    reason: str
+    status: float | None  # None: no other status helps
+    depth: float  # how far it is contradicted, to choose the worst of several
+
+
+def undecided_statuses(instance: Instance, memory: np.ndarray) -> list[int]:
+    """Return the places of statuses that nobody has given."""
+    system = instance.equations.system
+    names = list(system.memories)
+    places = [names.index(c.status.data.name) for c in system.contacts.values()]
+    return [i for i in places if memory[i] == UNDECIDED]
+
+
+def with_open_contacts(instance: Instance, memory: np.ndarray, *, only_undecided: bool = False) -> np.ndarray:
+    """Return the memory with contacts open, and brakes released."""
+    names, found = list(instance.equations.system.memories), memory.copy()
+    for c in instance.equations.system.contacts.values():
+        i = names.index(c.status.data.name)
+        if not only_undecided or found[i] == UNDECIDED:
+            found[i] = 0.0
+    return found
+
+
+def start_statuses(
+    instance: Instance, t: float, state: np.ndarray, memory: np.ndarray, *, brakes_hold: bool
+) -> np.ndarray:
+    """Return the memory with statuses that were not given as the start of a search has them; a brake at rest
+    holds, or is released.
+    """
+    system, stored = instance.equations.system, memory.copy()
+    names = list(system.memories)
+    values = instance.values(instance.place(t, state, with_open_contacts(instance, memory)))
+    for c in system.contacts.values():
+        i = names.index(c.status.data.name)
+        given = stored[i] != UNDECIDED
+        slips = [float(evaluate(v, values)) for v in c.sliding]
+        length = float(np.hypot.reduce(slips)) if slips else 0.0
+        if not given:
+            stored[i] = 1.0
+            if c.gap is not None:
+                size = float(evaluate(as_expr(term_sizes(c.gap)), values))
+                stored[i] = 1.0 if float(evaluate(c.gap, values)) <= TOUCH * size else 0.0
+            if stored[i]:
+                sizes = sum(float(evaluate(as_expr(term_sizes(v)), values)) for v in c.sliding)
+                if length > _SLOW * sizes:
+                    stored[i] = 2.0 if len(slips) > 1 else np.copysign(2.0, slips[0])
+                elif c.gap is None and not brakes_hold:
+                    stored[i] = 0.0
+        if abs(stored[i]) == 2 and c.direction and length > 0:
+            for direction, v in zip(c.direction, slips, strict=True):
+                stored[names.index(direction.data.name)] = v / length
+    return stored
+
+
+def contact_faults(
+    instance: Instance, t: float, state: np.ndarray, memory: np.ndarray, *, at_rest: bool
+) -> list[Fault]:
+    """Return the contacts whose statuses a solution contradicts, the worst first.
+
+    Forces of redundant contacts are the smallest. At rest others may be admissible where these are not: the
+    decision that a run would make says so, if nothing moves after it.
+    """
+    faults = _faults(instance, t, state, memory)
+    loaded = [f for f in faults if f.status != STICKS]
+    if loaded and at_rest and _rests(instance, t, state, memory):
+        faults = [f for f in faults if f not in loaded]
+    return sorted(faults, key=lambda fault: -fault.depth)
+
+
+def _faults(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> list[Fault]:
+    system, model = instance.equations.system, instance.model
+    names = list(system.memories)
+    guards = instance.events(t, state, memory)
+    values = instance.values(instance.place(t, state, memory))
+    forces = ContactForces(instance, t, state, memory)
+    found = []
+    for c in system.contacts.values():
+        status = memory[names.index(c.status.data.name)]
+        own: list[Fault] = []
+        if c.gap is not None:
+            guard = float(guards[model.watched_index[f"{c.name}_touch"]])
+            gap = float(evaluate(c.gap, values))
+            size = float(evaluate(as_expr(term_sizes(c.gap)), values))
+            if status in CLOSED and guard < 0:
+                reason = f"would have to pull with {forces.text(-forces.normal(c))}, which it cannot"
+                own.append(Fault(c.name, reason, 0.0, -guard))
+            elif status == 0 and gap < -TOUCH * size:
+                unit = "" if c.gap.dimension is None else system.units.unit_text(c.gap.dimension)
+                own.append(
+                    Fault(c.name, f"is open and would overlap by {-gap:.6g} {unit}".rstrip(), 1.0, -gap)
+                )
+        if c.sliding and status in CLOSED:
+            guard = float(guards[model.watched_index[f"{c.name}_grip"]])
+            reason = (
+                forces.needed_friction(c, values) if status == STICKS else "would slide against its status"
+            )
+            if guard < 0 and not (own and own[0].depth > -_MUCH * guard):
+                own = [Fault(c.name, reason, 0.0 if c.gap is None else None, -guard)]
+        found += own
+    return found
+
+
+class ContactForces:
+    """Forces of contacts as outputs show them."""
+
+    def __init__(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> None:
+        names = instance.model.output_names
+        self._shown = dict(zip(names, instance.outputs(t, state, memory).tolist(), strict=True))
+        self._units = {c.name: label_units(c.units) for c in instance.equations.targets.columns}
+        self._unit = ""
+
+    def normal(self, c: RigidContact) -> float:
+        """Return the normal force, of a brake what it holds with."""
+        self._unit = self._units.get(c.name, "")
+        return float(self._shown.get(c.name, np.nan))
+
+    def text(self, force: float) -> str:
+        return f"{force:.6g} {self._unit}".rstrip()
+
+    def needed_friction(self, c: RigidContact, values: ValueTable) -> str:
+        """Return why a contact or brake does not stick: the friction that it needs, and what it bears."""
+        push = self.normal(c)
+        bound = float("nan") if c.held is None else float(evaluate(c.held, values))
+        if c.gap is None:
+            return f"would have to hold with {self.text(abs(push))} and bears {self.text(bound)}"
+        labels = [f"{c.name}_friction{i}" for i in ("", 1, 2)]
+        need = float(np.hypot.reduce([self._shown[label] for label in labels if label in self._shown]))
+        return (
+            f"would need a friction of {self.text(need)} to stick and bears {self.text(bound * push)} "
+            f"(coefficient {bound:.6g}, normal force {self.text(push)})"
+        )
+
+
+def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> bool:
+    """Return whether a run that starts here, and decides about its contacts, does not move."""
+    system = instance.equations.system
+    names = list(system.memories)
+    stored = memory.copy()
+    for c in system.contacts.values():
+        i = names.index(c.status.data.name)
+        stored[i] = UNDECIDED if stored[i] in CLOSED else stored[i]
+    k = instance.model.watched_index[decision_event(system)]
+    after, decided = instance.fired(k, t, state, stored)
+    if decided[names.index(FAILED)]:
+        return False
+    first = len(instance.model.coordinate_names)
+    speeds = slice(first, first + len(instance.model.speed_names))
+    free = instance.derivatives(t, state, with_open_contacts(instance, memory))[speeds]
+    left = instance.derivatives(t, after, decided)[speeds]
+    size = np.max(np.abs(free), initial=0.0)
+    return bool(np.all(np.abs(left) <= _STILL * size) and np.all(np.abs(after[speeds]) <= _STILL * size))
+
+
+# Statuses of contacts that agree with an operating point, found along with it.
+#
+# Open contacts that overlap at the solution are closed, the deepest first, and the point is looked for
+# again; brakes that do not hold there are released, since a rest without their friction is one with it.
+# Statuses that ``memory=`` gives are not changed, and no contact is opened: a solution with a contact that
+# would pull, or slide, is refused, because what lies beyond it may be far from what was asked.
+
+
+def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Problem:
+    """Return the problem of a request, with the statuses that contacts have at its start."""
+    if not request.model.equations.system.contacts:
+        return problem(request, x)
+    state = x[: len(x) - len(request.inputs)]
+    # With a brake that holds, any input of some range would do: the one that holds without friction is found.
+    memory = start_statuses(instance, request.t, state, request.memory, brakes_hold=not request.inputs)
+    return problem(replace(request, memory=memory), x)
+
+
+def solve_with_statuses(
+    made: Problem, x: np.ndarray, given: np.ndarray, solve: Callable[[Problem], Root]
+) -> tuple[Problem, Root, list[Fault]]:
+    """Return the problem and its root with statuses that agree, or the contacts that contradict them;
+    ``given`` is the memory before statuses were chosen.
+    """
+    seen: list[np.ndarray] = []
+    while True:
+        root = solve(made)
+        if not root.met or not made.conditions.contacts:
+            return made, root, []
+        faults = faults_at(made, root.x)
+        memory = made.request.memory
+        seen.append(memory)
+        other = _change_worst_status(made, faults, given)
+        if other is None or any(np.array_equal(other, before) for before in seen):
+            return made, root, faults
+        made = problem(replace(made.request, memory=other), x)
+
+
+def faults_at(made: Problem, x: np.ndarray) -> list[Fault]:
+    """Return the contacts whose statuses the point x = [state, inputs] contradicts."""
+    instance, memory = held_instance(made, x)
+    state = x[: len(made.conditions.states)]
+    return contact_faults(instance, made.request.t, state, memory, at_rest=made.request.at_rest)
+
+
+def _change_worst_status(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarray | None:
+    """Return the memory with the status of the worst fault changed that may be; None if there is none."""
+    instance, _ = held_instance(made, np.zeros(len(made.conditions.names)))
+    free = undecided_statuses(instance, given)
+    places = {c.name: c.status for c in made.conditions.contacts}
+    brakes = {c.name for c in made.conditions.contacts if c.gap is None}
+    for fault in faults:
+        may_change = fault.status == STICKS or fault.name in brakes
+        if may_change and fault.status is not None and places[fault.name] in free:
+            memory = made.request.memory.copy()
+            memory[places[fault.name]] = fault.status
+            return memory
+    return None
+
+
+def refusal(made: Problem, faults: list[Fault]) -> str:
+    """Return the sentence for a point whose contacts do not bear it."""
+    system, worst = made.conditions.equations.system, faults[0]
+    kind, opens = ("brake", "release") if system.contacts[worst.name].gap is None else ("contact", "open")
+    remedies = {
+        None: "give it more friction, other loads, or another start with starts=",
+        0.0: f"{opens} it with memory={{'{worst.name}_status': 0}}, or start elsewhere with starts=",
+        1.0: f"close it with memory={{'{worst.name}_status': 1}}, or start where it touches, with starts=",
+    }
+    more = f" ({len(faults) - 1} more are contradicted, too)" if len(faults) > 1 else ""
+    return (
+        f"'{system.name}' does not stay at the operating point that was found: {kind} '{worst.name}' "
+        f"{worst.reason}{more}; {remedies[worst.status]}"
+    )
+
+
+# The part of a branch on which contacts stay as they are: it ends where one would open, slide or touch.
+
+Faults = Callable[[np.ndarray], list[Fault]]
+
+
+def within_contacts(
+    curve: BranchCurve, places: list[CurvePlace], start: np.ndarray, faults: Faults
+) -> list[CurvePlace]:
+    """Return the places about the start up to the limits of contacts, which are located and marked."""
+    distances = [float(np.max(np.abs(p.z - start) / curve.sizes)) for p in places]
+    first = int(np.argmin(distances))
+    return [
+        *reversed(_up_to_limit(curve, places[first::-1], faults)),
+        *_up_to_limit(curve, places[first:], faults)[1:],
+    ]
+
+
+def _up_to_limit(curve: BranchCurve, places: list[CurvePlace], faults: Faults) -> list[CurvePlace]:
+    """Return the places before the first at which a contact is contradicted, and the limit itself."""
+    for k, place in enumerate(places[1:], start=1):
+        if faults(place.z):
+            return [*places[:k], _limit(curve, places[k - 1], place, faults)]
+    return places
+
+
+def _limit(curve: BranchCurve, inside: CurvePlace, outside: CurvePlace, faults: Faults) -> CurvePlace:
+    """Return the last place between two at which no contact is contradicted, by bisection."""
+    name = faults(outside.z)[0].name
+    low, high, best = 0.0, 1.0, inside
+    while high - low > NEAR:
+        middle = 0.5 * (low + high)
+        found = curve.correct_point(inside.z + middle * (outside.z - inside.z), inside.tangent)
+        place = None if found is None else curve.place(found[0], inside.tangent)
+        if place is None:
+            break
+        wrong = faults(place.z)
+        if wrong:
+            high, name = middle, wrong[0].name
+        else:
+            low, best = middle, place
+    return replace(best, mark=f"limit of contact '{name}'")

@@ -1,0 +1,300 @@
+"""The curve of operating points over a parameter: places on it, tangents, steps along it.
+
+With the unknowns x and the parameter λ in z = [x, λ], in sizes, the branch is the curve c(z) = 0. Its tangent
+τ spans the null space of ∂c/∂z. A step of length h goes to z + h τ and back to the curve by Newton's method
+across the tangent,
+
+    [ ∂c/∂z ; τᵀ ] δ = − [ c ; τᵀ (z − z_predicted) ]
+
+so that folds, where λ turns back, are passed (Keller 1977, "Numerical solution of bifurcation and nonlinear
+eigenvalue problems").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armillary.analysis.operating.stability import Stability
+
+_CORRECTIONS = 8
+_CLOSE = 1e-12  # residual, over the size of its condition, of a point of the branch
+NEAR = 1e-9  # of a step: how near places between two points are located
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePlace:
+    """A point of a branch: z = [unknowns, λ], the unit tangent in sizes, the stability."""
+
+    z: np.ndarray
+    tangent: np.ndarray
+    stability: Stability | None
+    strength: float  # the smallest singular value across the tangent
+    mark: str = ""
+    frequency: float = 0.0  # rad/s, of a Hopf point
+
+    @property
+    def growing(self) -> int:
+        """Growing eigenvalues."""
+        return 0 if self.stability is None else self.stability.growing
+
+
+@dataclass(frozen=True, eq=False)
+class BranchCurve:
+    """The conditions as functions of z, λ last, and the stability at a point."""
+
+    residual: Callable[[np.ndarray], np.ndarray]
+    jacobian: Callable[[np.ndarray], np.ndarray]
+    sizes: np.ndarray  # of z
+    weights: np.ndarray  # one over the sizes of the conditions
+    stability: Callable[[np.ndarray], Stability | None]
+
+    def place(self, z: np.ndarray, along: np.ndarray) -> CurvePlace | None:
+        """The point of the branch at z with its tangent on the side of ``along``; None off the branch."""
+        found = self._tangent(z, along)
+        return None if found is None else CurvePlace(z, found[0], self.stability(z), found[1])
+
+    def _tangent(self, z: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """The tangent: of all that the conditions leave open, what is nearest to ``along``."""
+        A = self._scaled_jacobian(z)
+        if not np.all(np.isfinite(A)):
+            return None
+        _, d, Vt = np.linalg.svd(A)
+        size = float(d[0]) if d.size and d[0] > 0 else 1.0
+        rank = min(int(np.sum(d > 1e-9 * size)), len(z) - 1)
+        null = Vt[rank:]
+        tangent = null.T @ (null @ along)
+        length = float(np.linalg.norm(tangent))
+        if not length > 1e-6:
+            return None
+        across = len(z) - 2  # the last direction that the conditions decide away from branch points
+        return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
+
+    def _scaled_jacobian(self, z: np.ndarray) -> np.ndarray:
+        found: np.ndarray = self.jacobian(z) * self.weights[:, None] * self.sizes
+        return found
+
+    def correct_point(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
+        """The point of the branch across ``along`` from a start, and the corrections that it took."""
+        z = start
+        for count in range(_CORRECTIONS):
+            r = self.residual(z) * self.weights
+            if not np.all(np.isfinite(r)):
+                return None
+            if np.max(np.abs(r), initial=0.0) <= _CLOSE:
+                return z, count
+            A = np.vstack([self._scaled_jacobian(z), along])
+            if not np.all(np.isfinite(A)):
+                return None
+            right = np.append(r, along @ ((z - start) / self.sizes))
+            z = z - self.sizes * np.linalg.lstsq(A, right, rcond=1e-12)[0]
+        return None
+
+    def step(self, place: CurvePlace, h: float) -> tuple[CurvePlace, int] | None:
+        """The point of the branch at a distance h."""
+        found = self.correct_point(place.z + h * place.tangent * self.sizes, place.tangent)
+        if found is None:
+            return None
+        there = self.place(found[0], place.tangent)
+        return None if there is None else (there, found[1])
+
+
+def crossing(f: Callable[[float], float | None], h: float, at_start: float) -> float | None:
+    """Where f changes its sign between 0 and h: false position with halved weights (Illinois)."""
+    a, b, fa = 0.0, h, at_start
+    fb = f(h)
+    if fb is None or (fa > 0) == (fb > 0):
+        return None
+    side = 0
+    for _ in range(60):
+        c = (a * fb - b * fa) / (fb - fa) if fb != fa else 0.5 * (a + b)
+        if not a < c < b:
+            c = 0.5 * (a + b)
+        fc = f(c)
+        if fc is None:
+            return None
+        if fc == 0.0 or b - a <= NEAR * h:
+            return c
+        if (fc > 0) == (fb > 0):
+            b, fb = c, fc
+            fa = 0.5 * fa if side == -1 else fa
+            side = -1
+        else:
+            a, fa = c, fc
+            fb = 0.5 * fb if side == 1 else fb
+            side = 1
+        if abs(fc) < 1e-14 * (abs(at_start) or 1.0):
+            return c
+    return 0.5 * (a + b)
+
+
+# Marks of a branch, between two of its points.
+#
+# They are where the number of growing eigenvalues changes, or where the tangent's part along λ changes
+# sign: a Hopf point if a pair of complex eigenvalues crosses the imaginary axis, a branch point where the
+# conditions lose rank, so that another branch crosses, else a fold if λ turns, or a zero eigenvalue if it
+# does not (a fold along an input that the branch looks for).
+
+FOLD, HOPF, BRANCH_POINT, ZERO = "fold", "Hopf point", "branch point", "zero eigenvalue"
+_LOST = 3e-3  # singular value at a mark, as a part of that beside it, where two branches cross
+_BESIDE = 0.05  # of a step: places beside a branch point from which it is interpolated
+
+
+def marks_between(curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: float) -> list[CurvePlace]:
+    """Marks between two points, in their order."""
+    found: list[tuple[float, CurvePlace]] = []
+    usual = max(here.strength, there.strength)
+    turns = here.tangent[-1] * there.tangent[-1] < 0
+    if turns:
+        s = crossing(lambda s: _turning(curve, here, s), h, float(here.tangent[-1]))
+        place = None if s is None else curve.step(here, s)
+        if s is not None and place is not None:
+            if place[0].strength < _LOST * usual:
+                found.append((s, _with_mark(_between(curve, here, s, h) or place[0], BRANCH_POINT)))
+            else:
+                found.append((s, _with_mark(place[0], FOLD)))
+    if here.growing != there.growing and here.stability is not None and there.stability is not None:
+        located = _eigenvalue_crossing(curve, here, there, h)
+        s, root = (None, 0j) if located is None else located
+        place = None if s is None else curve.step(here, s)
+        if s is not None and place is not None:
+            if abs(root.imag) > 1e-5 * float(np.max(np.abs(here.stability.eigenvalues))):
+                found.append((s, _with_mark(place[0], HOPF, abs(root.imag))))
+            elif not turns:
+                lost = place[0].strength < _LOST * usual
+                found.append((s, _with_mark(place[0], BRANCH_POINT if lost else ZERO)))
+    return [place for _, place in sorted(found, key=lambda pair: pair[0])]
+
+
+def _with_mark(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePlace:
+    return replace(place, mark=mark, frequency=frequency)
+
+
+def _between(curve: BranchCurve, here: CurvePlace, s: float, h: float) -> CurvePlace | None:
+    """The place at a distance s, from four beside it: where branches cross, conditions do not decide it."""
+    beside = [curve.step(here, s + k * _BESIDE * h) for k in (-2, -1, 1, 2)]
+    if any(found is None for found in beside):
+        return None
+    far_left, left, right, far_right = (found[0].z for found in beside if found is not None)
+    z = (4.0 * (left + right) - (far_left + far_right)) / 6.0
+    return curve.place(z, here.tangent)
+
+
+def _turning(curve: BranchCurve, here: CurvePlace, s: float) -> float | None:
+    found = curve.step(here, s)
+    return None if found is None else float(found[0].tangent[-1])
+
+
+def _eigenvalue_crossing(
+    curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: float
+) -> tuple[float, complex] | None:
+    """Where an eigenvalue crosses the imaginary axis between two points, and that eigenvalue there.
+
+    Eigenvalues of the two points are matched by their distance. Where none comes from the other half-plane,
+    as in an undamped system, the change of the number of growing ones is bisected.
+    """
+    assert here.stability is not None and there.stability is not None
+    from scipy.optimize import linear_sum_assignment
+
+    one, other = here.stability.eigenvalues, there.stability.eigenvalues
+    apart = one[:, None] - other[None, :]
+    pairs = zip(*linear_sum_assignment(np.abs(apart)), strict=True)
+    limit = 10.0 * max(here.stability.limit, there.stability.limit)
+    zeros = min(int(np.sum(np.abs(roots) <= limit)) for roots in (one, other))
+    for i, j in pairs:
+        a, b = complex(one[i]), complex(other[j])
+        if a.real * b.real < 0 and min(abs(a.real), abs(b.real)) > limit:
+            path = _BranchPath(curve, here, h, a, b, zeros)
+            s = crossing(lambda s: _real(path(s)), h, a.real)  # noqa: B023
+            root = None if s is None else path(s)
+            return None if s is None or root is None else (s, root)
+    low, high = 0.0, h
+    while high - low > NEAR * h:
+        middle = 0.5 * (low + high)
+        found = curve.step(here, middle)
+        if found is None:
+            return None
+        low, high = (middle, high) if found[0].growing == here.growing else (low, middle)
+    s, k = (high, here.growing) if here.growing < there.growing else (low, there.growing)
+    found = curve.step(here, s)
+    if found is None or found[0].stability is None:
+        return None
+    return s, complex(found[0].stability.eigenvalues[k])
+
+
+@dataclass(frozen=True, eq=False)
+class _BranchPath:
+    """An eigenvalue along a step, from a to b; ``zeros`` eigenvalues are zero all the way."""
+
+    curve: BranchCurve
+    here: CurvePlace
+    h: float
+    a: complex
+    b: complex
+    zeros: int
+
+    def __call__(self, s: float) -> complex | None:
+        """The eigenvalue at a distance s that is nearest to a straight line."""
+        found = self.curve.step(self.here, s)
+        if found is None or found[0].stability is None:
+            return None
+        roots = found[0].stability.eigenvalues
+        roots = roots[np.argsort(np.abs(roots))[self.zeros :]]
+        expected = self.a + (self.b - self.a) * (s / self.h)
+        return complex(roots[int(np.argmin(np.abs(roots - expected)))])
+
+
+def _real(value: complex | None) -> float | None:
+    return None if value is None else value.real
+
+
+# A branch followed step by step, with marks where its stability or direction changes.
+
+_LONGEST, _SHORTEST = 0.1, 1e-7  # steps, in sizes
+_TURN = 0.9  # cosine of the angle between two tangents, below which a step is repeated at half its length
+
+
+def follow(curve: BranchCurve, first: CurvePlace, low: float, high: float, most: int) -> list[CurvePlace]:
+    """Points of a branch from one on, in the direction of its tangent, until λ leaves [low, high], the
+    branch closes, or ``most`` points are found; marks are among them.
+    """
+    places = [first]
+    here, h = first, 0.25 * _LONGEST
+    while len(places) < most:
+        found = curve.step(here, h)
+        if found is None or found[0].tangent @ here.tangent < _TURN:
+            h *= 0.5
+            if h < _SHORTEST:
+                break
+            continue
+        there, corrections = found
+        if not low <= there.z[-1] <= high:
+            end = _at_end(curve, here, h, low if there.z[-1] < low else high)
+            places += [*marks_between(curve, here, end[0], end[1]), end[0]] if end else []
+            break
+        places += [*marks_between(curve, here, there, h), there]
+        here = there
+        h = min(h * (1.5 if corrections <= 3 else 0.7), _LONGEST)
+        if len(places) > 10 and _is_closed(curve, first, here):
+            break
+    return places
+
+
+def _is_closed(curve: BranchCurve, first: CurvePlace, here: CurvePlace) -> bool:
+    """Whether a branch is back where it began."""
+    apart = (here.z - first.z) / curve.sizes
+    return bool(np.linalg.norm(apart) < 0.5 * _LONGEST and here.tangent @ first.tangent > _TURN)
+
+
+def _at_end(curve: BranchCurve, here: CurvePlace, h: float, value: float) -> tuple[CurvePlace, float] | None:
+    """The point of the branch within a step where λ has a value, and its distance."""
+
+    def beyond(s: float) -> float | None:
+        found = curve.step(here, s)
+        return None if found is None else float(found[0].z[-1]) - value
+
+    s = crossing(beyond, h, float(here.z[-1]) - value)
+    found = None if s is None else curve.step(here, s)
+    return None if found is None or s is None else (found[0], s)

@@ -1,0 +1,413 @@
+"""Parts that engines on a GPU share: the kernel compiled for the card, constants, inputs, chunks of runs.
+
+Several threads may call an engine: one prepares starts or takes results while the card computes for another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from armillary.ensembles.engines.engine import Engine, Outcome
+from armillary.ensembles.plan import Plan
+from armillary.ensembles.starts import CompactBlock, Starts
+from armillary.errors import ArmillaryError, MissingExtraError, require
+from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, Kernel
+from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.loop.stops import before_stop
+from armillary.untyped import DataTable, LibraryObject
+
+# The card at hand, through CuPy: what it is, kernels compiled for it, arrays on it.
+
+_STAGING = threading.Lock()  # one thread stages at a time
+# Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
+_STAGED = 1 << 26  # bytes of page-locked memory through which large results come
+_COPYING = 6  # threads that copy from there
+_SMALL = 1 << 22  # bytes that are fetched at once
+
+_OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sqrt=false")}
+
+
+class Device:
+    """One card. An error in one sentence where there is none, or none that can be used."""
+
+    def __init__(self) -> None:
+        try:
+            self.cupy = require("cupy", extra="gpu", purpose="runs on a GPU")
+        except MissingExtraError as error:
+            raise MissingExtraError(f"{error} (for NVIDIA's cards), or run with device='cpu'") from error
+        self._check()
+        properties = self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.runtime.getDevice())
+        name = properties["name"]
+        self.name = name.decode() if isinstance(name, bytes) else str(name)
+        self.multiprocessors = int(properties["multiProcessorCount"])
+        self.threads = int(properties["maxThreadsPerMultiProcessor"])
+        self.room = int(properties["sharedMemPerBlockOptin"])  # bytes of shared memory that a block may take
+
+    def _check(self) -> None:
+        runtime = self.cupy.cuda.runtime
+        try:
+            count = runtime.getDeviceCount()
+        except Exception as error:  # CuPy's own class of errors is not there without CUDA's library
+            if "InsufficientDriver" in str(error) and runtime.driverGetVersion() > 0:
+                raise ArmillaryError(
+                    "the driver of the GPU is too old for this CuPy; update the driver, install the CuPy of "
+                    "an older CUDA, or run with device='cpu'"
+                ) from error
+            count = 0
+        if not count:
+            raise ArmillaryError("CuPy finds no GPU on this machine; run with device='cpu'")
+
+    def free(self) -> int:
+        """Bytes of its memory that are free."""
+        pool = self.cupy.get_default_memory_pool()
+        return int(self.cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+
+    def fetch(self, array: LibraryObject) -> np.ndarray:
+        """An array on the card as numbers in double precision here, or as whole numbers.
+
+        Large ones come through page-locked memory, from which several threads copy: new memory is slow to
+        write at first, by one thread 48 MB took 20 ms on an H200's host, and so they take 4.
+        """
+        kind = np.dtype(float) if array.dtype.kind == "f" else array.dtype
+        if array.nbytes <= _SMALL:
+            return np.asarray(array.get(), kind)
+        found = np.empty(array.shape, kind)
+        flat, from_card = found.reshape(-1), array.reshape(-1)
+        with _STAGING, ThreadPoolExecutor(_COPYING) as pool:
+            locked = self.cupy.cuda.alloc_pinned_memory(_STAGED)
+            staged = np.frombuffer(locked, array.dtype, _STAGED // array.dtype.itemsize)
+            for first in range(0, flat.size, staged.size):
+                part = flat[first : first + staged.size]
+                here = staged[: part.size]
+                from_card[first : first + part.size].get(out=here)
+                pieces = zip(np.array_split(part, _COPYING), np.array_split(here, _COPYING), strict=True)
+                for copied in [pool.submit(np.copyto, *piece) for piece in pieces]:
+                    copied.result()
+        return found
+
+    def compiled(self, text: str, real: str, what: str, room: int = 0) -> LoadedKernel:
+        """A kernel made by NVRTC, whose blocks take so much ``room`` in shared memory; CuPy keeps compiled
+        ones on disk.
+        """
+        try:
+            module = self.cupy.RawModule(code=text, options=("--std=c++14", *_OPTIONS[real]), backend="nvrtc")
+            return LoadedKernel(self, module, room)
+        except Exception as error:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            line = next((line for line in lines if "error" in line.lower()), lines[0])
+            raise ArmillaryError(f"CUDA cannot take the code of '{what}': {line.strip()}") from error
+
+
+class LoadedKernel:
+    """A kernel on a card, and what the compiler made of it."""
+
+    def __init__(self, device: Device, module: LibraryObject, room: int) -> None:
+        self.device, self._module, self._room = device, module, room
+        self._function = module.get_function("runs")
+        if room:
+            self._function.max_dynamic_shared_size_bytes = room
+        self.registers = int(self._function.num_regs)
+        self.local_bytes = int(self._function.local_size_bytes)
+        self.blocks = self._blocks()
+
+    def _blocks(self) -> int:
+        """Blocks that a multiprocessor holds at a time."""
+        driver = self.device.cupy.cuda.driver
+        function = self._function.kernel.ptr
+        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, BLOCK, self._room))
+
+    @property
+    def resident(self) -> int:
+        """Threads that the whole card holds at a time: one wave."""
+        return self.blocks * BLOCK * self.device.multiprocessors
+
+    @property
+    def occupancy(self) -> float:
+        """The threads that a multiprocessor holds, as a part of the most it could."""
+        return self.blocks * BLOCK / self.device.threads
+
+    def put(self, name: str, values: np.ndarray) -> None:
+        """Numbers in constant memory."""
+        if values.size:
+            cupy = self.device.cupy
+            cupy.ndarray(values.shape, values.dtype, self._module.get_global(name))[...] = cupy.asarray(
+                values
+            )
+
+    def launch(self, threads: int, runs: int, arguments: Sequence[object]) -> None:
+        """The kernel by so many threads on so many runs; it goes on while this returns."""
+        blocks = -(-threads // BLOCK)
+        self._function((blocks,), (BLOCK,), (np.int64(runs), *arguments), shared_mem=self._room)
+
+
+# Inputs over time on a card: their data in one array, and steps that end where they jump.
+
+_SIGNAL_SHARE = 0.5  # of the card's free memory that data may take
+
+
+class SignalData:
+    """The blocks of all inputs for ``export/cuda/templates/signals.txt``, and their numbers by run."""
+
+    def __init__(self, inputs: DrivenInputs, device: Device, real: np.dtype) -> None:
+        self.inputs = inputs
+        self._first: dict[str, int] = {}
+        numbers: list[np.ndarray] = []
+        begins: list[float] = []
+        end = sum(len(b.numbers) for b in inputs.blocks.values())
+        for name, block in inputs.blocks.items():
+            self._first[name] = len(begins)
+            breaks, end = end, end + len(block.breaks)
+            rows = block.numbers.copy()
+            places = end + rows.shape[1] * np.arange(len(rows))
+            rows[:, 0] = breaks - places
+            begins += places.tolist()
+            end += rows.size
+            # As the kernel has the time, so that a step that begins at a jump is behind it.
+            numbers += [block.breaks.astype(real).astype(float), rows.ravel()]
+        if 8 * end > _SIGNAL_SHARE * device.free():
+            raise ArmillaryError(
+                f"the data of inputs take {8 * end / 2**30:.3g} GiB, more than half of what the GPU has "
+                "free; give fewer instants or fewer runs, or run with device='cpu'"
+            )
+        self._data = device.cupy.asarray(np.concatenate([np.array(begins, dtype=float), *numbers]))
+        self.address = np.array([self._data.data.ptr], dtype=np.uint64)
+
+    def numbered(self, memory: np.ndarray, first: int) -> np.ndarray:
+        """Memory of runs from ``first`` on, with the numbers of blocks in place of their addresses."""
+        memory = memory.copy()
+        for name, place in self.inputs.places.items():
+            several = len(self.inputs.blocks[name].numbers) > 1
+            own = first + np.arange(memory.shape[1]) if several else 0
+            memory[place] = self._first[name] + own
+        return memory
+
+
+def stopped(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Grid points, the steps between them, and what is due at each, with steps that end just before the
+    times at which inputs jump, by a few roundings of ``real``; as ``runtime/loop/stops.py`` has them.
+    """
+    rounding = float(np.finfo(real).eps)
+    assert plan.grid is not None and plan.steps is not None
+    due = _due(plan)
+    if plan.stops is None:
+        return plan.grid, plan.steps, due
+    near = SNAP * float(plan.settings.fixed_step or 0.0)
+    points, steps, wanted = [float(plan.grid[0])], [], [int(due[0])]
+    ahead = iter([*plan.stops.tolist(), np.inf])
+    stop = next(ahead)
+    for target, step, now in zip(plan.grid[1:].tolist(), plan.steps.tolist(), due[1:].tolist(), strict=True):
+        t = points[-1]
+        while stop < target - near:
+            steps.append(before_stop(t, stop, rounding) - t)
+            points.append(stop)
+            wanted.append(0)
+            t, stop, step = stop, next(ahead), target - stop
+        met = stop <= target + near
+        steps.append(before_stop(t, min(stop, target), rounding) - t if met else step)
+        points.append(max(stop, target) if met else target)
+        wanted.append(now)
+        while stop <= points[-1]:
+            stop = next(ahead)
+    return np.array(points), np.array(steps), np.array(wanted, dtype=np.int32)
+
+
+def _due(plan: Plan) -> np.ndarray:
+    """A code for each grid point: twice the number of a kept row, from 1, plus 1 if metrics use it."""
+    assert plan.row_at is not None
+    due = np.zeros(len(plan.row_at), dtype=np.int32)
+    on = plan.row_at >= 0
+    rows = plan.row_at[on]
+    kept = plan.kept[rows] & bool(plan.history)
+    number = np.where(kept, np.cumsum(plan.kept)[rows], 0)
+    due[on] = 2 * number + (plan.measured[rows] & bool(plan.metrics))
+    return due
+
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
+
+
+class CardEngine(Engine):
+    """Runs on a CUDA card, one per thread.
+
+    ``precision``: "double", "single", or "fast", which is single with the card's own sines and cosines.
+    ``chunk`` is the number of runs that are best made at a time, ``evaluations`` of the derivatives took
+    ``seconds`` on the card so far, and ``info`` has that and what the compiler made of the model.
+    """
+
+    name = "gpu"
+    threads = 2  # one prepares and fetches while the card computes for the other
+    leaves_runs = True
+
+    @classmethod
+    def made_for(cls, plan: Plan, precision: str) -> Engine:
+        return cls(plan, precision)
+
+    def __init__(self, plan: Plan, precision: str = "double") -> None:
+        super().__init__(plan)
+        self.precision = precision
+        self._real = np.dtype(np.float64 if PRECISIONS[precision] == "double" else np.float32)
+        self._lock = threading.Lock()
+        self._signals: SignalData | None = None
+        self.evaluations, self.seconds = 0, 0.0
+        self.device = Device()
+        self._load(self.written())
+
+    def written(self) -> Kernel:
+        """The kernel for the plan."""
+        raise NotImplementedError
+
+    def precomputing(self) -> Sequence[tuple[int, int]]:
+        """The function that computes the constants of each program in the kernel, and their number."""
+        return [(self.plan.model.address("precompute"), len(self.plan.program.constants))]
+
+    def _load(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        real, name = PRECISIONS[self.precision], self.plan.program.name
+        self._code = self.device.compiled(kernel.text, real, name, kernel.room)
+        self._shared: np.ndarray | None = None
+
+    @property
+    def info(self) -> DataTable:
+        """Threads that make a run together, registers and bytes of local memory of a thread (spilled values,
+        mostly), the share of a multiprocessor's threads that is in use, and evaluations of the derivatives
+        per second on the card.
+        """
+        code = self._code
+        found = {
+            "gpu": self.device.name,
+            "threads_per_run": self.kernel.threads,
+            "registers": code.registers,
+            "local_bytes": code.local_bytes,
+            "block": BLOCK,
+            "occupancy": round(code.occupancy, 4),
+        }
+        speed = {"evaluations_per_second": self.evaluations / self.seconds} if self.seconds else {}
+        return {**found, **speed}
+
+    @property
+    def wanted(self) -> int:
+        """Runs that are best made at a time, whatever memory there is."""
+        raise NotImplementedError
+
+    @property
+    def wave(self) -> int:
+        """Runs that the whole card holds at a time."""
+        return self._code.resident // self.kernel.threads
+
+    @property
+    def chunk(self) -> int:
+        """Runs to make at a time: whole waves, and no more than the card has room for."""
+        wave = self.wave
+        room = int(_SHARE * self.device.free() / self.bytes_per_run)
+        if room < 1:
+            raise ArmillaryError(
+                f"a run needs {self.bytes_per_run:.3g} bytes, more than the GPU has free; keep fewer samples"
+            )
+        return min(self.wanted, max(1, room // wave) * wave if room >= wave else room)
+
+    @property
+    def bytes_per_run(self) -> int:
+        """Bytes that a run takes on the card."""
+        plan, program = self.plan, self.plan.program
+        numbers = 2 * len(program.state) + len(program.memory) + len(plan.samples) * len(plan.history)
+        doubles = len(self.kernel.varied) + len(plan.slots) + 1
+        return numbers * self._real.itemsize + 8 * doubles + 1
+
+    # ------------------------------------------------------------ runs
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        """Runs i0 … i1 − 1, in chunks that the card has room for."""
+        chunk = self.chunk
+        if i1 - i0 <= chunk:
+            return self._chunk(starts, i0, i1)
+        whole = Outcome.empty(self.plan, i1 - i0)
+        for first in range(i0, i1, chunk):
+            whole.put(first - i0, self._chunk(starts, first, min(first + chunk, i1)))
+        return whole
+
+    def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        """Runs i0 … i1 − 1 at once."""
+        raise NotImplementedError
+
+    def _results(self, n: int) -> DataTable:
+        """Arrays on the card for what comes of n runs."""
+        plan, cupy = self.plan, self.device.cupy
+        return {
+            "rows": cupy.full((len(plan.samples), len(plan.history), n), np.nan, self._real),
+            "slots": cupy.zeros((len(plan.slots), n)) + cupy.asarray(plan.slots)[:, None],
+            "stops": cupy.full(n, np.nan),
+            "status": cupy.zeros(n, np.int8),
+        }
+
+    def _varied(self, block: CompactBlock, n: int) -> LibraryObject:
+        """Parameters that differ between runs, on the card."""
+        columns = [block.varied.get(i, block.parameters[i]) for i in self.kernel.varied]
+        found = np.empty((len(columns), n))
+        for place, column in zip(found, columns, strict=True):
+            place[:] = column
+        return self.device.cupy.asarray(found)
+
+    def _spread(self, values: np.ndarray, n: int) -> LibraryObject:
+        """Values of n runs on the card, from a column for each or one for all."""
+        cupy, rounded = self.device.cupy, np.ascontiguousarray(values, self._real)
+        if rounded.shape[1] == n:
+            return cupy.asarray(rounded)
+        return cupy.zeros((len(rounded), n), self._real) + cupy.asarray(rounded)
+
+    def _timed(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Work begun on the card; what is returned waits for its end."""
+        cupy = self.device.cupy
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        work()
+        end.record()
+
+        def waited() -> None:
+            end.synchronize()
+            with self._lock:
+                self.seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
+
+        return waited
+
+    def _outcome(self, on_card: DataTable, status: np.ndarray) -> Outcome:
+        """The results of runs, fetched from the card; ``status`` by the kernel's own numbers."""
+        names = {"state": "state", "memory": "memory", "rows": "rows", "slots": "slots", "stops": "t_stop"}
+        names |= {"ended": "event"} if "ended" in on_card else {}
+        back = {name: self.device.fetch(on_card[key]) for key, name in names.items()}
+        return Outcome(status=status[self.device.fetch(on_card["status"])], messages={}, **back)
+
+    # ------------------------------------------------------------ what all runs share
+
+    def _signals_of(self, starts: Starts) -> SignalData | None:
+        """Inputs over time on the card, one set for all chunks of a batch."""
+        if starts.inputs is None:
+            return None
+        with self._lock:
+            if self._signals is None or self._signals.inputs is not starts.inputs:
+                self._signals = SignalData(starts.inputs, self.device, self._real)
+            return self._signals
+
+    def _put_constants(self, parameters: np.ndarray, signals: SignalData | None) -> None:
+        """The data that all runs share, in constant memory."""
+        inside = np.ascontiguousarray(parameters)
+        shared = []
+        for (address, count), places in zip(self.precomputing(), self.kernel.shared, strict=True):
+            constants = np.zeros(max(1, count))
+            precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(address)
+            precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
+            shared.append(constants[list(places)])
+        given = [inside[list(places)] for places in self.kernel.given]
+        both = np.concatenate([*shared, *given])
+        if self._shared is None or not np.array_equal(both, self._shared):
+            self._code.put("shared", np.concatenate(shared).astype(self._real))
+            self._code.put("given", np.concatenate(given))
+            self._shared = both
+        if signals is not None:
+            self._code.put("data", signals.address)

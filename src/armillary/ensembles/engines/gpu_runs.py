@@ -1,0 +1,355 @@
+"""The engine on a GPU for all that the described solver does: events, memories, adaptive steps, changes of
+configuration.
+
+A thread makes a run and then takes the next one from a queue, so that no thread waits for the longest run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from armillary.algebra.expression import symbol
+from armillary.ensembles.engines.engine import LEFT_OVER, Outcome
+from armillary.ensembles.engines.gpu_engine import CardEngine, SignalData, stopped
+from armillary.ensembles.plan import (
+    ACCUMULATES,
+    DIVERGED,
+    EVENT,
+    FAILED,
+    FINISHED,
+    NOT_RUN,
+    TOO_MANY_STEPS,
+    TOO_SMALL,
+    BatchMetric,
+    Plan,
+    restricted,
+)
+from armillary.ensembles.starts import CompactBlock, Starts
+from armillary.errors import ArmillaryError
+from armillary.export.c.printer import CPrinter
+from armillary.export.cuda.ensemble import Kernel, MetricsCode, kernel
+from armillary.export.cuda.solver import Configured, Features, solver_kernel
+from armillary.export.text.body import Namer, body
+from armillary.export.text.printer import LOGIC, Operand
+from armillary.program.configuration_changes import with_changes
+from armillary.program.configurations import configurations_of
+from armillary.program.program import Program, section
+from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
+from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
+from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.models.configurations.changes import ChangeCode
+from armillary.runtime.models.programs.configured_program import ConfiguredProgram
+
+# The slots of all metrics of a plan at one row, as CUDA text.
+#
+# A thread holds the slots in registers, in double precision whatever the runs are in. Those of a histogram
+# stay in memory: a row changes one of them at most.
+
+_TIME, _OUTPUT = symbol("t"), symbol("y")
+
+_INDENT = " " * 16
+_NAMES = ("t", "y", "slot", "slots", "out", "count", "run", "n", "wanted", "first", "end", "last")
+
+
+def metric_text(metrics: Sequence[BatchMetric]) -> MetricsCode:
+    """All metrics of a plan."""
+    lines: list[str] = []
+    held: list[int] = []
+    place = 0
+    for entry in metrics:
+        count = len(entry.metric.start)
+        if entry.metric.several:
+            names = [f"slots[{place + i} * count + run]" for i in range(count)]
+        else:
+            names = [f"slot[{len(held) + i}]" for i in range(count)]
+            held += range(place, place + count)
+        lines += [f"{{ /* {entry.metric.kind} */", *_statements(entry, names), "}"]
+        place += count
+    return MetricsCode("\n".join(_INDENT + line for line in lines), tuple(held))
+
+
+def _statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
+    """The slots of one metric, each renewed at its place; no slot is read after it was renewed."""
+    old = [symbol(f"slot {i}") for i in range(len(names))]
+    slots = entry.metric.slots(entry.metric.row(_TIME, _OUTPUT, old))
+    results = [slot.value_after_row(before) for slot, before in zip(slots, old, strict=True)]
+    conditions = [slot.where for slot in slots if slot.where is not None]
+    labels = [*names, *(f"condition {i}" for i in range(len(conditions)))]
+    found = section(entry.metric.kind, labels, [*results, *conditions])
+    identifiers = {_TIME: "t", _OUTPUT: "y", **dict(zip(old, names, strict=True))}
+    places = {node: ("", 0) for node in identifiers}
+    printer = _SlotPrinter()
+    text = body(found, printer, places, identifiers, Namer({*printer.keywords, *_NAMES}))
+    lines = [f"const double y = (double)out[{entry.column}];"]
+    lines += [f"const double {step.name} = {step.text};" for step in text.steps]
+    where = iter(text.results[len(results) :])
+    for slot, name, result in zip(slots, names, text.results[: len(results)], strict=True):
+        lines += (
+            [f"{name} = {result};"]
+            if slot.where is None
+            else [f"if ({next(where)})", f"    {name} = {result};"]
+        )
+    return lines
+
+
+class _SlotPrinter(CPrinter):
+    """C, in which a condition is a number already."""
+
+    def as_number(self, truth: str) -> Operand:
+        return Operand(truth, LOGIC)
+
+
+# By the kernel's own numbers.
+_STATUS = np.array(
+    [
+        NOT_RUN, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, LEFT_OVER,
+    ],
+    dtype=np.int8,
+)  # fmt: skip
+_WAVES = 8  # of threads in a chunk of runs: the last runs of a chunk leave threads idle
+
+
+class Queued(CardEngine):
+    """Any Runge-Kutta method, events and memories, and changes among the configurations of the table."""
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        method = plan.method
+        if method.family:
+            return (
+                f"'{plan.program.name}' is in {method.family}; derive it with formalism='kane', 'recursive' "
+                "or 'momentum'"
+            )
+        if method.tableau is None:
+            return f"method '{method.name}' calls Python at every step; take rk4, midpoint, dopri5 or dop853"
+        if np.ndim(plan.settings.atol):
+            return "every state has a tolerance of its own; give one number as atol="
+        return ""
+
+    def __init__(self, plan: Plan, precision: str = "double") -> None:
+        if plan.method.adaptive and precision != "double":
+            raise ArmillaryError(
+                f"method '{plan.method.name}' controls errors that precision='{precision}' does not resolve; "
+                "give a step=, or precision='double'"
+            )
+        super().__init__(plan, precision)
+        cupy, s = self.device.cupy, plan.settings
+        self._times = cupy.asarray(np.append(plan.times, np.inf))
+        jumps = np.append([] if plan.stops is None else plan.stops, np.inf)
+        self._jumps = cupy.asarray(jumps.astype(self._real).astype(float))  # as the kernel has the time
+        self._due = cupy.asarray(_due(plan))
+        reals = (s.t0, s.t_end, s.step or 0.0, s.max_step, s.rtol, float(np.max(s.atol)))
+        addresses = np.array([self._times.data.ptr, self._jumps.data.ptr], dtype=np.uint64)
+        counts = np.array([s.max_steps, len(plan.times)], dtype=np.int64)
+        parts = (addresses, np.array(reals), counts)
+        self._code.put("every", np.frombuffer(b"".join(part.tobytes() for part in parts), np.uint8))
+
+    def written(self) -> Kernel:
+        plan = self.plan
+        dense = plan.method.adaptive or bool(plan.program.events.results) or plan.row_at is None
+        features = Features(plan.method, dense, plan.stops is not None)
+        models = self._models = _models(plan)
+        self._changes = _change_codes(models) if len(models) > 1 else []
+        programs = [code.program for code in self._changes] or [models[0].equations.program]
+        configured = [_configured(m, plan, p) for m, p in zip(models, programs, strict=True)]
+        metrics = metric_text(plan.metrics)
+        return solver_kernel(configured, features, plan.starts.varying, self.precision, plan.history, metrics)
+
+    def precomputing(self) -> Sequence[tuple[int, int]]:
+        if len(self._models) == 1:
+            return super().precomputing()
+        return [(code.address("precompute"), len(code.program.constants)) for code in self._changes]
+
+    @property
+    def wanted(self) -> int:
+        return _WAVES * self._code.resident
+
+    def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        block, signals = starts.compact(i0, i1), self._signals_of(starts)
+        if signals is not None:
+            block = replace(block, memory=signals.numbered(block.memory, i0))
+        return self.columns(block, i1 - i0, signals)
+
+    def columns(self, block: CompactBlock, n: int, signals: SignalData | None) -> Outcome:
+        """n runs from these parameters, states and memory."""
+        cupy = self.device.cupy
+        on_card = {
+            "queue": cupy.zeros(2, np.uint64),
+            "due": self._due,
+            "varied": self._varied(block, n),
+            "state": self._spread(block.state, n),
+            "memory": self._spread(block.memory, n),
+            **self._results(n),
+            "ended": cupy.full(n, -1, np.int32),
+        }
+        threads = min(n, self._code.resident)
+        with self._lock:  # constant memory is one for all
+            self._put_constants(block.parameters, signals)
+            end = self._timed(lambda: self._code.launch(threads, n, tuple(on_card.values())))
+        end()
+        with self._lock:
+            self.evaluations += int(on_card["queue"].get()[1])
+        return self._outcome(on_card, _STATUS)
+
+
+def _models(plan: Plan) -> list[ConfiguredProgram]:
+    """The models of all configurations of the table, the first one first."""
+    model = plan.code
+    if not (model.changes_configuration and model.changes_inside):
+        return [model]
+    model.compile_configurations()
+    table = configurations_of(model.base.equations)
+    return [model.configuration_models[entry.configuration] for entry in table][:MOST_CONFIGURATIONS]
+
+
+def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
+    """Programs with the sections of changes and the ratings of all choices of dependent speeds."""
+    table = configurations_of(models[0].base.equations)
+    found = [(m.base.equations, table.ratings(m.equations.configuration.locked)) for m in models]
+    return [ChangeCode(with_changes(equations, ratings=ratings).program) for equations, ratings in found]
+
+
+def _due(plan: Plan) -> np.ndarray:
+    """A code for each row: twice its number among those that are kept, from 1, plus 1 if metrics use it."""
+    kept = plan.kept & bool(plan.history)
+    return np.where(kept, 2 * np.cumsum(plan.kept), 0).astype(np.int32) + (
+        plan.measured & bool(plan.metrics)
+    ).astype(np.int32)
+
+
+def _configured(model: ConfiguredProgram, plan: Plan, program: Program) -> Configured:
+    """A configuration, with the outputs of a batch."""
+    equations = replace(model.equations, program=program)
+    watched = equations.targets.watched
+    stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
+    changing = model.may_change_configuration
+    ends = [e.stop and not changes for e, changes in zip(watched, changing, strict=True)]
+    return Configured(equations, restricted(program, model.output_names, plan.columns), stops, ends)
+
+
+# The engine on a GPU for fixed steps without events: a run's state stays in registers.
+
+# by the numbers of the kernel
+_KERNEL_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int8)
+_MOST_EVENTS = 64  # one bit each
+_SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
+_SECONDS = 1.0  # of a chunk, and so until Ctrl-C acts
+MANY = 1000  # runs of a chunk that leave their configuration, for which another kernel is compiled
+_MOST_RUNS = 1 << 20  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
+
+
+class FixedSteps(CardEngine):
+    """Fixed steps without events."""
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        program, method = plan.program, plan.method
+        handled = [e.name for e in plan.model.equations.targets.watched if e.name not in INTERNAL_EVENTS]
+        if method.adaptive or method.tableau is None:
+            return f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
+        if handled:
+            return f"'{program.name}' has the event '{handled[0]}'"
+        if len(program.events.results) > _MOST_EVENTS:
+            return f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
+        if plan.stops is not None and program.update.results:
+            return f"inputs jump, and '{program.name}' has memories that are renewed at steps"
+        if method.family:
+            return f"'{program.name}' is in {method.family}"
+        if plan.row_at is None:
+            return "samples lie inside steps; let sample= be a multiple of step="
+        if any(weight for row in method.tableau.a for weight in row[:-1]):
+            return f"method '{method.name}' needs more than the last stage at a time"
+        return ""
+
+    def __init__(self, plan: Plan, precision: str = "double") -> None:
+        assert plan.method.tableau is not None
+        self._tableau = plan.method.tableau
+        super().__init__(plan, precision)
+        cupy = self.device.cupy
+        grid, steps, due = stopped(plan, self._real)
+        self._grid, self._due, self._last = cupy.asarray(grid), cupy.asarray(due), len(grid) - 1
+        self._spans = _spans(steps)
+        self._second: Queued | None = None  # for runs that leave their configuration
+
+    def written(self) -> Kernel:
+        plan = self.plan
+        metrics, stages = metric_text(plan.metrics), self._tableau.stages
+        choice = plan.code.watched_index.get(DEPENDENT_SPEEDS)
+        return kernel(
+            plan.program, plan.starts.varying, stages, self.precision, plan.history, metrics, choice,
+            most_room=self.device.room,
+        )  # fmt: skip
+
+    @property
+    def wanted(self) -> int:
+        """About a second's work."""
+        plan, wave = self.plan, self.wave
+        assert plan.steps is not None
+        nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
+        work = max(1, len(plan.steps)) * self._tableau.stages * nodes
+        return max(1, round(min(_SECONDS * _SPEED / work, _MOST_RUNS) / wave)) * wave
+
+    def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        real, n = self._real, i1 - i0
+        block = starts.compact(i0, i1)
+        signals = self._signals_of(starts)
+        memory = block.memory if signals is None else signals.numbered(block.memory, i0)
+        lost = block.state - block.state.astype(real) if real.itemsize == 4 else np.zeros((1, 1))
+        on_card = {
+            "varied": self._varied(block, n),
+            "state": self._spread(block.state, n),
+            "lost": self._spread(lost, n if real.itemsize == 4 else 1),
+            "memory": self._spread(memory, n),
+            **self._results(n),
+        }
+
+        def launch() -> None:
+            """All steps: one launch for each span of equal ones."""
+            for first, stop, length in self._spans:
+                self._code.put("step", _method(self._tableau, length, real))
+                points = (np.int32(first), np.int32(stop), np.int32(self._last), self._grid, self._due)
+                self._code.launch(n * self.kernel.threads, n, (*points, *on_card.values()))
+
+        with self._lock:  # constant memory is one for all
+            self._put_constants(block.parameters, signals)
+            end = self._timed(launch)
+            self.evaluations += n * self._last * self._tableau.stages
+        end()
+        outcome = self._outcome(on_card, _KERNEL_STATUS)
+        left = np.flatnonzero(outcome.status == LEFT_OVER)
+        if left.size >= MANY and not Queued.refusal(self.plan):
+            with self._lock:
+                self._second = self._second or Queued(self.plan, self.precision)
+            chosen = CompactBlock(
+                block.parameters,
+                {place: column[left] for place, column in block.varied.items()},
+                *(a[:, left] if a.shape[1] == n else a for a in (block.state, memory)),
+            )
+            outcome.put(left, self._second.columns(chosen, left.size, signals))
+        return outcome
+
+
+# ---------------------------------------------------------------- the plan as the kernel reads it
+
+
+def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:
+    """Neighbouring equal steps: (first, end, length)."""
+    if not steps.size:
+        return [(0, 0, 0.0)]
+    edges = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)]
+    return [(a, b, float(steps[a])) for a, b in pairwise(edges)]
+
+
+def _method(tableau: Tableau, step: float, real: np.dtype) -> np.ndarray:
+    """The kernel's ``struct method``: the weights times the step, as bytes."""
+    stages = tableau.stages
+    kind = np.dtype([("a", real, stages), ("b", real, stages), ("c", np.float64, stages)], align=True)
+    record = np.zeros((), kind)
+    record["a"] = [step * row[-1] for row in tableau.a[1:]] + [0.0]
+    record["b"] = [step * b for b in tableau.b]
+    record["c"] = [step * c for c in tableau.c]
+    return np.frombuffer(record.tobytes(), np.uint8)

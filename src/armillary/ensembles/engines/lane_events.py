@@ -1,0 +1,245 @@
+"""Steps of many runs at once, up to the step that holds an event.
+
+A run's record and work room are those of the compiled loop for single runs (runtime/loop/layout.py), one for
+each run. A lane takes a run that is ready for its next step, and gives it back, ready for its next step,
+before one in which an event function changes its sign or comes close to zero, or which fails: the single
+run's loop takes that step, and decides. Event functions have signs when a lane takes a run.
+
+Where loops are closed, coordinates are corrected in each lane as often as its own run needs it, and the
+single run's loop also takes the steps at which constraints that grow weak are looked at, and those in which
+a motion covers so much that a place of lost rank may be jumped over.
+
+Fixed steps lead from grid point to grid point, at which all rows are due; each lane has a grid point of its
+own.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from armillary.ensembles.engines.lane_control import ADDRESSES, AdaptiveSteps, rooms_of
+from armillary.ensembles.plan import FINISHED, Plan
+from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.llvm.building.emitter import REAL, WHOLE, Raw
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.loop.formulas import not_finite, stages
+from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Phase, Reason
+from armillary.runtime.loop.thresholds.change_thresholds import (
+    BELIEVED,
+    RESOLVED_ADAPTIVE,
+    RESOLVED_FIXED,
+    UNSOUND,
+    UNSOUND_ADAPTIVE,
+    WEAK_RANK,
+)
+from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
+
+# Of each run: the part of its room that a lane has too, and what a lane changes of that.
+_ROOM = ("state", "memory", "k0", "sign", "g_start")
+_CHANGED = ("state", "k0", "g_start")
+_REALS = ("t", "h", "error_old")
+_FIXED = ("t",)  # with fixed steps
+# Fields of a record that are zero where nothing but a step is to come.
+_CALM = ("restart", "pending", "changing", "choose_step", "passing", "continues")
+
+
+class StepsBetweenEvents(AdaptiveSteps):
+    """The loop for a program of one configuration, and records and rooms of a shape."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: int,
+        shape: LoopShape,
+        configuration: int,
+        equations: DerivedEquations,
+        rank: int | None = None,
+    ) -> None:
+        """``configuration``: the number of the one that runs must be in, which has these equations; ``rank``:
+        of the event function for the rank of constraints, if there is one.
+        """
+        self.offsets, self.room_length = shape.layout()
+        self.events, self.rank, self.configuration = len(plan.program.events.results), rank, configuration
+        self.equations = equations
+        self.coordinates = shape.changes.coordinates if shape.changes else 0
+        self.interpolates = plan.method.adaptive
+        self.kept_reals = _REALS if plan.method.adaptive else _FIXED
+        rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events)
+        rooms |= dict.fromkeys(("accepted", "look", "index", "t_new"), 1)
+        rooms["per_size"] = rooms["state"]
+        addresses = ("visited", *ADDRESSES, "grid", "steps", "run_controls", "run_rooms")
+        super().__init__(plan, lanes, rooms, addresses)
+
+    # ------------------------------------------------------------ which run is where
+
+    def take(self, lane: Value) -> None:
+        """The next run that may go on lanes, if there is one."""
+        with self.repeat() as loop:
+            with self.when(self.next.get() >= self.whole_argument("count")):
+                loop.leave()
+            run = self.outside("visited")[self.next.get()].to_whole()
+            self.next.set(self.next.get() + 1)
+            with self.when(self.is_ready(run)):
+                self.take_run(lane, run)
+                loop.leave()
+
+    def is_ready(self, run: Value) -> Value:
+        """Whether a run stands before a step in this configuration, with nothing else to come at this time,
+        and with signs of events; with fixed steps at a grid point.
+        """
+        ready = self.count(run, "phase").equals(int(Phase.READY))
+        ready = ready & self.count(run, "configuration").equals(self.configuration)
+        for name in (*_CALM, "wary") if self.interpolates else _CALM:
+            ready = ready & self.count(run, name).equals(0)
+        t, look, across, short_end = (self.field(run, name) for name in ("t", "look", "across", "short_end"))
+        h = self.field(run, "h" if self.interpolates else "step")
+        ready = ready & (look.equals(-inf) | (look > t)) & (across <= 0.0) & (short_end <= t)
+        ready = ready & (h <= self.field(run, "resolved"))
+        if not self.interpolates:
+            ready = ready & t.equals(self.outside("grid")[self.count(run, "index")])
+        signs = Local(self, self.real(1.0))
+        with self.each(self.events) as k:
+            sign = self.outside("run_rooms")[self._at(run, "sign") + k]
+            signs.set(self.choose(sign.differs(0.0), signs.get(), 0.0))
+        return ready & signs.get().differs(0.0)
+
+    def take_run(self, lane: Value, run: Value) -> None:
+        for name in ("parameters", "slots"):
+            self.column(name, lane, run, back=False)
+        for name in _ROOM:
+            with self.each(self.rooms[name]) as i:
+                self.lanes_of(name)[i * self.lanes + lane] = self.outside("run_rooms")[
+                    self._at(run, name) + i
+                ]
+        fresh: dict[str, Operand] = {name: self.field(run, name) for name in (*self.kept_reals, "look")}
+        steps, rejected, filled = (self.count(run, name) for name in ("steps", "rejected", "filled"))
+        fresh |= {"accepted": steps.to_real(), "tried": (steps + rejected).to_real()}
+        fresh |= {"filled": filled.to_real(), "after_rejection": self.count(run, "after_rejection").to_real()}
+        fresh |= {"own": run.to_real(), "t_old": fresh["t"], "h_taken": 1.0, "error": 0.0, "status": 0.0}
+        fresh["index"] = self.count(run, "index").to_real()
+        for name, value in fresh.items():
+            self.lanes_of(name)[lane] = value
+        self.next_row(lane, filled)
+
+    def give_back(self, lane: Value) -> None:
+        run = self.lanes_of("own")[lane].to_whole()
+        self.column("slots", lane, run, back=True)
+        for name in _CHANGED:
+            with self.each(self.rooms[name]) as i:
+                self.outside("run_rooms")[self._at(run, name) + i] = self.lanes_of(name)[
+                    i * self.lanes + lane
+                ]
+        steps, tried = (self.lanes_of(name)[lane].to_whole() for name in ("accepted", "tried"))
+        counts = {"steps": steps, "rejected": tried - steps}
+        counts |= {
+            name: self.lanes_of(name)[lane].to_whole()
+            for name in ("filled", "after_rejection", "status", "index")
+        }
+        for name, value in counts.items():
+            self.builder.store(value.raw, self._field(run, name))
+        for name in self.kept_reals:
+            self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
+
+    def precompute(self) -> None:
+        """Constants, and reciprocals of the sizes of states, with the parameters of each lane's run."""
+        super().precompute()
+        if self.rank is None:
+            return
+        usual = self.equations.reduction.state_sizes(self.equations.system)
+        for m in range(self.states):
+            place = self.equations.size_constants.get(m)
+            known = self.of_kind(self.kind, usual[m] if m < len(usual) else 1.0)
+            self.vector("per_size")[m] = 1.0 / (known if place is None else self.vector("constants")[place])
+
+    def _at(self, run: Value, name: str) -> Value:
+        """Where a vector of a run's room begins."""
+        return run * self.room_length + self.offsets[name]
+
+    def _field(self, run: Value, name: str) -> Raw:
+        return self.builder.place(self.given["run_controls"], (run * len(FIELDS) + FIELDS[name]).raw, WHOLE)
+
+    def field(self, run: Value, name: str) -> Value:
+        return Value(self, self.builder.load(self._field(run, name), REAL))
+
+    def count(self, run: Value, name: str) -> Value:
+        return Value(self, self.builder.load(self._field(run, name), WHOLE))
+
+    def begin(self) -> None:
+        """Nothing: a run that is taken has its derivative and its next step."""
+
+    def end(self, where: Value, status: int) -> None:
+        self.put(where, "done", 1.0)
+        if status == FINISHED:
+            self.put(where, "status", float(Reason.FINISHED))
+
+    # ------------------------------------------------------------ a step
+
+    def step(self) -> None:
+        if self.tableau.control is not None:
+            super().step()
+            return
+        active = self["own"] >= 0.0
+        with self.each(self.lanes) as lane:
+            index = self.lanes_of("index")[lane].to_whole()
+            self.lanes_of("h")[lane] = self.outside("steps")[index]
+            self.lanes_of("t_new")[lane] = self.outside("grid")[index + 1]
+        t_new, h = (self.vector(name).one_by_one(self.whole(0)) for name in ("t_new", "h"))
+        stages(self, self["t"], h)
+        wrong = not_finite(self, self.vector("trial")) | (self["tried"] >= self["max_steps"])
+        self.put(active & wrong, "done", 1.0)
+        good = active & ~wrong
+        self.find_point(good, t_new)
+        good = good & ~self.leaving(good, t_new, h)
+        self.put(good, "tried", self["tried"] + 1.0)
+        self.put(good, "index", self["index"] + 1.0)
+        with self.when(self.any(good)):
+            self.accept(good, t_new, h)
+
+    def leaving(self, good: Value, t_new: Value, h: Value) -> Value:
+        """Lanes in which something may happen in this step or, as ``look_beyond`` of runtime/solver/events.py
+        has it, right after it; there times are taken as one that are no closer than any run takes them.
+        """
+        self.generated("events", t_new, "point", "constants", "memory", "g")
+        ulp = EPSILON * self.most(self.magnitude(self["t"]), self.magnitude(t_new))
+        near = self.most(16.0 * ulp, SNAP * h)
+        met = Local(self, self.of_kind(self.kind, 0.0))
+        with self.each(self.events) as k:
+            g, start, sign = (self.vector(name)[k] for name in ("g", "g_start", "sign"))
+            hardly = self.magnitude(g) * h <= 4.0 * near * self.magnitude(g - start)
+            met.set(self.choose(~(g * sign > 0.0) | hardly, 1.0, met.get()))
+        if self.rank is not None:
+            weak = self.vector("g")[self.rank] <= 1e-6 * WEAK_RANK
+            looks = weak & (t_new >= self["look"] - 16.0 * ulp)
+            fast, quickens = self.rates_of_motion()
+            long = ~((h * fast < BELIEVED) & (h * h * quickens < 2.0 * BELIEVED))  # see ``pace_of_looks``
+            met.set(self.choose(looks | long | self.is_coarse(h * fast, self.rank), 1.0, met.get()))
+        leaves = good & met.get().differs(0.0)
+        self.put(leaves, "done", 1.0)
+        return leaves
+
+    def is_coarse(self, motion: Value, rank: int) -> Value:
+        """Lanes whose step covers so much motion that it does not resolve a turn: see ``resolve_weakness`` of
+        runtime/solver/singularities/forecasts.py.
+        """
+        left = self.vector("g_start")[rank] + WEAK_RANK
+        part = RESOLVED_ADAPTIVE if self.interpolates else RESOLVED_FIXED
+        coarse = (left < WEAK_RANK) & (motion * motion > part * part * self.most(left, UNSOUND))
+        return coarse & (left > UNSOUND_ADAPTIVE) if self.interpolates else coarse
+
+    def rates_of_motion(self) -> tuple[Value, Value]:
+        """The largest speed and acceleration of each lane's run, in terms of sizes."""
+        fast, quickens = (Local(self, self.of_kind(self.kind, 0.0)) for _ in range(2))
+        rates, per_size = self.vector("k0"), self.vector("per_size")
+        for largest, first, count in (
+            (fast, 0, self.coordinates),
+            (quickens, self.coordinates, self.states - self.coordinates),
+        ):
+            with self.each(count) as m:
+                rate = self.magnitude(rates[m + first]) * per_size[m + first]
+                largest.set(self.most(rate, largest.get()))
+        return fast.get(), quickens.get()
+
+    def accept(self, good: Value, t_new: Value, h: Value) -> None:
+        self.put(good, "accepted", self["accepted"] + 1.0)
+        self.blend(self.events, good, "g", "g_start")
+        super().accept(good, t_new, h)

@@ -1,1 +1,0 @@
-"""Many runs at once, each in a lane of a vector register: `engines.py` first."""

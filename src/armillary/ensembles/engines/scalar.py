@@ -1,0 +1,557 @@
+"""The engine for adaptive steps and events: the single run's compiled loop, run after run, without Python."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome, metrics_function
+from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan, restricted
+from armillary.ensembles.starts import Starts
+from armillary.llvm.building import emitter
+from armillary.llvm.building.builder import Code, Local, Span, Value
+from armillary.llvm.building.emitter import (
+    ADDRESS,
+    NOTHING,
+    REAL,
+    WHOLE,
+    Callee,
+    Function,
+    FunctionType,
+    Raw,
+    constant,
+)
+from armillary.llvm.jit import Compiled, Passes, engine
+from armillary.llvm.module import Module
+from armillary.llvm.sections import process_text
+from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
+from armillary.runtime.integrators.compiled_run import CompiledRun
+from armillary.runtime.integrators.records import RunChanges
+from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, Control, LoopShape, Reason
+from armillary.runtime.loop.machine_code import compiled_loop
+from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
+from armillary.runtime.models.configurations.changes import ChangeCode
+from armillary.runtime.models.configurations.configurations import Configurations
+from armillary.runtime.models.configurations.run_changes import known_changes
+from armillary.runtime.models.programs.configured_program import ConfiguredProgram
+from armillary.runtime.models.programs.instance import Instance
+
+_LOG = 256  # events whose times are remembered between two looks at them
+
+
+class Scalar(Engine):
+    """Any Runge-Kutta method, with events; runs that need a configuration which no run has met yet are left
+    over.
+    """
+
+    name = "scalar"
+    leaves_runs = True
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        if plan.method.tableau is None or plan.method.family:
+            return f"method '{plan.method.name}' has no Runge-Kutta tableau"
+        return ""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        model, program = plan.code, plan.program
+        functions = model.run_functions
+        if program is not model.equations.program:
+            self._code = Compiled(process_text(program))
+            functions = replace(
+                functions,
+                outputs=self._code.address("outputs"),
+                n_outputs=len(plan.columns),
+                owner=self._code,
+            )
+        else:
+            # mypy: the owner of these functions is compiled code.
+            self._code = functions.owner  # type: ignore[assignment]
+        self._functions = functions
+        self._known = 0
+        self.renew()
+
+    def renew(self) -> bool:
+        """The loop with the configurations that are known by now; whether there are more than before."""
+        plan, functions = self.plan, self._functions
+        known = len(plan.code.configuration_models)
+        if known == self._known:
+            return False
+        self._known = known
+        self.changes = changes = scalar_changes(plan)
+        self.first = CompiledRun(
+            functions,
+            replace(plan.settings, sample=plan.times),
+            state=np.zeros(functions.n_states),
+            memory=np.zeros(functions.n_memory),
+            constants=np.zeros(max(len(plan.program.constants), 1)),
+            stops=plan.stops,
+            changes=replace(changes.tables, start=changes.first) if changes else None,
+        )
+        self.drive = compiled_loop(self.first.shape, functions.ir)
+        loop, metrics = scalar_modules(plan, self.first.shape, LEFT_OVER, changes.first if changes else 0)
+
+        self._engine = engine(f"scalar {loop} {metrics}", lambda: [loop, metrics], 2, Passes(2))
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *[ctypes.c_void_p] * len(ARGUMENTS))
+        self.loop = kind(self._engine.get_function_address("runs"))
+        watched, more = plan.code.equations.targets.watched, self.first.shape.events
+        stopping = [e.stop and e.name not in INTERNAL_EVENTS for e in watched]
+        self.asks, self.stopping = (
+            np.array([*found, *[False] * (1 + more - len(watched))], dtype=float)
+            for found in (plan.code.may_change_configuration, stopping)
+        )
+        return True
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        """The runs; those that a change of configuration interrupts are marked LEFT_OVER."""
+        visits = ScalarVisits(self, starts, i0, i1)
+        visits.visit(np.arange(i1 - i0), begins=True)
+        return visits.outcome()
+
+
+class ScalarVisits:
+    """Runs of a scalar engine that have a place in memory each, or share one where they are visited once."""
+
+    def __init__(self, engine: Scalar, starts: Starts, i0: int, i1: int, apart: bool = False) -> None:
+        plan, n, columns = engine.plan, i1 - i0, len(engine.plan.columns)
+        self._engine, self.count = engine, n
+        block = starts.block_with_motion(i0, i1)
+        parameters, state, memory, motion = self._start = tuple(np.ascontiguousarray(a) for a in block)
+        self._made = made = Outcome.empty(plan, n)
+        self.status, self._stops, self._ended = (
+            np.full(n, float(NOT_RUN)),
+            np.full(n, np.nan),
+            np.full(n, -1.0),
+        )
+        self._times = times = np.append(plan.times, np.inf)
+        rows = np.empty((len(times), columns))
+        log = np.empty((_LOG + engine.first.shape.events, 2))
+        self._fresh = fresh = Control.from_buffer_copy(engine.first.control)
+        fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
+        fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
+        constants = np.zeros(max(len(plan.program.constants), 1))
+        precompute = np.array([plan.model.address("precompute"), constants.ctypes.data], dtype=np.int64)
+        sizes = np.zeros(0, dtype=np.int64)
+        fresh.constants = constants.ctypes.data
+        if engine.changes is not None:
+            self._tables = tables = engine.changes.room()
+            precompute, sizes = tables.precompute, tables.sizes
+            fresh.sections, fresh.figures = tables.sections.ctypes.data, tables.figures.ctypes.data
+            fresh.constants = int(tables.sections[engine.changes.first, SECTIONS.index("constants")])
+        places = n if apart else 1
+        self.controls = np.empty((places, len(FIELDS)), dtype=np.int64)
+        self.rooms = np.empty((places, len(engine.first.workspace)))
+        given = np.empty(max(len(parameters), 1))
+        out, own_slots = np.empty(max(columns, 1)), np.empty(max(len(plan.slots), 1))
+        self._arrays = (
+            self.controls, engine.first.workspace, self.rooms, parameters, state, memory, made.rows,
+            made.slots, self.status, self._stops, given, out, own_slots, plan.uses,
+            np.cumsum(plan.kept) - 1.0, engine.asks, engine.stopping, self._ended, engine.halt, precompute,
+            sizes, motion,
+        )  # fmt: skip
+        self.columns = parameters, state, memory, made.rows, made.slots, self.status, self._stops
+        self._kept = constants, rows, log  # as long as their addresses are in use
+        self._addresses = (
+            ctypes.addressof(fresh), *(a.ctypes.data for a in self._arrays), *engine.drive.addresses
+        )  # fmt: skip
+        self._strides = (self.controls.shape[1], self.rooms.shape[1]) if apart else (0, 0)
+        self._sets = len(precompute) // 2, len(sizes) // 2
+
+    def visit(self, runs: np.ndarray, *, begins: bool = False, most: int = 1 << 62) -> None:
+        """These runs by the scalar loop, by so many steps at most."""
+        if not runs.size:
+            return
+        visited = runs.astype(float)
+        wholes = (len(runs), self.count, len(self._times) - 1, *self._sets, begins, most, *self._strides)
+        self._engine.loop(*wholes, visited.ctypes.data, *self._addresses)
+
+    def outcome(self) -> Outcome:
+        made, (_, state, memory, _) = self._made, self._start
+        status, ended = self.status.astype(np.int8), self._ended.astype(np.int32)
+        return Outcome(status, self._stops, state, memory, made.rows, made.slots, {}, ended)
+
+
+# Many runs of the single run's loop, one after another, as LLVM code.
+#
+# Each run is visited once, or several times with so many steps at each visit. At the first visit: a fresh
+# record and work room, its own parameters, state and memory; the configuration in which it starts. Then the
+# loop; then the rows of this visit are shown to the metrics and kept where histories are wanted. Where a
+# run is visited once, all runs share one record and one room.
+
+# How many runs are visited, and how many columns arrays have; how many rows, sets of constants and constants
+# that are sizes there are; whether the runs begin, and how many steps a visit has at most; where records and
+# rooms of runs are apart, their lengths, else zero.
+WHOLES = ("count", "stride", "rows", "sets", "sized", "begins", "most", "control_stride", "room_stride")
+# Addresses: of the numbers of the runs to visit; of a record and work room to begin with and those in use; of
+# arrays with a column per run; of what each row is for and its place in histories; of tables of functions
+# and of the constants that they compute from parameters, and of those that are sizes of states; of the loop.
+ARGUMENTS = (
+    "visited", "fresh_control", "controls", "fresh_room", "rooms", "parameters", "states", "memory", "kept",
+    "slots", "status", "stops", "given", "out", "own_slots", "due", "places", "asks", "stopping", "ended",
+    "halt", "precompute", "sizes", "motion", "drive", "choose_start",
+)  # fmt: skip
+
+
+def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
+    """The module of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and that of the metrics. ``again``:
+    the status of a run that needs a change of configuration or does not advance; ``first``: the number of the
+    configuration in which runs start.
+    """
+    metrics = Module()
+    metrics_function(metrics, plan.metrics)
+    return str(_Runs(plan, shape, again, first).module), metrics.text()
+
+
+class _Runs(Code):
+    """The function under construction."""
+
+    def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
+        self.module = emitter.IRModule()
+        kind = FunctionType(NOTHING, (*[WHOLE] * len(WHOLES), *[ADDRESS] * len(ARGUMENTS)))
+        super().__init__(Function(self.module, kind, "runs"))
+        self.plan, self.shape, self.again, self.first = plan, shape, again, first
+        self.given = {name: self.argument(i) for i, name in enumerate(WHOLES)}
+        self.stride = self.given["stride"]
+        self.address = {name: self.function.args[len(WHOLES) + i] for i, name in enumerate(ARGUMENTS)}
+        with self.each(self.given["count"]) as i:
+            self.fuses = False
+            run = self.array("visited")[i].to_whole()
+            for one, all_of_them in (("control", "controls"), ("room", "rooms")):
+                place = run * self.given[f"{one}_stride"]
+                self.address[one] = self.builder.place(self.address[all_of_them], place.raw, WHOLE)
+            self.reason = Local(self, self.whole(Reason.FULL))
+            self.nowhere = Local(self, self.whole(0).differs(0))
+            with self.when(self.given["begins"].differs(0)):
+                self.prepare(run)
+            self.constants(run)
+            with self.when(self.given["begins"].differs(0)):
+                self.choose_start(run)
+            self.column(len(self.plan.slots), "slots", run, self.array("own_slots"))
+            self.first_row, self.first_event = (
+                Local(self, self.field(name, WHOLE)) for name in ("filled", "firings")
+            )
+            with self.when(self.reason.get().equals(int(Reason.FULL))):
+                self.drive()
+            self.show_rows(run)
+            self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
+            with self.when(self.is_over()):
+                self.give_back(run)
+        self.give()
+
+    # ------------------------------------------------------------ places
+
+    def array(self, name: str) -> Span:
+        return Span(self, self.address[name])
+
+    def field(self, name: str, kind: str = REAL) -> Value:
+        return Value(self, self.builder.load(self._place(name), kind))
+
+    def set_field(self, name: str, value: Value) -> None:
+        self.builder.store(value.raw, self._place(name))
+
+    def _place(self, name: str) -> Raw:
+        return self.builder.place(self.address["control"], constant(WHOLE, FIELDS[name]), WHOLE)
+
+    def room(self, name: str) -> Span:
+        offset = constant(WHOLE, self.shape.layout()[0][name])
+        return Span(self, self.builder.place(self.address["room"], offset, REAL))
+
+    def column(self, count: int, name: str, run: Value, target: Span, back: bool = False) -> None:
+        """A run's column of an array, taken to a vector, or back."""
+        with self.each(count) as i:
+            if back:
+                self.array(name)[i * self.stride + run] = target[i]
+            else:
+                target[i] = self.array(name)[i * self.stride + run]
+
+    def call_address(self, function: Raw, result: str, *arguments: Raw) -> Value:
+        kind = FunctionType(result, tuple([a.type for a in arguments]))
+        return Value(self, self.builder.call(Callee(kind, function.name), arguments))
+
+    def entry(self, table: Raw, index: Value) -> Raw:
+        """An address in a table."""
+        return self.builder.load(self.builder.place(table, index.raw, WHOLE), ADDRESS)
+
+    # ------------------------------------------------------------ one run
+
+    def prepare(self, run: Value) -> None:
+        for name, source, count in (
+            ("control", "fresh_control", len(FIELDS)),
+            ("room", "fresh_room", self.shape.layout()[1]),
+        ):
+            with self.each(count) as i:
+                places = [self.builder.place(self.address[a], i.raw, WHOLE) for a in (source, name)]
+                self.builder.store(self.builder.load(places[0], WHOLE), places[1])
+        self.column(len(self.plan.program.state), "states", run, self.room("state"))
+        self.column(self.shape.memory, "memory", run, self.room("memory"))
+        for place, start in enumerate(self.plan.slots):
+            self.array("slots")[run + self.stride * place] = float(start)
+
+    def constants(self, run: Value) -> None:
+        """Those of all configurations, from the run's parameters, and sizes of states."""
+        self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
+        with self.each(self.given["sets"]) as i:
+            function, constants = (self.entry(self.address["precompute"], i * 2 + k) for k in (0, 1))
+            self.call_address(function, NOTHING, self.address["given"], constants)
+        with self.each(self.given["sized"]) as i:
+            constant, size = (Span(self, self.entry(self.address["sizes"], i * 2 + k)) for k in (0, 1))
+            size[0] = constant[0]
+
+    def choose_start(self, run: Value) -> None:
+        """Another choice of dependent speeds where that of the first program is poor at the start, as in a
+        single run; where no other is known, the run ends there.
+        """
+        k = self.plan.code.watched_index.get(DEPENDENT_SPEEDS)
+        if k is None:
+            return
+        t, (events, constants) = self.field("t"), (self.field(n, ADDRESS) for n in ("events", "constants"))
+        state, memory, g = (self.room(part).address for part in ("state", "memory", "g"))
+        self.call_address(events.raw, NOTHING, t.raw, state, constants.raw, memory, g)
+        with self.when(self.room("g")[k] <= CHOICE_MARGIN):
+            if self.shape.changes:
+                self.column(len(self.plan.code.equations.motion_names), "motion", run, self.room("motion"))
+                rooms = self.address["control"], self.address["room"]
+                self.call_address(self.address["choose_start"], NOTHING, *rooms)
+            else:
+                self.reason.set(self.whole(Reason.EVENT))
+
+    def drive(self) -> None:
+        """The loop to the end of the run or of the visit. Where its room for events is full, what they were
+        is forgotten.
+        """
+        with self.repeat() as loop:
+            self.nowhere.set(self.gets_nowhere())
+            with self.when(self.nowhere.get()):
+                self.reason.set(self.whole(Reason.PAUSED))
+                loop.leave()
+            self.allow_steps()
+            found = self.call_address(
+                self.address["drive"], WHOLE, self.address["control"], self.address["room"]
+            )
+            self.reason.set(found)
+            with self.when(found.equals(int(Reason.PAUSED))):
+                ends = (self.steps_left() <= 0) | (self.given["most"] < AT_ONCE)
+                with self.when(ends | self.is_halted()):
+                    loop.leave()
+                loop.again()
+            with self.when(found.differs(int(Reason.FULL))):
+                loop.leave()
+            self.set_field("firings", self.whole(0))
+            self.first_event.set(self.whole(0))
+
+    def allow_steps(self) -> None:
+        """Steps until the loop comes back, at the latest."""
+        self.set_field("budget", self.whole(AT_ONCE))
+        first = self.whole(FIRST_STEPS) - self.tried()
+        with self.when(first > 0):
+            self.set_field("budget", first)
+        for most in (self.given["most"], self.steps_left()):
+            with self.when(most < self.field("budget", WHOLE)):
+                self.set_field("budget", most)
+
+    def is_over(self) -> Value:
+        """Whether the run has ended, not only this visit."""
+        paused = self.reason.get().equals(int(Reason.PAUSED))
+        return ~paused | (self.steps_left() <= 0) | self.nowhere.get()
+
+    def gets_nowhere(self) -> Value:
+        """Whether the first steps under error control have led nowhere; why, a single run finds out."""
+        if not self.shape.adaptive:
+            return self.whole(0).differs(0)
+        t, t0, t_end, max_step = (self.field(name) for name in ("t", "t0", "t_end", "max_step"))
+        short = (t - t0 < NOWHERE * (t_end - t0)) & (t - t0 < SHORT_STEPS * max_step)
+        return self.tried().equals(FIRST_STEPS) & short
+
+    def steps_left(self) -> Value:
+        """Steps that may still be tried."""
+        return self.whole(self.plan.settings.max_steps) - self.tried()
+
+    def tried(self) -> Value:
+        return self.field("steps", WHOLE) + self.field("rejected", WHOLE)
+
+    def is_halted(self) -> Value:
+        return self.array("halt")[0].differs(0.0)
+
+    def show_rows(self, run: Value) -> None:
+        """The rows of this visit to metrics and histories."""
+        filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
+        times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
+        history = self.plan.history
+        latest = Local(self, self.real(float("-inf")))
+        first, row_count = self.first_row.get(), self.given["rows"]
+        with self.each(filled - first) as later:
+            r = first + later
+            place = rows.at(r * outputs)
+            with self.when((r < row_count) & (due[r] >= float(MEASURED))):
+                self.update_metrics(times[r], place)
+                latest.set(times[r])
+            flag = due[r].equals(float(KEPT)) | due[r].equals(float(KEPT + MEASURED))
+            with self.when((r < row_count) & flag):
+                for k, column in enumerate(history):
+                    target = (self.array("places")[r].to_whole() * len(history) + k) * self.stride + run
+                    self.array("kept")[target] = rows[r * outputs + column]
+        ended = self.reason.get().equals(int(Reason.EVENT)) & (latest.get() < self.field("t"))
+        with self.when(ended):
+            self.show_last_row()
+
+    def show_last_row(self) -> None:
+        """The row where an event ended the run."""
+        if not self.plan.metrics:
+            return
+        arguments = (
+            self.field("t").raw, self.room("state").address, self.field("constants", ADDRESS).raw,
+            self.room("memory").address, self.address["out"],
+        )  # fmt: skip
+        self.call_address(self.field("outputs", ADDRESS).raw, NOTHING, *arguments)
+        if self.shape.partitioned:  # near a place of lost rank the loop has found it from rows around
+            between = self.field("passing", WHOLE).equals(BETWEEN)
+            with self.when(between), self.each(self.shape.outputs) as i:
+                self.array("out")[i] = self.room("shown")[i]
+        self.update_metrics(self.field("t"), self.address["out"])
+
+    def update_metrics(self, t: Value, outputs: Raw) -> None:
+        if not self.plan.metrics:
+            return
+        self._called("update_metrics", NOTHING, [t.raw, outputs, self.address["own_slots"]])
+
+    def give_back(self, run: Value) -> None:
+        self.column(len(self.plan.program.state), "states", run, self.last_state(), back=True)
+        self.column(self.shape.memory, "memory", run, self.room("memory"), back=True)
+        status = Local(self, (self.reason.get() - 1).to_real())
+        ended = Local(self, self.real(-1.0))
+        if self.shape.events:
+            self.find_end(status, ended)
+        with self.when(self.nowhere.get()):
+            status.set(self.real(self.again))
+        self.array("status")[run] = status.get()
+        self.array("ended")[run] = ended.get()
+        self.array("stops")[run] = self.field("t")
+
+    def find_end(self, status: Local, ended: Local) -> None:
+        """The event that ended the run; another status where it needs a change of configuration, or where
+        a change or the choice at the start was given up.
+        """
+        log, asks = Span(self, self.field("log", ADDRESS).raw), self.array("asks")
+        first = self.first_event.get()
+        with self.each(self.field("firings", WHOLE) - first) as later:
+            i = first + later
+            number = log[i * 2 + 1]
+            with self.when(log[i * 2].equals(self.field("t")) & (number >= 0.0)):
+                event = number.to_whole()
+                with self.when(self.array("stopping")[event].differs(0.0)):
+                    ended.set(number)
+                if not self.shape.changes:
+                    with self.when(asks[event].differs(0.0)):
+                        status.set(self.real(self.again))
+        with self.when(self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)):
+            status.set(self.real(self.again))
+
+    def last_state(self) -> Span:
+        """The state in terms of the configuration in which runs start."""
+        if not self.shape.changes:
+            return self.room("state")
+        self.section("leave", self.field("configuration", WHOLE), "state", "motion")
+        self.section("enter", self.whole(self.first), "motion", "stage")
+        return self.room("stage")
+
+    def section(self, name: str, configuration: Value, given: str, result: str) -> None:
+        """A section of the changes of a configuration."""
+        table, first = self.field("sections", ADDRESS).raw, configuration * len(SECTIONS)
+        function, constants = (
+            self.entry(table, first + SECTIONS.index(part)) for part in (name, "change_constants")
+        )
+        rooms = [self.room(part).address for part in (given, "memory", result)]
+        self.call_address(function, NOTHING, self.field("t").raw, rooms[0], constants, *rooms[1:])
+
+
+# The configurations that runs of a batch may enter in the scalar engine's loop.
+#
+# They are those that runs of the model have met so far, as in a single run
+# (runtime/models/configurations/run_changes.py), but each run has constants and sizes of states of its own,
+# and programs have just the outputs of the batch.
+
+
+@dataclass(frozen=True)
+class ScalarChanges:
+    """Tables of the loop, and what computes the constants of each configuration."""
+
+    tables: RunChanges
+    models: tuple[ConfiguredProgram, ...]
+    sections: tuple[
+        ChangeCode, ...
+    ]  # that lead into configurations and out of them, made before threads begin
+    codes: tuple[Compiled | None, ...]  # outputs of the batch alone, where these are not all
+    ratings: tuple[ChangeCode | None, ...]  # of choices of dependent speeds, where there are several
+    first: int  # number of the configuration in which runs start
+
+    def room(self) -> ScalarRoom:
+        """Tables and constants for one thread."""
+        sections, figures = self.tables.sections.copy(), self.tables.figures.copy()
+        precompute: list[int] = []
+        sizes: list[int] = []
+        constants: list[np.ndarray] = []
+        for c, (model, code) in enumerate(zip(self.models, self.codes, strict=True)):
+            if code is not None:
+                sections[c, SECTIONS.index("outputs")] = code.address("outputs")
+            own = {"constants": (model.address("precompute"), len(model.equations.program.constants))}
+            for name in self.sections[c].lengths:  # which a table of one configuration has not
+                sections[c, SECTIONS.index(name)] = self.sections[c].address(name)
+            codes = {"change_constants": self.sections[c], "rating_constants": self.ratings[c]}
+            own |= {
+                name: (made.address("precompute"), len(made.program.constants))
+                for name, made in codes.items()
+                if made is not None
+            }
+            for name, (address, size) in own.items():
+                constants.append(np.zeros(max(size, 1)))
+                sections[c, SECTIONS.index(name)] = constants[-1].ctypes.data
+                precompute += [address, constants[-1].ctypes.data]
+            first = figures[self.tables.shape.first_size(self.tables.events, c) :].ctypes.data
+            for state, place in model.equations.size_constants.items():
+                sizes += [int(sections[c, SECTIONS.index("constants")]) + 8 * place, first + 8 * state]
+        functions, sized = (np.array(found, dtype=np.int64) for found in (precompute, sizes))
+        return ScalarRoom(sections, figures, functions, sized, constants)
+
+
+@dataclass(frozen=True)
+class ScalarRoom:
+    """Addresses of sections by configuration, and their figures; addresses of functions and the constants
+    that they compute, in pairs; of constants that are sizes of states, and their places among the figures.
+    """
+
+    sections: np.ndarray
+    figures: np.ndarray
+    precompute: np.ndarray
+    sizes: np.ndarray
+    constants: list[np.ndarray]
+
+
+def scalar_changes(plan: Plan) -> ScalarChanges | None:
+    """The data of a model's configurations; None where runs cannot change theirs in the loop."""
+    model = plan.code
+    if not model.changes_configuration or np.ndim(plan.settings.atol) or plan.method.tableau is None:
+        return None
+    first = model.equations.configuration
+    given = plan.starts.single(0)["parameters"]  # any will do: each run has constants and sizes of its own
+    known = known_changes(Configurations(model.configuration_models, first, Instance(model, given)))
+    if known is None or (len(known.configurations) < 2 and not known.tables.shape.passing):
+        return None
+    models = tuple(model.configuration_models[c] for c in known.configurations)
+    codes = tuple(_outputs(plan, other) for other in models)
+    rated = known.tables.sections[:, SECTIONS.index("ratings")]
+    choices = (model.choices(c.locked) if rated[n] else None for n, c in enumerate(known.configurations))
+    ratings = tuple(found.code if found is not None else None for found in choices)
+    sections = tuple(other.change_code for other in models)
+    return ScalarChanges(known.tables, models, sections, codes, ratings, known.configurations.index(first))
+
+
+def _outputs(plan: Plan, model: ConfiguredProgram) -> Compiled | None:
+    """Code for the outputs of a batch in another configuration."""
+    program = restricted(model.equations.program, model.output_names, plan.columns)
+    if program is model.equations.program:
+        return None
+    return Compiled(process_text(program))

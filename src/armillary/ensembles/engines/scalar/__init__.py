@@ -1,1 +1,0 @@
-"""Many runs one after another by the compiled loop of single runs: `engine.py` first."""

@@ -1,1 +1,0 @@
-"""modelDescription.xml and what stands beside it: variables, units, terminals and documentation."""

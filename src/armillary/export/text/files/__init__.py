@@ -1,1 +1,0 @@
-"""Files of exports: folders, templates, heads, run files and settings."""

@@ -1,0 +1,332 @@
+"""Expressions as text of a programming language; a language overrides the pieces in which it differs.
+
+Operations come in the order of llvm/sections.py: terms and factors by the time at which they are known, a
+coefficient on its term, a division after all factors. So results agree with compiled ones to what fused
+operations and library functions leave. Texts are built from those of the operands, without recursion: the
+caller (body.py) goes through a section's nodes in order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.block_functions import BlockFunction
+from armillary.algebra.expression import Expr
+from armillary.algebra.tables import Piecewise
+from armillary.errors import ArmillaryError
+
+# Binding strength: a looser expression inside a tighter place gets parentheses.
+CHOICE, LOGIC, COMPARISON, SUM, PRODUCT, UNARY, ATOM = range(7)
+
+_LARGEST_POWER = 64  # beyond it a power by squaring is longer than a line
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Text of a value; ``truth`` where it is true or false rather than a number."""
+
+    text: str
+    strength: int = ATOM
+    truth: bool = False
+
+
+class Printer:
+    """The C family's way of writing expressions, and what other languages replace."""
+
+    keywords: frozenset[str] = frozenset()
+    folded = False  # names that differ in case only are the same
+    longest_name = 63
+    inline = 160  # characters of an operand from which on it gets a name of its own
+    paired_angles: int = 0  # plain symbols whose sines and cosines are computed together, before all else
+    functions: Mapping[str, str] = {}  # names other than those of algebra/functions.py
+    comparisons: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+    logic: Mapping[str, str] = {"and": "&&", "or": "||"}
+    negation = "!"
+    specials: tuple[str, str, str] | None = None  # NaN and both infinities
+    truth_number = "({} ? 1.0 : 0.0)"  # 1 or 0 from a truth value
+    choosing = ""  # where a choice is a call: its text, with {test}, {yes} and {no}
+
+    def __init__(self) -> None:
+        self.tables: dict[Any, str] = {}  # tables met, with the names of their functions
+        self.blocks: dict[BlockFunction, str] = {}  # likewise, block functions
+
+    # ---------------------------------------------------------------- pieces of a language
+
+    def literal(self, value: float) -> str:
+        """A finite number, not negative, exactly."""
+        return repr(float(value))
+
+    def special(self, value: float) -> str:
+        """An infinity or NaN."""
+        if self.specials is None:
+            raise ArmillaryError(f"a program holds the number {value}, which has no literal in this language")
+        return self.specials[0 if value != value else 1 if value > 0 else 2]
+
+    def as_number(self, truth: str) -> Operand:
+        """1 or 0 from a truth value."""
+        return Operand(self.truth_number.format(truth))
+
+    def as_truth(self, number: Operand) -> Operand:
+        """Whether a number is not zero."""
+        return Operand(
+            f"{self.at(number, SUM)} {self.comparisons['ne']} {self.literal(0.0)}", COMPARISON, True
+        )
+
+    def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
+        """One value or the other; the condition is a truth value."""
+        if self.choosing:
+            test, first, second = self.at_truth(condition, CHOICE), self.at(yes, CHOICE), self.at(no, CHOICE)
+            return Operand(self.choosing.format(test=test, yes=first, no=second))
+        text = f"{self.at_truth(condition, COMPARISON)} ? {self.at(yes, SUM)} : {self.at(no, SUM)}"
+        return Operand(text, CHOICE)
+
+    def function(self, name: str, arguments: Sequence[Operand]) -> Operand:
+        """A call of a function of numbers: sin, atan2, min, sign, …"""
+        shown = ", ".join(self.at(a, CHOICE) for a in arguments)
+        return Operand(f"{self.functions.get(name, name)}({shown})")
+
+    def table(self, table: Piecewise, arguments: Sequence[Operand]) -> Operand:
+        """A lookup in a table; the language writes one function per entry of ``tables``."""
+        name = self.tables.setdefault(table, f"table_{len(self.tables) + 1}")
+        return self.function(name, arguments)
+
+    def block(self, block: BlockFunction) -> str:
+        """The name of a block function; the language writes one for each entry of ``blocks``."""
+        if block not in self.blocks:
+            others = sum(other.name == block.name for other in self.blocks)  # of other sizes
+            self.blocks[block] = block_names(block, others + 1)[-1]
+        return self.blocks[block]
+
+    def element(self, array: str, index: int) -> str:
+        """An element of an array of results, counted from 0."""
+        return f"{array}[{index}]"
+
+    def quotient(self, above: str, below: Sequence[str]) -> str:
+        """A division by a product of factors."""
+        return f"{above}/{below[0]}" if len(below) == 1 else f"{above}/({'*'.join(below)})"
+
+    def root(self, base: Operand) -> Operand:
+        """A square root."""
+        return self.function("sqrt", [base])
+
+    def whole_power(self, base: Operand, n: int) -> Operand:
+        """base^n by squaring; for n > 1 the base is a name or a number."""
+        if n == 1:
+            return base
+        if n > _LARGEST_POWER:
+            return self.function("pow", [base, Operand(self.literal(float(n)))])
+        result: str | None = None
+        square = self.at(base, UNARY)
+        while n:
+            if n & 1:
+                result = square if result is None else f"{result}*{_factor(square)}"
+            n >>= 1
+            if n:
+                square = f"{_factor(square)}*{_factor(square)}"
+        assert result is not None
+        return Operand(result, PRODUCT)
+
+    # ---------------------------------------------------------------- operands in places
+
+    def at(self, operand: Operand, place: int) -> str:
+        """Text of a number where an operand must bind at least so strongly."""
+        if operand.truth:
+            operand = self.as_number(operand.text)
+        return operand.text if operand.strength >= place else f"({operand.text})"
+
+    def at_truth(self, operand: Operand, place: int) -> str:
+        """Text of a truth value in such a place."""
+        if not operand.truth:
+            operand = self.as_truth(operand)
+        return operand.text if operand.strength >= place else f"({operand.text})"
+
+    # ---------------------------------------------------------------- nodes
+
+    def number(self, value: float) -> Operand:
+        """A number of any sign."""
+        if value != value or abs(value) == float("inf"):
+            return Operand(self.special(value))
+        if value < 0:
+            return Operand(f"-{self.literal(-value)}", SUM)
+        return Operand(self.literal(value))
+
+    def node(self, node: Expr, operands: Sequence[Operand], arrival: Mapping[Expr, int]) -> Operand:
+        """A node as text, its operands given in the order of ``node.args``."""
+        if node.kind == "let":
+            return operands[0]
+        if node.kind == "sum":
+            return self.sum(node, operands, arrival)
+        if node.kind == "product":
+            return self.product(node, operands, arrival)
+        return self.call(node, operands)
+
+    def sum(self, node: Expr, operands: Sequence[Operand], arrival: Mapping[Expr, int]) -> Operand:
+        constant, coefficients = node.data
+        terms = sorted(
+            zip(coefficients, node.args, operands, strict=True),
+            key=lambda t: (arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0),
+        )
+        text = self.number(float(constant)).text if constant else ""
+        for c, _, operand in terms:
+            size = abs(float(c))
+            term = (
+                self.at(operand, PRODUCT) if size == 1 else f"{self.literal(size)}*{self.at(operand, UNARY)}"
+            )
+            if text:
+                text += f" - {term}" if c < 0 else f" + {term}"
+            else:
+                text = f"-{term}" if c < 0 else term
+        return Operand(text, SUM)
+
+    def product(self, node: Expr, operands: Sequence[Operand], arrival: Mapping[Expr, int]) -> Operand:
+        coefficient, exponents = node.data
+        above: list[str] = []
+        below: list[str] = []
+        size = abs(float(coefficient))
+        factors = sorted(zip(node.args, exponents, operands, strict=True), key=lambda f: arrival.get(f[0], 0))
+        if len(factors) == 1 and coefficient == 1 and factors[0][1] > 0:
+            return self.power(factors[0][2], factors[0][1])
+        for _, n, operand in factors:
+            (above if n > 0 else below).append(self.at(self.power(operand, abs(n)), UNARY))
+        if size != 1 or not above:
+            above.insert(0, self.literal(size))
+        text = "*".join(above)
+        if below:
+            text = self.quotient(text, below)
+        return Operand(f"-{text}", SUM) if coefficient < 0 else Operand(text, PRODUCT)
+
+    def power(self, base: Operand, exponent: float) -> Operand:
+        whole = int(exponent)
+        if exponent == whole:
+            return self.whole_power(base, whole)
+        if exponent - whole != 0.5:
+            return self.function("pow", [base, self.number(float(exponent))])
+        root = self.root(base)
+        if not whole:
+            return root
+        power = self.at(self.whole_power(base, whole), PRODUCT)
+        return Operand(f"{power}*{self.at(root, UNARY)}", PRODUCT)
+
+    def call(self, node: Expr, operands: Sequence[Operand]) -> Operand:
+        kind = node.data
+        if not isinstance(kind, str):
+            if isinstance(kind, Piecewise):
+                return self.table(kind, operands)
+            raise ArmillaryError(
+                f"function '{kind.name}' is foreign code, called by its address in this process; it cannot "
+                "be exported: write it as a Python function of expressions"
+            )
+        if kind in self.comparisons:
+            left, right = (self.at(a, SUM) for a in operands)
+            return Operand(f"{left} {self.comparisons[kind]} {right}", COMPARISON, True)
+        if kind in ("and", "or"):
+            left, right = (self.at_truth(a, COMPARISON) for a in operands)
+            return Operand(f"{left} {self.logic[kind]} {right}", LOGIC, True)
+        if kind == "not":
+            return Operand(f"{self.negation}{self.at_truth(operands[0], ATOM)}", COMPARISON, True)
+        if kind == "select":
+            return self.choice(operands[0], operands[1], operands[2])
+        return self.function(kind, operands)
+
+
+def block_names(block: BlockFunction, count: int) -> list[str]:
+    """The names of so many block functions of one name and different sizes."""
+    return [block.name, *(f"{block.name}_{k}" for k in range(2, count + 1))]
+
+
+def _factor(text: str) -> str:
+    return f"({text})" if "*" in text else text
+
+
+def nested_polynomial(table: Piecewise) -> str:
+    """The polynomial of a table's cell with coefficients c: along the last axis for each power of the first,
+    then along the first.
+    """
+    degrees = table.coefficients.shape[table.arity :]
+    inner, step = int(degrees[-1]), f"s{table.arity - 1}"
+    rows: list[str] = []
+    for row in range(degrees[0] if table.arity == 2 else 1):
+        text = f"c[{row * inner + inner - 1}]"
+        for power in reversed(range(inner - 1)):
+            text = f"({text} * {step} + c[{row * inner + power}])"
+        rows.append(text)
+    text = rows[-1]
+    for lower in reversed(rows[:-1]):
+        text = f"({text} * s0 + {lower})"
+    return text
+
+
+# Text laid out for people: long assignments broken at operators, paragraphs filled, items listed.
+
+# Places where a line may end: behind a blank, a comma or an opening operator between factors.
+_BREAKS = re.compile(r"[^ *]*[ *]|[^ *]+$")
+
+
+def wrapped(text: str, width: int, indent: str, more: str, continued: str = "") -> list[str]:
+    """Lines of one statement: the first after ``indent``, others after ``more``; all but the last end with
+    ``continued``. Breaks at blanks and after "*", never inside "**".
+    """
+    if len(indent) + len(text) <= width:
+        return [indent + text]
+    lines: list[str] = []
+    line = indent
+    room = width - len(continued)
+    for piece in _pieces(text):
+        if len(line) + len(piece.rstrip()) > room and line.strip():
+            lines.append(line.rstrip() + continued)
+            line = more
+        line += piece
+    return [*lines, line.rstrip()]
+
+
+def _pieces(text: str) -> list[str]:
+    pieces: list[str] = []
+    for piece in _BREAKS.findall(text):
+        if pieces and pieces[-1].endswith("*") and piece == "*":
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks or control characters: what a comment or a string can hold, no more."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def column_name(text: str) -> str:
+    """A name with its tabs and blanks, which a string can hold; other control characters are blanks."""
+    return "".join(c if c.isprintable() or c == "\t" else " " for c in text)
+
+
+def bytes_of(text: str) -> int:
+    """The length of a text in bytes, as compilers count it."""
+    return len(text.encode())
+
+
+def listed(items: Sequence[str], width: int, indent: str, continued: str = "") -> list[str]:
+    """Items with commas between them, as many in a line as fit; all but the last end with ``continued``."""
+    lines: list[str] = []
+    line = indent
+    for place, item in enumerate(items):
+        piece = item + (", " if place < len(items) - 1 else "")
+        if bytes_of(line) + bytes_of(piece.rstrip()) > width - len(continued) and line.strip():
+            lines.append(line.rstrip() + continued)
+            line = indent
+        line += piece
+    return [*lines, line.rstrip()] if items else []
+
+
+def partial_sums(text: str, longest: int) -> list[str]:
+    """A long sum cut at its outer signs: the first part, then parts that begin with " + " or " - "."""
+    parts: list[str] = []
+    depth = start = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and place - start > longest and text[place : place + 3] in (" + ", " - "):
+            parts.append(text[start:place])
+            start = place
+    return [*parts, text[start:]]

@@ -1,1 +1,0 @@
-"""Numbers of the in-process model that exported code must reproduce."""

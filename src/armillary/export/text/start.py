@@ -1,0 +1,358 @@
+"""The start of a run in exported code, from the given values, as in the process.
+
+    momenta          from coordinates and speeds, which are the values that a run gives
+    mass centres     coordinates and speeds of joints that ``start_mass_centre`` places
+    memories         that begin at the value of an expression
+    contacts         status of contacts without compliance, and an impact where they are struck at once
+
+It is a function of time, given values in the order of the state, parameters and memory. Parameters, not
+constants: it is called once, and what it needs of them is not part of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.walk import symbols, transform
+from armillary.export.text.body import Place
+from armillary.export.text.printer import one_line
+from armillary.mechanics.constraints.loop_closing import Geometry
+from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds, redundant_text
+from armillary.mechanics.massless import places, tree_masses
+from armillary.mechanics.tree.mass_matrix import mass_matrix
+from armillary.model.recording.records import UNDECIDED
+from armillary.model.space.orbit import mass_centre_starts
+from armillary.program.equations import DerivedEquations
+from armillary.program.program import ProgramSection, section
+from armillary.program.targets.contact_targets import decision_event
+from armillary.runtime.models.failures.weak_masses import REMEDY, SINGULAR_THERE
+from armillary.runtime.models.parameters import physical_quantities
+from armillary.runtime.solver.language.translator import Solver, read_assembly
+
+
+@dataclass(frozen=True)
+class StartSource:
+    """Memory and state of the first step from those that are given."""
+
+    section: ProgramSection  # memory, then state
+    places: Mapping[Expr, Place]  # of symbols that the section reads
+    placed: Mapping[
+        int, str
+    ]  # places in the state that are set whatever is given, and the body that sets them
+
+
+def started(equations: DerivedEquations) -> StartSource | None:
+    """The start of a system; None where it begins with the values that are given."""
+    system, program, targets = equations.system, equations.program, equations.targets
+    conversion = equations.conversion
+    plain = equations.reduction.given_reader() if conversion else equations.reduction.plain
+    known: dict[Expr, Expr] = {}
+    bodies: dict[Expr, str] = {}
+    for start in mass_centre_starts(system):
+        symbols = [plain(s) for s in (*start.coordinates, *start.speeds)]
+        values = [plain(as_expr(x)) for x in (*start.places, *start.rates)]
+        known |= dict(zip(symbols, values, strict=True))
+        bodies |= dict.fromkeys(symbols, start.body.name)
+    memories = list(system.memories.values())
+    memory: list[Expr] = list(program.memory)
+    for i, m in enumerate(memories):
+        if m.start is not None:
+            value = transform([plain(m.start)], known.get)[0]
+            memory[i] = fn.select(fn.equal(memory[i], m.initial), value, memory[i])
+    given: list[Expr] = list(program.state)
+    count = len(targets.coordinates)
+    state = [known.get(s, s) for s in given]
+    if conversion:
+        given[count : count + len(targets.speeds)] = targets.inputs
+        state[count : count + len(conversion)] = transform(conversion, known.get)
+    if system.contacts:
+        memory, state = _decided(equations, memory, state)
+    elif not (conversion or known or any(m.start is not None for m in memories)):
+        return None
+    places: dict[Expr, Place] = {program.time: ("", 0)}
+    places |= {s: ("parameters", i) for i, s in enumerate(program.parameters)}
+    places |= {s: ("state", i) for i, s in enumerate(given)}
+    places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
+    labels = [s.data.name for s in (*program.memory, *program.state)]
+    return StartSource(
+        section("start", labels, [*memory, *state], constant=True),
+        places,
+        {i: bodies[s] for i, s in enumerate(given) if s in bodies},
+    )
+
+
+def _decided(
+    equations: DerivedEquations, memory: list[Expr], state: list[Expr]
+) -> tuple[list[Expr], list[Expr]]:
+    """Memory and state with the statuses of contacts decided, unless all of them are given."""
+    system, targets = equations.system, equations.targets
+    statuses = [equations.reduction.plain(c.status) for c in system.contacts.values()]
+    program = equations.program
+    now = dict(zip((*program.memory, *program.state), (*memory, *state), strict=True))
+    undecided = reduce(fn.or_, [fn.equal(now[status], UNDECIDED) for status in statuses])
+    event = next(k for k, e in enumerate(targets.watched) if e.name == decision_event(system))
+    after = transform(targets.fires[event], now.get)
+    found = [fn.select(undecided, x, y) for x, y in zip(after, (*memory, *state), strict=True)]
+    return found[: len(memory)], found[len(memory) :]
+
+
+# The closing of loops before a run in exported code, as in the process.
+#
+# The algorithm is that of runtime/solver/assembly/assembly.py, which the printer of each language writes.
+# Its data are here: a section of gaps Φ, elements of J and elements of N, for gaps and motions in terms of
+# their sizes (mechanics/constraints/sizes.py), and the sizes of gaps; where these stand, which speeds may
+# move in which attempt, and the words of the error.
+
+
+def loop_name(name: str) -> str:
+    """A size of the description in a module that has others for changes of configuration."""
+    return name.replace("N_", "LOOP_", 1) if name.startswith("N_") else name
+
+
+@dataclass(frozen=True)
+class AssemblySource:
+    """Loops that have to close; rows with a gap come first, then those that only show redundancy."""
+
+    section: ProgramSection  # gaps, elements of J, elements of N, sizes of gaps
+    gaps: tuple[tuple[str, str], ...]  # words of the error before and after the number that remains
+    rows: int
+    coordinates: tuple[str, ...]
+    speeds: int
+    jacobian: tuple[tuple[int, int], ...]  # row and speed of each element
+    rates: tuple[tuple[int, int], ...]  # coordinate and speed of each element
+    quaternions: tuple[int, ...]
+    dependent: tuple[int, ...]  # 1 for speeds that move in the first attempt, by configurations
+    holding: tuple[int, ...]  # and in the others
+    whole: tuple[int, ...]  # 1 for coordinates that are held where a whole state is given
+    first: tuple[float, ...]  # coordinates from which the search starts
+    kept: tuple[int, ...]  # 1 for rows that are not redundant
+    redundant: str  # the error where rows that were redundant are not; "": there are none
+    several: bool  # the program has a table of configurations, and closes loops again in each
+
+    @property
+    def solver(self) -> Solver:
+        """The functions of the algorithm."""
+        features = {"REDUNDANT"} if self.redundant else set()
+        features |= {"UNITS"} if self.quaternions else set()
+        features |= {"CONFIGURATIONS"} if self.several else set()
+        return read_assembly(features, (*(["make_start_unit"] if self.quaternions else []), "close_loops"))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes by their names in the description."""
+        n, m, gaps = len(self.coordinates), self.speeds, len(self.gaps)
+        elements, rates = len(self.jacobian), len(self.rates)
+        return {
+            "N_COORDINATES": n, "N_SPEEDS": m, "N_GAPS": gaps, "N_ROWS": self.rows, "N_ELEMENTS": elements,
+            "N_RATES": rates, "N_UNITS": len(self.quaternions), "N_JACOBIAN": self.rows * m,
+            "N_RATE_PLACES": n * m, "AT_JACOBIAN": gaps, "AT_RATES": gaps + elements,
+            "AT_SIZES": gaps + elements + rates,
+        }  # fmt: skip
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Lengths of vectors by their kinds."""
+        n, m, sides = (
+            len(self.coordinates),
+            self.speeds,
+            max(len(self.gaps) + len(self.coordinates), self.rows),
+        )
+        return {
+            "Places": n, "PlaceFlags": n, "SpeedFlags": m, "Speeds": m, "Figures": len(self.section.results),
+            "Jacobian": self.rows * m, "Rates": n * m, "Equations": sides * m, "Sides": sides,
+            "Square": m * m,
+        }  # fmt: skip
+
+    def whole_tables(self, first: int) -> dict[str, list[int]]:
+        """Tables of numbers in a language whose indices begin with ``first``."""
+        tables = {
+            "ELEMENT_ROW": [i for i, _ in self.jacobian],
+            "ELEMENT_SPEED": [j for _, j in self.jacobian],
+            "RATE_PLACE": [i for i, _ in self.rates],
+            "RATE_SPEED": [j for _, j in self.rates],
+            **({"UNIT_FROM": list(self.quaternions)} if self.quaternions else {}),
+        }
+        return {name: [i + first for i in numbers] for name, numbers in tables.items()}
+
+    @property
+    def truth_tables(self) -> dict[str, tuple[int, ...]]:
+        """Tables of truth values, as 1 and 0."""
+        found = {"DEPENDENT": self.dependent, "HOLDING": self.holding}
+        return found | ({"IS_KEPT": self.kept} if self.redundant else {})
+
+
+def assembly(
+    equations: DerivedEquations, table: Sequence[DerivedEquations] | None = None
+) -> AssemblySource | None:
+    """The loops of a system; None where it has none. ``table``: the configurations in which they are closed,
+    of a program that has a table of them.
+    """
+    reduction, program = equations.reduction, equations.program
+    layout = reduction.layout
+    if layout is None or not layout.gaps:
+        return None
+    rows = list(layout.gaps)
+    if reduction.elimination.redundant:
+        rows += [i for i in range(layout.rows) if i not in rows]
+    place = {row: i for i, row in enumerate(rows)}
+    results, first = program.geometry.results, len(layout.gaps) + layout.rows
+    elements = list(zip(layout.jacobian, results[first:], strict=False))
+    size = program.speed_sizes  # motions are in terms of these
+    size_of_row = program.row_sizes  # and gaps of these
+    placed = [((place[i], j), e * (size[j] / size_of_row[i])) for (i, j), e in elements if i in place]
+    rates = [
+        ((i, j), e * size[j])
+        for (i, j), e in zip(layout.rates, results[first + len(layout.jacobian) :], strict=True)
+    ]
+    labels = [f"gap {k + 1}" for k in range(len(layout.gaps))]
+    labels += [f"J {i + 1}, {j + 1}" for (i, j), _ in placed] + [f"N {i + 1}, {j + 1}" for (i, j), _ in rates]
+    labels += [f"size {k + 1}" for k in range(len(layout.gaps))]
+    own = [size_of_row[i] for i in layout.gaps]
+    gaps = [e / size for e, size in zip(results, own, strict=False)]
+    wanted = [*gaps, *(e for _, e in placed), *(e for _, e in rates), *own]
+    # Only the layout of this geometry is read, and its rule for Euler parameters.
+    geometry = Geometry(layout, lambda t, q: np.empty(0))
+    still = np.zeros(layout.speeds, dtype=bool)
+    # The layout of each configuration is its own: locked speeds, which stay, are none of its columns.
+    moving = [
+        movable_speeds(own_layout, e.reduction, still, positions=True)
+        for e in table or [equations]
+        if (own_layout := e.reduction.layout) is not None
+    ]
+    dependent, holding = (tuple(int(m) for one in moving for m in one[turn]) for turn in range(2))
+    start = {q.data.name: x for q, x in equations.system.initial.items()}
+    first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))
+    guessed = {q.data.name for q in reduction.corrections}
+    return AssemblySource(
+        section("geometry", labels, wanted, constant=True),  # sizes are products of constants, too
+        tuple(
+            (one_line(a) + " ", " " + one_line(b)) for a, b in (gap_text(reduction, i) for i in layout.gaps)
+        ),
+        len(rows),
+        equations.coordinates,
+        layout.speeds,
+        tuple(p for p, _ in placed),
+        tuple(p for p, _ in rates),
+        layout.quaternions,
+        dependent,
+        holding,
+        tuple(int(name not in guessed) for name in equations.coordinates),
+        tuple(first_place.tolist()),
+        tuple(int(reduction.rows[i] in reduction.elimination.kept) for i in rows),
+        one_line(redundant_text(reduction)) if reduction.elimination.redundant else "",
+        table is not None,
+    )
+
+
+# Pivots of the mass matrix, for exported runs that may come to a place where some motion moves no mass.
+#
+# Only systems whose links do not resist each of their freedoms by their own inertia can come to such a
+# place; others have none of this. With M = L D Lᵀ, the outermost speeds first, the share of speed r is
+# D_r/M_rr: what is left of the inertia that it meets when the speeds beyond it move freely. Each
+# configuration has a matrix of its own; all are functions of the coordinates, with which the states of
+# every configuration begin.
+
+_MOST = 24  # speeds of a system whose matrix is written out for this
+
+
+@dataclass(frozen=True)
+class WeakMasses:
+    """The pivots as functions of time, state, parameters and memory, and the message for each."""
+
+    section: ProgramSection  # shares
+    texts: tuple[str, ...]  # after "near t = … s "
+    kinds: tuple[int, ...]  # of each state, in each configuration: its kind of speeds from 0, or -1
+    owners: tuple[int, ...]  # the configuration of each pivot
+
+    @property
+    def kind_count(self) -> int:
+        return max(self.kinds) + 1
+
+
+def weak_masses(every: Sequence[DerivedEquations]) -> WeakMasses | None:
+    """The pivots of a system, in all its configurations, that may come to a place without mass; None for any
+    other.
+    """
+    found = [_pivots(equations) for equations in every]
+    pivots = [(c, *pivot) for c, own in enumerate(found) for pivot in own]
+    if not pivots:
+        return None
+    free = [{u.data.name: u.dimension for u in e.reduction.independent(e.system)} for e in every]
+    known = list(dict.fromkeys(d for own in free for d in own.values()))
+    most = max(len(e.program.state) for e in every)
+    kinds: list[int] = []
+    for equations, own in zip(every, free, strict=True):
+        states = [s.data.name for s in equations.program.state]
+        kinds += [known.index(own[name]) if name in own else -1 for name in states]
+        kinds += [-1] * (most - len(states))
+    owners, names, shares, texts = zip(*pivots, strict=True)
+    labels = [f"share of {name}" for name in names]
+    return WeakMasses(section("pivot_shares", labels, shares, constant=True), texts, tuple(kinds), owners)
+
+
+def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
+    """Speeds of one configuration, what is left of the pivot of each, and the message."""
+    system, reduction = equations.system, equations.reduction
+    free = reduction.independent(system)
+    unfit = not equations.described_states or system.constraints or system.flexibles
+    if unfit or not 0 < len(free) <= _MOST:
+        return []
+    masses, plain = tree_masses(system, equations.configuration)
+    if masses.own_inertia_suffices(places(system, plain)):
+        return []
+    matrix = mass_matrix(masses.tree)
+    indices = sorted({i for pair in matrix for i in pair})
+    M = {(i, j): as_expr(matrix.get((min(i, j), max(i, j)), ZERO)) for i in indices for j in indices}
+    shares: list[Expr] = []
+    left = dict(M)
+    for r in reversed(indices):
+        shares.append(left[r, r] / M[r, r])
+        for i in (i for i in indices if i < r):
+            for j in (j for j in indices if j < r):
+                if left[i, r] is not ZERO and left[r, j] is not ZERO:
+                    left[i, j] = left[i, j] - left[i, r] * left[r, j] / left[r, r]
+    owners = {u: body.name for body in system.bodies.values() for u in body.speeds}
+    found = []
+    for r, share in zip(reversed(indices), shares, strict=True):
+        u = system.speeds[r]
+        text = f"speed '{u.data.name}' moves no mass (body '{owners[u]}'): {SINGULAR_THERE}; {REMEDY}"
+        found.append((u.data.name, share, one_line(text)))
+    return found
+
+
+# Masses, moments of inertia, armatures and coefficients of contacts that must not be negative, checked
+# before an exported run.
+
+
+@dataclass(frozen=True)
+class Physical:
+    """Quantities that depend on parameters, and the text before the value of one that is negative."""
+
+    section: ProgramSection
+    texts: tuple[str, ...]
+
+
+def physical(equations: DerivedEquations) -> Physical | None:
+    """Quantities of a system that parameters could make negative; None where there are none."""
+    system, plain = equations.system, equations.reduction.plain
+    known = [
+        (f"{where}: its {what}", value)
+        for where, quantities in physical_quantities(system)
+        for what, value in quantities.items()
+    ]
+    known += [(f"the armature of '{speed}'", value) for speed, value in system.armatures.items()]
+    found: dict[Expr, str] = {}  # equal moments of inertia once
+    for words, value in known:
+        node = plain(as_expr(value))
+        if any(s.data.role == "parameter" for s in symbols(node)):
+            found.setdefault(node, one_line(words))
+    if not found:
+        return None
+    texts = tuple(found.values())
+    return Physical(section("physical", texts, list(found), constant=True), texts)

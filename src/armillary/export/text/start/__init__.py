@@ -1,1 +1,0 @@
-"""The start of exported runs: closed loops, initial values, and checks of masses."""

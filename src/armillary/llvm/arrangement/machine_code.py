@@ -1,0 +1,351 @@
+"""From the lines of a section to the machine code of an instruction set, and the way into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from struct import pack
+from typing import ClassVar, NamedTuple
+
+from armillary.llvm.arrangement.arrangement import (
+    LIMITS,
+    PAIR,
+    Limits,
+    Line,
+    Load,
+    Operation,
+    Registers,
+    Store,
+    chosen_order,
+)
+from armillary.llvm.instructions import real
+from armillary.llvm.sines import LIMIT, PI_OVER_2
+
+# Operations that machine code is written of, by their words in LLVM.
+#
+# What an operation does is its form's name; the instructions for it are those of an instruction set
+# (``arm64.py``, ``x86_64.py``). Operations on pairs and on four doubles are the same ones on all lanes.
+
+FOUR = "<4 x double>"
+WIDTHS = {"double": 0, PAIR: 1, FOUR: 2}
+
+
+class Form(NamedTuple):
+    """An operation without its operands: what it does, and on one, two or four doubles (0, 1, 2)."""
+
+    name: str
+    wide: int
+
+
+ALIKE = Form("alike", 0)  # the same register: nothing is written
+PUT = Form("put", 0)  # a given value, or zero, to a place
+NEGATIONS = [Form("negate", wide) for wide in WIDTHS.values()]
+BOTH_LANES = Form("both lanes", 1)
+SECOND_LANE = Form("second lane", 1)
+THIRD, FOURTH = Form("insert third", 2), Form("insert fourth", 2)
+
+
+def _forms() -> dict[str, Form]:
+    made: dict[str, Form] = {}
+    for wide, kind, end in ((0, "double", "f64"), (1, PAIR, "v2f64"), (2, FOUR, "v4f64")):
+        for word, name in (("fmul", "multiply"), ("fdiv", "divide"), ("fadd", "add"), ("fsub", "subtract")):
+            made[f"{word} {kind} $, $"] = Form(name, wide)
+        for word in ("fmuladd", "fma"):
+            made[f"call {kind} @llvm.{word}.{end}({kind} $, {kind} $, {kind} $)"] = Form("fuse", wide)
+        for word in ("maximum", "minimum"):
+            made[f"call {kind} @llvm.{word}.{end}({kind} $, {kind} $)"] = Form(word, wide)
+        for word, name in (("sqrt", "root"), ("fabs", "size")):
+            made[f"call {kind} @llvm.{word}.{end}({kind} $)"] = Form(name, wide)
+    for text, name in (
+        ("xor <2 x i64> $, $", "turn signs"),
+        ("shl <2 x i64> $, splat (i64 63)", "last bit first"),
+        ("lshr <2 x i64> $, splat (i64 1)", "bits down"),
+        ("icmp slt <2 x i64> $, splat (i64 0)", "first bit"),
+    ):
+        made[text] = Form(name, 1)
+    made[f"extractelement {PAIR} $, i64 1"] = SECOND_LANE
+    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> zeroinitializer"] = BOTH_LANES
+    made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> <i32 1, i32 0>"] = Form("swap", 1)
+    made[f"select <2 x i1> $, {PAIR} $, {PAIR} $"] = Form("select", 1)
+    made[f"insertelement {PAIR} $, double $, i64 1"] = Form("insert", 1)
+    made[f"extractelement {FOUR} $, i64 1"] = SECOND_LANE
+    made[f"extractelement {FOUR} $, i64 2"] = Form("third lane", 2)
+    made[f"extractelement {FOUR} $, i64 3"] = Form("fourth lane", 2)
+    made[f"insertelement {FOUR} $, double $, i64 1"] = Form("insert", 1)
+    made[f"insertelement {FOUR} $, double $, i64 2"] = THIRD
+    made[f"insertelement {FOUR} $, double $, i64 3"] = FOURTH
+    made[f"shufflevector {FOUR} $, {FOUR} poison, <4 x i32> zeroinitializer"] = Form("both lanes", 2)
+    made[f"shufflevector {FOUR} $, {FOUR} poison, <2 x i32> <i32 2, i32 3>"] = Form("upper half", 2)
+    for text in (
+        f"insertelement {FOUR} poison, double $, i64 0",
+        f"extractelement {FOUR} $, i64 0",
+        f"shufflevector {FOUR} $, {FOUR} poison, <2 x i32> <i32 0, i32 1>",
+        f"bitcast {PAIR} $ to <2 x i64>",
+        f"bitcast <2 x i64> $ to {PAIR}",
+        f"extractelement {PAIR} $, i64 0",
+        f"insertelement {PAIR} poison, double $, i64 0",
+    ):
+        made[text] = ALIKE
+    return made
+
+
+FORMS = _forms()
+
+
+def _kind(text: str, form: Form) -> str:
+    """Of the value."""
+    if text.startswith("extractelement") or (not form.wide and form is not ALIKE):
+        return "double"
+    return FOUR if form.wide == 2 and form.name != "upper half" else PAIR
+
+
+KINDS = {text: _kind(text, form) for text, form in FORMS.items()}
+
+
+# The way into machine code of a section: what it takes, and how it is handed to LLVM.
+#
+# The first entry takes the arrays of the section; angles are those of its state, and thirds of π/2 the usual
+# ones (``sines.py``), which lie beside the code like the numbers that it owns. An angle beyond the
+# limit, which is looked at among the operations, leads to a function that replaces angles and calls the
+# second entry; that takes both as further arrays. Results may be stored already where an angle is found too
+# large: all of them are stored again. ``arm64.py`` and ``x86_64.py`` write this.
+
+SPACING = 12  # instructions from one look at an angle to the next
+NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
+
+
+class Entry(NamedTuple):
+    """Arrays that the section takes, places of its angles in the state, and numbers that it owns."""
+
+    arguments: Sequence[str]
+    angles: Sequence[int]
+    numbers: Sequence[float]
+
+    def arrays(self, used: Iterable[str], most: int) -> list[str]:
+        """Arrays by the registers of their addresses: where they are too many, only those that are used."""
+        further = (["angles", "thirds"] if self.angles else []) + (["numbers"] if self.numbers else [])
+        if len(self.arguments) + len(further) <= most:
+            return [*self.arguments, *further]
+        needed = {*used, "state"}
+        return [*[a for a in self.arguments if a in needed], *further]
+
+    def values(self) -> bytes:
+        """Thirds of π/2 for all angles, and the numbers."""
+        values = [*[PI_OVER_2[2]] * len(self.angles), *self.numbers]
+        return pack(f"<{len(values)}d", *values)
+
+
+class Encoded(NamedTuple):
+    """Code of a function of addresses of arrays, in this order; the places of its second entry and of the
+    address of the function that replaces angles, in bytes: 0 and −1 without angles.
+    """
+
+    code: bytes
+    arrays: list[str]
+    second: int
+    address: int
+
+
+def machine_code(name: str, encoded: Encoded) -> str:
+    """Functions NAME_code and NAME_code_at of this code, as a part of an LLVM module; the function that
+    replaces angles is NAME_far.
+
+    LLVM reads a string of bytes in a tenth of the time of a list of numbers, which takes 1.5 µs per word.
+    """
+    code, second, address = encoded.code, encoded.second, encoded.address
+    lines = [".text", ".p2align 6", f"{name}_code:", *_bytes(code[:second])]
+    if address < 0:
+        lines += _bytes(code[second:])
+    else:
+        lines += [f"{name}_code_at:", *_bytes(code[second:address]), f".quad {name}_far"]
+        lines += _bytes(code[address + 8 :])
+    return "\n".join([f'module asm "{line}"' for line in lines])
+
+
+def _bytes(code: bytes) -> list[str]:
+    text = "".join(map(_WRITTEN_BYTES.__getitem__, code))
+    return [f".ascii \\22{text}\\22"] if text else []
+
+
+# Bytes in a string of the assembler in a string of LLVM, which writes \ as \5C and " as \22.
+_WRITTEN_BYTES = [
+    f"\\5C{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '\\"' else chr(byte) for byte in range(256)
+]
+
+
+# From the lines of a section to the machine code of an instruction set.
+#
+# LLVM takes 50 µs per operation to come to much the same instructions once order, registers, loads and stores
+# are decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. A section with an
+# operation that the instruction set does not write is LLVM's.
+
+Signed = list[tuple[str, bool]]  # operands, and whether they are negated
+ZERO = "0x0000000000000000"
+
+
+class Selection:
+    """Operations of lines, and where their values are stored; ``complete`` unless one is not known here."""
+
+    WIDEST: ClassVar[int] = 1  # values are pairs at most
+    LATENCIES: ClassVar[Mapping[str, int]]  # cycles until a result can be used, by the names of forms
+
+    def __init__(
+        self, lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str]
+    ) -> None:
+        self.loads, self.opposites = loads, opposites
+        self.operations: list[Operation] = []
+        self.results: dict[str, list[Load]] = {}
+        # Names of values, to the registers that hold them, and whether these hold their opposites.
+        self.alike: dict[str, tuple[str, bool]] = {}
+        self.made: dict[str, Operation] = {}
+        self.complete = True
+        for line in lines:
+            if not self.add(*line):
+                self.complete = False
+                break
+
+    def signed(self, name: str) -> tuple[str, bool]:
+        """The register of a value, and whether it holds the opposite."""
+        source = self.opposites.get(name)
+        if source is None:
+            return self.alike.get(name) or (name, False)
+        found, minus = self.alike.get(source) or (source, False)
+        return found, not minus
+
+    def add(self, name: str, text: str, names: Sequence[str]) -> bool:
+        form = FORMS.get(text)
+        if form is None:
+            return False
+        if form is ALIKE:
+            self.rename(name, text, self.signed(names[0]))
+            return True
+        given, opposites, alike = [], self.opposites, self.alike
+        for a in names:
+            given.append(self.signed(a) if a in opposites or a in alike else (a, False))
+        form, given, minus = self.suited(name, form, given)
+        if form.name not in self.LATENCIES or form.wide > self.WIDEST:
+            return False
+        self.append(name, KINDS[text], form, given)
+        if minus:
+            alike[name] = name, True
+        return True
+
+    def rename(self, name: str, text: str, given: tuple[str, bool]) -> None:
+        """A value in the register of another one."""
+        source, minus = given
+        if minus:
+            self.append(name, KINDS[text], NEGATIONS[1], [(source, False)])
+        else:
+            self.alike[name] = source, False
+
+    def append(self, name: str, kind: str, form: Form, given: Signed) -> Operation:
+        operation = Operation(name, kind, [a for a, _ in given], self.LATENCIES[form.name])
+        operation.shape, operation.signed = form, given
+        self.operations.append(operation)
+        self.made[name] = operation
+        return operation
+
+    def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
+        """An operation as the instruction set has it, and whether it gives the opposite value."""
+        return form, given, False
+
+    def opposite(self, operation: Operation) -> bool:
+        """Changes an operation to that of the opposite value, where this costs no instruction."""
+        raise NotImplementedError
+
+    def store(self, stores: Sequence[Store]) -> bool:
+        """Values to their places: with the operations that give them, or by operations of their own."""
+        known = [kind for kind, wide in WIDTHS.items() if wide <= self.WIDEST]
+        if any([kind not in known for _, _, kind in self.loads.values()]):
+            return False
+        found = [self.signed(value) for value, _ in stores]
+        self._turn_round(found)
+        computed = set(self.made)
+        for (value, place), (name, minus) in zip(stores, found, strict=True):
+            if name in computed and not minus:
+                self.results.setdefault(name, []).append(place)
+            elif value == ZERO and place[2] == "double":
+                self.put([], place)
+            elif name not in computed and name not in self.loads:
+                return False
+            elif minus:  # a value of its own, which may be stored together with another one
+                own = f"{value} {place}"
+                self.append(own, place[2], NEGATIONS[WIDTHS[place[2]]], [(name, False)])
+                self.results[own] = [place]
+            else:
+                self.put([(name, False)], place)
+        return True
+
+    def put(self, given: Signed, place: Load) -> None:
+        operation = Operation("", "", [a for a, _ in given], 0)
+        operation.shape, operation.signed, operation.place = PUT, given, place
+        self.operations.append(operation)
+
+    def _turn_round(self, stored: list[tuple[str, bool]]) -> None:
+        """Values to be stored instead of opposites, where operations can give these themselves."""
+        users = {name: 0 for name, minus in stored if minus}
+        if not users:
+            return
+        for operation in self.operations:
+            for name in operation.operands:
+                if name in users:
+                    users[name] += 1
+        for name, _ in stored:
+            if name in users:
+                users[name] += 1
+        for i, (name, minus) in enumerate(stored):
+            if minus and users[name] == 1 and name in self.made and self.opposite(self.made[name]):
+                stored[i] = name, False
+
+
+class MachineCode(Registers):
+    """Instructions of operations in a given order. ``held`` has the numbers of registers."""
+
+    SELECTION: ClassVar[type[Selection]]
+    MOST_ARRAYS: ClassVar[int]  # addresses that registers hand on
+    RESERVED: ClassVar[int]  # registers that hold no values
+    WRITERS: ClassVar[Mapping[str, Callable[..., int]]]  # by the names of forms
+    change: ClassVar[Callable[[Sequence[Operation], Sequence[int]], None] | None] = None
+    limits: Limits = LIMITS
+
+    def __init__(
+        self,
+        loads: Mapping[str, Load],
+        results: Mapping[str, Sequence[Load]],
+        arrays: Sequence[str],
+        registers: int,
+    ) -> None:
+        super().__init__(loads, {}, results, registers - self.RESERVED)
+        self.given, self.registers = list(arrays), registers
+        self.made = -1  # the register of the operation that is written
+
+    def operate(self, operation: Operation) -> int:
+        self.made = -1
+        return self.WRITERS[operation.shape.name](self, operation)
+
+    def finish(self) -> None:
+        self.made = -1
+
+    def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
+        """The code of operations in this order, or None where it cannot be written."""
+        raise NotImplementedError
+
+
+def encoded(
+    lines: Sequence[Line],
+    loads: Mapping[str, Load],
+    opposites: Mapping[str, str],
+    stores: Sequence[Store],
+    entry: Entry,
+    machine: type[MachineCode],
+    registers: int,
+) -> Encoded | None:
+    """The code of ``arranged``, or None where one of its operations is not written here."""
+    selection = machine.SELECTION(lines, loads, opposites)
+    if not selection.complete or not selection.store(stores):
+        return None
+    used = [place[0] for place in (*loads.values(), *(place for _, place in stores))]
+    code = machine(loads, selection.results, entry.arrays(used, machine.MOST_ARRAYS), registers)
+    order = chosen_order(
+        selection.operations, selection.results, code.neighbours(), machine.change, code.limits
+    )
+    return code.function(order, entry)

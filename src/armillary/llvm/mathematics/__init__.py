@@ -1,1 +1,0 @@
-"""Sines, lookup tables and inputs over time as LLVM functions."""

@@ -1,0 +1,152 @@
+"""A long section cut into pieces that hand values on through a work array.
+
+LLVM's time grows faster than the length of a function, so long sections are functions of several pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import NamedTuple
+
+from armillary.algebra.block_functions import is_block, is_block_part
+from armillary.algebra.expression import Expr
+from armillary.llvm.fusion import fused_products
+from armillary.llvm.node_writer import INSTANT
+from armillary.llvm.pack_writer import fused_packs
+from armillary.program.branch_packs import Pack, meant
+from armillary.program.program import ProgramSection
+
+# Operands of one piece, at most: of sums of many, each is about three instructions, and these reach what lies
+# beside 260,000 of them.
+OPERANDS = 60000
+# The share of a piece's length in sections with packs, in which names count nothing: with longer pieces trees
+# and legged robots run as long or longer, and LLVM takes 1.1 to 1.8 times the time.
+PACKED = 0.56
+# Numbers per operation from which on pieces are half as long: LLVM's scheduler looks at all loads of a piece
+# again and again where it arranges them. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile
+# in 0.82 of the time, and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters
+# would run 4 % longer.
+RICH = 0.1
+
+
+def plain_angles(section: ProgramSection) -> list[Expr]:
+    """Symbols whose sine or cosine the section needs, in order; they are grouped and come first."""
+    found: dict[Expr, None] = {}
+    for node in section.nodes:
+        if node.kind == "call" and is_grouped_call(node):
+            found[node.args[0]] = None
+    return list(found)
+
+
+def is_grouped_call(node: Expr) -> bool:
+    """Whether a node is the sine or cosine of a symbol, which are computed together."""
+    return node.data in ("sin", "cos") and node.args[0].kind == "symbol"
+
+
+def _numbers(node: Expr) -> int:
+    """Numbers that a sum or product needs beside its operands."""
+    if node.kind == "sum":
+        return sum([abs(x) not in INSTANT for x in (node.data[0], *node.data[1])])
+    return int(node.kind == "product" and abs(node.data[0]) not in INSTANT)
+
+
+class Cut(NamedTuple):
+    """A section cut into pieces, and what their writers need of the whole."""
+
+    pieces: list[list[Expr]]
+    results: list[list[int]]  # that each piece stores
+    packs: dict[Expr, Pack]  # of nodes
+    arrival: Mapping[Expr, int]
+    fused: Set[Expr]  # products that sums take factor by factor
+    together: Set[Pack]  # packs of them
+    crossing: dict[Expr, int]  # places in the work array
+
+
+def cut(section: ProgramSection, size: int, whole: int = 0, *, loading: bool) -> Cut:
+    """A section in pieces of about this ``size``, or in one where it has at most ``whole`` operations;
+    ``loading`` where LLVM arranges loads of numbers.
+    """
+    pieces = _pieces(section, size, whole, loading=loading)
+    packs = {node: pack for pack in section.packs for node in pack.lanes}
+    arrival = section.arrival
+    fused = fused_products(section.nodes, section.results, arrival, packs.keys())
+    together = fused_packs(section, arrival)
+    if len(pieces) == 1:
+        return Cut(pieces, [[*range(len(section.results))]], packs, arrival, fused, together, {})
+    home = {node: k for k, piece in enumerate(pieces) for node in piece}
+    crossing = _crossing(pieces, home, packs, fused | {node for pack in together for node in pack.lanes})
+    results: list[list[int]] = [[] for _ in pieces]
+    for i, result in enumerate(section.results):  # given values are stored by the last piece
+        results[home.get(meant(result), -1)].append(i)
+    return Cut(pieces, results, packs, arrival, fused, together, crossing)
+
+
+def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) -> list[list[Expr]]:
+    """The nodes, cut into pieces of about this ``size`` where they are more than ``whole``; ``loading`` where
+    LLVM arranges loads of numbers from an array.
+    """
+    early = [n for n in section.nodes if n.kind == "call" and is_grouped_call(n)]
+    grouped = set(early)
+    rest = [n for n in section.nodes if n not in grouped] if grouped else section.nodes
+    # Instructions of a node, roughly, in units of a sum or product of a few operands. A pack's are its first
+    # node's; the others follow it.
+    following = {n for pack in section.packs for n in pack.lanes[1:]}
+    if section.packs:
+        following |= {n for n in rest if n.kind == "let"}
+    own = [n for n in rest if n not in following] if following else rest
+    total = sum([1 + len(n.args) // 8 for n in own])
+    count = max(1, round(total / (PACKED * size if section.packs else size)))
+    if count == 1 or (total <= whole and sum([len(n.args) for n in own]) <= OPERANDS):
+        return [[*early, *rest]]
+    if loading and sum(map(_numbers, own)) > RICH * total:
+        count *= 2
+    share = total / count
+    # Parts of a block are taken out where it is computed: its workspace is that function's.
+    taken: dict[Expr, list[Expr]] = {n: [] for n in rest if is_block(n)}
+    for n in rest if taken else ():
+        if is_block_part(n):
+            taken[n.args[0]].append(n)
+    if taken:
+        following |= {n for parts in taken.values() for n in parts}
+        rest = [m for n in rest if not is_block_part(n) for m in (n, *taken.get(n, ()))]
+    sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
+    cut: list[list[Expr]] = [[]]
+    filled = 0
+    for node, size in zip(rest, sizes, strict=True):
+        if filled >= share * len(cut) and len(cut) < count and size:
+            cut.append([])
+        cut[-1].append(node)
+        filled += size
+    return [early + cut[0], *cut[1:]]
+
+
+def _crossing(
+    pieces: list[list[Expr]], home: Mapping[Expr, int], packs: dict[Expr, Pack], fused: Set[Expr]
+) -> dict[Expr, int]:
+    """Work-array places of the values that one piece (``home``: which) computes and a later one uses; packs
+    stay together, and ``fused`` products are computed where they are used.
+    """
+    found: dict[Expr, int] = {}
+
+    def meet(a: Expr) -> None:
+        if a not in found:
+            for n in packs[a].lanes if a in packs else (a,):
+                found[n] = len(found)
+
+    for k, piece in enumerate(pieces):
+        for node in piece:
+            if node.kind == "let" or node in fused:
+                continue
+            products = []
+            for a in node.args:
+                a = meant(a) if a.kind == "let" else a
+                if a in fused:
+                    products.append(a)
+                elif home.get(a, k) != k:
+                    meet(a)
+            for product in products:
+                for a in product.args:
+                    a = meant(a) if a.kind == "let" else a
+                    if home.get(a, k) != k and a not in fused:
+                        meet(a)
+    return found

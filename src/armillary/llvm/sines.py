@@ -1,0 +1,292 @@
+"""Sines and cosines of several angles at once, as LLVM code without calls, of any angle."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from armillary.llvm.instructions import Instructions, Operand, real
+
+# Angles less their nearest multiple of π/2, on vectors: what sine, cosine and tangent begin with.
+#
+# An angle x is reduced by n times π/2, r − e = x − n·π/2, with π/2 in parts of 53, 33 and 53 bits (after Cody
+# and Waite 1980). A fused multiplication takes n times the first from x without rounding: the difference is a
+# multiple of 2⁻⁵³ below 1. Then n times the second is exact for |n| < 2²⁰, and e is what r loses by rounding
+# and the third.
+
+TWO_OVER_PI = 6.36619772367581382433e-01
+PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
+ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole number in the low bits
+SHORT_PARTS = (1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+LIMIT = 8.0e5  # larger angles go to the library
+
+
+def within_limit(v: Instructions, x: str) -> str:
+    """A mask: which angles are small enough."""
+    return v.compare("olt", v.size(x), LIMIT)
+
+
+def reduced(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
+    """ROUND + n, whose last bits are those of n, and r, and e."""
+    shifted = v.fma(x, TWO_OVER_PI, ROUND)
+    n = v.sub(shifted, ROUND)
+    first, second, _ = PI_OVER_2
+    exact = v.fused(n, -first, x)
+    more = v.mul(n, second)  # exact: two sums are sooner there than fused operations, which round as they do
+    r = v.sub(exact, more)
+    lost = v.add(v.sub(r, exact), more)
+    return shifted, r, v.fma(n, third, lost)
+
+
+def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, str]:
+    """r and e where no operation need be fused: parts of π/2 have 33, 33 and 53 bits, so that products with
+    the first two are exact. ``shifted``: 2x/π + ROUND.
+    """
+    n = v.sub(shifted, ROUND)
+    first, second, third = SHORT_PARTS
+    exact = v.fma(n, -first, x)
+    more = v.mul(n, second)
+    r = v.sub(exact, more)
+    return r, v.fma(n, third, v.add(v.sub(r, exact), more))
+
+
+def odd(v: Instructions, n: str) -> str:
+    """A mask: whether whole numbers are odd."""
+    return v.emit(f"trunc {v.bits} {n} to {v.mask}")
+
+
+# Angles beyond the limit of the vector sines, replaced by equal ones: the way of Payne and Hanek (1983).
+#
+# An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Of 1/2π only the bits from 2⁻ᴱ on decide where
+# in its turn the angle is; 192 of them times m leave 128 that are right. The angle within its turn (from
+# 3/8 on, so that it is at least two of its quarters) is a double x' and a rest e, which goes into the third
+# part of π/2: sines of x' then take n·third − e from x' for n·third. No operation is added to the usual
+# case.
+
+_WORDS = 21  # of 64 bits: none, then those of 1/2π, up to the largest exponent
+
+_TEXT = """
+@turns = internal constant [{words} x i64] [{table}], align 64
+declare i64 @llvm.fshl.i64(i64, i64, i64)
+declare double @llvm.fma.f64(double, double, double)
+declare double @llvm.fmuladd.f64(double, double, double)
+define internal void @far_angle(double %x, ptr %angle, ptr %third) noinline optnone cold nounwind {{
+  %bits = bitcast double %x to i64
+  %size = shl i64 %bits, 1
+  %near = icmp ult i64 %size, {limit}
+  br i1 %near, label %usual, label %far
+usual:
+  store double %x, ptr %angle
+  store double {part}, ptr %third
+  ret void
+far:
+  %exponent = lshr i64 %size, 53
+  %finite = icmp ult i64 %exponent, 2047
+  %given = select i1 %finite, i64 %exponent, i64 1046
+  %fraction = and i64 %bits, 4503599627370495
+  %m = or i64 %fraction, 4503599627370496
+  %begin = sub i64 %given, 1011
+  %word = lshr i64 %begin, 6
+  %offset = and i64 %begin, 63
+{loads}
+  %m_ = zext i64 %m to i128
+  %f1 = zext i64 %s1 to i128
+  %f2 = zext i64 %s2 to i128
+  %p1 = mul i128 %m_, %f1
+  %p2 = mul i128 %m_, %f2
+  %carried = lshr i128 %p2, 64
+  %p0 = mul i64 %m, %s0
+  %upper = zext i64 %p0 to i128
+  %raised = shl i128 %upper, 64
+  %most = add i128 %raised, %p1
+  %product = add i128 %most, %carried
+  %back = sub i128 0, %product
+  %negative = icmp slt i64 %bits, 0
+  %turn = select i1 %negative, i128 %back, i128 %product
+  %first = lshr i128 %turn, 76
+  %high = trunc i128 %first to i64
+  %second = lshr i128 %turn, 23
+  %middle = trunc i128 %second to i64
+  %low = and i64 %middle, 9007199254740991
+  %h = uitofp i64 %high to double
+  %h1 = fmul double %h, {high_unit}
+  %early = fcmp olt double %h1, {least}
+  %whole = select i1 %early, double {one}, double {zero}
+  %a = fadd double %h1, %whole
+  %l = uitofp i64 %low to double
+  %b = fmul double %l, {low_unit}
+  %p = fmul double %a, {tau}
+  %minus = fneg double %p
+  %lost = call double @llvm.fma.f64(double %a, double {tau}, double %minus)
+  %more = call double @llvm.fma.f64(double %a, double {tau_rest}, double %lost)
+  %q = call double @llvm.fma.f64(double %b, double {tau}, double %more)
+  %sum = fadd double %p, %q
+  %gone = fsub double %p, %sum
+  %e = fadd double %gone, %q
+  %shifted = call double @llvm.fmuladd.f64(double %sum, double {two_over_pi}, double {round})
+  %n = fsub double %shifted, {round}
+  %share = fdiv double %e, %n
+  %corrected = fsub double {part}, %share
+  %none = fsub double %x, %x
+  %found = select i1 %finite, double %sum, double %none
+  store double %found, ptr %angle
+  store double %corrected, ptr %third
+  ret void
+}}
+define internal void @far_angles(ptr %state, i64 %count, ptr %places, ptr %angles, ptr %thirds) noinline optnone cold nounwind {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %more, %next ]
+  %p = getelementptr inbounds i32, ptr %places, i64 %i
+  %place = load i32, ptr %p
+  %from = getelementptr inbounds double, ptr %state, i32 %place
+  %x = load double, ptr %from, align 8
+  %angle = getelementptr inbounds double, ptr %angles, i32 %place
+  %third = getelementptr inbounds double, ptr %thirds, i64 %i
+  call void @far_angle(double %x, ptr %angle, ptr %third)
+  %more = add i64 %i, 1
+  %left = icmp ult i64 %more, %count
+  br i1 %left, label %next, label %end
+end:
+  ret void
+}}
+"""  # noqa: E501
+
+
+@cache
+def far_angle_function() -> str:
+    """LLVM code of void far_angle(x, ptr angle, ptr third): an angle below LIMIT that sines of x can be taken
+    of, with the third part of π/2 for it; and of void far_angles(ptr state, count, ptr places, ptr angles,
+    ptr thirds), which does that for some places of a state.
+    """
+    size = 64 * _WORDS
+    turns = (1 << 2 * size) // _two_pi(size) >> 64  # 64 bits of the words are before the point
+    table = [turns >> 64 * (_WORDS - 1 - i) & (1 << 64) - 1 for i in range(_WORDS)]
+    lines = []
+    for i in range(4):
+        lines += [
+            f"  %i{i} = add i64 %word, {i}",
+            f"  %a{i} = getelementptr inbounds i64, ptr @turns, i64 %i{i}",
+            f"  %w{i} = load i64, ptr %a{i}, align 8",
+        ]
+    for i in range(3):
+        lines.append(f"  %s{i} = call i64 @llvm.fshl.i64(i64 %w{i}, i64 %w{i + 1}, i64 %offset)")
+    tau, rest = 2 * PI_OVER_2[0] * 2, (PI_OVER_2[1] + PI_OVER_2[2]) * 4
+    return _TEXT.format(
+        words=_WORDS,
+        table=", ".join(f"i64 {_signed(w)}" for w in table),
+        limit=2 * int(real(LIMIT), 16),
+        loads="\n".join(lines),
+        part=real(PI_OVER_2[2]),
+        high_unit=real(2.0**-52),
+        low_unit=real(2.0**-105),
+        least=real(0.375),
+        one=real(1.0),
+        zero=real(0.0),
+        tau=real(tau),
+        tau_rest=real(rest),
+        two_over_pi=real(TWO_OVER_PI),
+        round=real(ROUND),
+    )
+
+
+def _two_pi(bits: int) -> int:
+    """2π·2ᵇⁱᵗˢ, by Machin's formula π/4 = 4 arctan 1/5 − arctan 1/239."""
+    unit = 1 << bits + 64
+    return 8 * (4 * _arctangent(5, unit) - _arctangent(239, unit)) >> 64
+
+
+def _arctangent(inverse: int, unit: int) -> int:
+    total, power, n = 0, unit // inverse, 0
+    while power:
+        total += (-power if n % 2 else power) // (2 * n + 1)
+        power //= inverse * inverse
+        n += 1
+    return total
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+# Sines and cosines of several angles at once, as LLVM code without calls.
+#
+# Every angle is reduced by the nearest multiple n of π/2 to r − e (above). With
+# w = −(r − e)²/2 and z = r² the minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c) give
+#
+#     sin(r − e) = r − (e + r·w·S(z)),     cos(r − e) = 1 + w·(1 + w·C(z)),
+#
+# and n mod 4 decides which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e it is up
+# to 1.7). S and C do not wait for e, which would change results by less than 0.01 ulp: the longest chain of
+# code with few angles is 10 cycles shorter. A library call takes one angle at a time and saves registers
+# around it; here a vector holds some angles.
+#
+# Beyond that limit there are two ways. A function of its own calls the library's functions; the other angles
+# of the group are not affected. Sines among other operations have no branches: before them, larger angles
+# are replaced by equal ones within two turns (above).
+
+_SINE = (
+    -1.66666666666666324348e-01,
+    8.33333333332248946124e-03,
+    -1.98412698298579493134e-04,
+    2.75573137070700676789e-06,
+    -2.50507602534068634195e-08,
+    1.58969099521155010221e-10,
+)
+_COSINE = (
+    4.16666666666666019037e-02,
+    -1.38888888888741095749e-03,
+    2.48015872894767294178e-05,
+    -2.75573143513906633035e-07,
+    2.08757232129817482790e-09,
+    -1.13596475577881948265e-11,
+)
+# Of products with w = −z/2; with e and the bend of the sine taken away, not added, sin(−0) is −0.
+SINE = tuple(2 * c for c in _SINE)
+COSINE = tuple(4 * c for c in _COSINE)
+
+
+def sine_cosine_function(name: str, lanes: int) -> str:
+    """LLVM code of {sines, cosines} name(angles) on vectors of ``lanes`` doubles."""
+    v = Instructions(lanes)
+    pair = f"{{ {v.real}, {v.real} }}"
+    s, c = v.mended(
+        within_limit(v, "%x"),
+        sine_cosine(v, "%x"),
+        lambda: [v.library(f, f"{name}_library_{f}", "%x") for f in ("sin", "cos")],
+    )
+    half = v.emit(f"insertvalue {pair} undef, {v.real} {s}, 0")
+    both = v.emit(f"insertvalue {pair} {half}, {v.real} {c}, 1")
+    return v.function(name, ("%x",), pair, both, "alwaysinline")
+
+
+def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str]:
+    """sin and cos of x from those of r: exchanged where n is odd, signs from its last two bits. ``third``: of
+    the parts of π/2.
+    """
+    return of_reduced(v, *reduced(v, x, third))
+
+
+def of_reduced(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]:
+    """sin and cos of x from what ``reduced`` makes of it."""
+    sine, cosine = _kernels(v, r, e)
+    n = v.as_bits(shifted)
+    last = v.integer("shl", n, 63)
+    sign = v.integer("shl", v.integer("lshr", n, 1), 63)
+    odd = v.emit(f"icmp slt {v.bits} {last}, {v.whole(0)}")
+    s, c = v.choose(odd, cosine, sine), v.choose(odd, sine, cosine)
+    return _turned(v, s, sign), _turned(v, _turned(v, c, sign), last)
+
+
+def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
+    """The sine and cosine of r − e."""
+    w = v.fused(v.mul(r, -0.5), r, v.mul(r, e))
+    z = v.mul(r, r)
+    square = v.mul(z, z)
+    bend = v.fma(v.mul(w, r), v.polynomial(z, SINE, square), e)
+    rest = v.fma(w, v.polynomial(z, COSINE, square), 1.0)
+    return v.sub(r, bend), v.fused(w, rest, 1.0)
+
+
+def _turned(v: Instructions, value: str, sign: str) -> str:
+    """The value with its sign changed where the first bit of another is set."""
+    return v.as_reals(v.integer("xor", v.as_bits(value), sign))

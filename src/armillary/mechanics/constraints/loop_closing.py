@@ -1,0 +1,492 @@
+"""Loops closed by numbers while equations are derived, and samples of their motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import NumericValue, directional_derivatives, evaluate_all, evaluator
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.triples import Scalar, magnitude
+from armillary.algebra.units import ONE, RATE, TIME, Dimension
+from armillary.algebra.walk import Undimensioned, symbols, transform
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.closing_thresholds import (
+    EXACT_LOOP,
+    HALVINGS,
+    LEAST_SIZE,
+    LONGEST_STEP,
+    STALLED,
+    WEAK_FIRST,
+    WEAK_LAST,
+    WEAK_SECOND,
+)
+from armillary.mechanics.constraints.dependent_speeds import Evaluate, largest_of
+from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
+from armillary.model.description import Description
+from armillary.model.units import default_value
+
+# Sizes of coordinates of different kinds: motions of equal effect, which replace units in comparisons.
+#
+# The size of an angle is one. That of another kind is what moves the gaps of loops as far as one radian does,
+# the largest of the lengths that follow from rows of one dimension; where no rows hold both kinds, a unit of
+# the SI. The size of a row is the gap that a motion of such a size makes at most, in any row of its
+# dimension: gaps of lengths and of angles count alike in one norm. Sizes are constants of the parameters,
+# so that limits of steps follow the mechanism of the run: the same in metres and millimetres, and for a
+# watch as for a crane.
+
+_LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
+
+Sizes = dict[Dimension | None, Scalar]  # by the dimension of coordinates
+KnownSizes = Mapping[Dimension | None, float]
+
+
+def unit_sizes(system: Description) -> Sizes:
+    """One unit of the SI for every kind of coordinate, in the units of the system."""
+    kinds = {q.dimension for q in system.coordinates} | {speed_kind(u) for u in system.speeds}
+    return {kind: 1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds}
+
+
+def speed_kind(u: Expr) -> Dimension | None:
+    """The dimension of the coordinate that moves at a speed."""
+    return None if u.dimension is None else u.dimension * TIME
+
+
+Factors = Sequence[tuple[int, int, Scalar]]  # row, speed, and the factor of the speed in the row
+
+
+def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
+    """The magnitudes of all factors as constants of the parameters."""
+    factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
+    known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
+    return [(i, j, magnitude(value)) for (i, j, _), value in known]
+
+
+def motion_sizes(
+    system: Description, found: Sequence[ConstraintRow], factors: Factors, sample: Evaluate | None = None
+) -> Sizes:
+    """The size of each kind of coordinate."""
+    known = [
+        (_dimension(found[i]), system.speeds[j].dimension, value)
+        for i, j, value in factors
+        if found[i].gap is not None
+    ]
+    sizes = unit_sizes(system)
+    for kind in sizes.keys() - {ONE, None}:
+        assert kind is not None
+        ratios = []
+        for dimension in {d for d, *_ in known}:
+            alike = [(k, v) for d, k, v in known if d is dimension or d is None]
+            turns, others = (
+                largest_of([v for k, v in alike if k is one], None) for one in (RATE, kind / TIME)
+            )
+            ratios += [turns / others] if turns is not None and others is not None else []
+        if ratios:
+            sizes[kind] = _bounded(reduce(fn.maximum, ratios), sample)
+    return sizes | {ONE: 1.0}
+
+
+def row_sizes(
+    system: Description,
+    found: Sequence[ConstraintRow],
+    factors: Factors,
+    sizes: Mapping[Dimension | None, Scalar],
+    sample: Evaluate | None = None,
+) -> tuple[Scalar, ...]:
+    """The size of each row: that of all rows of its dimension, or its own where that is not known."""
+    effects: dict[Dimension | int, list[Scalar]] = {}
+    for i, j, value in factors:
+        effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
+    by_group = {group: largest_of(effects[group], None) for group in effects}
+    known = {group: _bounded(size, sample) for group, size in by_group.items() if size is not None}
+    return tuple(known.get(_group(found, i), 1.0) for i in range(len(found)))
+
+
+def estimated_sizes(
+    system: Description, found: Sequence[ConstraintRow], factors: Sequence[tuple[int, int, float]]
+) -> tuple[KnownSizes, list[float]]:
+    """Sizes of kinds and of rows with numbers for factors. They have few digits, so that what follows from
+    them does not depend on the last bits of sines.
+    """
+    kinds = {kind: _rounded(size) for kind, size in motion_sizes(system, found, factors).items()}
+    return kinds, [_rounded(size) for size in row_sizes(system, found, factors, kinds)]
+
+
+def _rounded(size: Scalar) -> float:
+    assert not isinstance(size, Expr)
+    return float(f"{size:.6g}")
+
+
+def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
+    """The common size of rows."""
+    dimension = _dimension(found[i])
+    return i if dimension is None else dimension
+
+
+def _bounded(size: Scalar, sample: Evaluate | None) -> Scalar:
+    """A size that does not vanish with other parameters than the defaults."""
+    if not isinstance(size, Expr) or sample is None:
+        return size
+    return as_expr(fn.maximum(size, _LEAST * float(sample([size])[0][0])))
+
+
+def _dimension(row: ConstraintRow) -> Dimension | None:
+    """That of a row's gap; None, like any other, where parameters without units leave it open."""
+    if row.constraint.position is not None:
+        return row.constraint.position.dimension
+    speed = row.constraint.speed.dimension
+    return None if speed is None else speed * TIME
+
+
+# The constraints as numbers, and loops closed while equations are derived.
+#
+# A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
+# matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ. Rows and motions are in terms of their
+# sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, with more
+# freedom and with what is given kept: see runtime/solver/assembly/assembly.py.
+
+
+class ScatterNumbers:
+    """Numbers that scatter starts, the same in every language: s ← 16807 s mod (2³¹ − 1), exact in doubles.
+
+    Source: Park and Miller (1988), Random number generators: good ones are hard to find, CACM 31, 1192–1201.
+    """
+
+    def __init__(self) -> None:
+        self._last = 19871987
+
+    def spread(self, reach: float, count: int) -> np.ndarray:
+        """So many numbers between −reach and reach."""
+        numbers = np.empty(count)
+        for i in range(count):
+            self._last = 16807 * self._last % 2147483647
+            numbers[i] = reach * (2.0 * (self._last / 2147483647) - 1.0)
+        return numbers
+
+
+@dataclass(frozen=True)
+class GeometryLayout:
+    """Where the numbers of a geometry stand: gaps Φ, known parts b, then the elements of J and of N."""
+
+    coordinates: int
+    speeds: int
+    gaps: tuple[int, ...]  # rows that have a position to keep
+    rows: int
+    jacobian: tuple[tuple[int, int], ...]
+    rates: tuple[tuple[int, int], ...]
+    quaternions: tuple[int, ...]
+
+    @cached_property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the elements of J and of N stand in these matrices, row after row."""
+        both = (self.jacobian, self.rates)
+        found = [np.array([i * self.speeds + j for i, j in matrix], dtype=int) for matrix in both]
+        return found[0], found[1]
+
+    @cached_property
+    def owners(self) -> tuple[np.ndarray, ...]:
+        """Rows of gaps; rows and speeds of the elements of J; speeds of those of N."""
+        row, speed = (np.array([e[k] for e in self.jacobian], dtype=int) for k in (0, 1))
+        return np.array(self.gaps, dtype=int), row, speed, np.array([j for _, j in self.rates], dtype=int)
+
+    def sized(self, sizes: np.ndarray, row_sizes: np.ndarray) -> np.ndarray:
+        """Factors of all numbers that lead to rows and motions in terms of their sizes; a row of factors per
+        row of sizes.
+        """
+        gaps, row, speed, moved = self.owners
+        rows = 1.0 / row_sizes
+        parts = (rows[..., gaps], rows, sizes[..., speed] * rows[..., row], sizes[..., moved])
+        return np.concatenate(parts, axis=-1)
+
+    def figures(self, numbers: np.ndarray) -> GeometryValues:
+        """Numbers, each in its place; with a row of them per place, at several places."""
+        start, (in_jacobian, in_rates) = len(self.gaps) + self.rows, self.places
+        after, shape = start + len(in_jacobian), numbers.shape[:-1]
+        jacobian = np.zeros((*shape, self.rows * self.speeds))
+        rates = np.zeros((*shape, self.coordinates * self.speeds))
+        jacobian[..., in_jacobian] = numbers[..., start:after]
+        rates[..., in_rates] = numbers[..., after:]
+        return GeometryValues(
+            numbers[..., : len(self.gaps)],
+            numbers[..., len(self.gaps) : start],
+            jacobian.reshape(*shape, self.rows, self.speeds),
+            rates.reshape(*shape, self.coordinates, self.speeds),
+        )
+
+
+@dataclass(frozen=True)
+class GeometryValues:
+    """Φ of the rows that have one, b, J and N at one place, or at several."""
+
+    gap: np.ndarray
+    known: np.ndarray
+    jacobian: np.ndarray
+    rates: np.ndarray
+
+    def of(self, some: np.ndarray) -> GeometryValues:
+        """The same at some of the places."""
+        return GeometryValues(self.gap[some], self.known[some], self.jacobian[some], self.rates[some])
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The constraints as numbers of time and coordinates."""
+
+    layout: GeometryLayout
+    values: Callable[[float, np.ndarray], np.ndarray]
+    sizes: np.ndarray | None = None  # of the speeds: amounts of motion with the same effect, None: 1
+    row_sizes: np.ndarray | None = None  # of the rows: gaps that such motions make
+
+    def in_sizes(self) -> Geometry:
+        """The same with rows and motions in terms of their sizes: steps in δ_j times the size of speed j."""
+        if self.sizes is None or self.row_sizes is None:
+            return self
+        factors = self.layout.sized(self.sizes, self.row_sizes)
+        return Geometry(self.layout, lambda t, q: factors * self.values(t, q))
+
+    def at(self, t: float, q: np.ndarray) -> GeometryValues:
+        return self.layout.figures(self.values(t, q))
+
+    def off(self, here: GeometryValues) -> float:
+        """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes.
+
+        A row that vanishes near a singular place has at least a ten-thousandth of the largest one's size: its
+        gap cannot be less than rounding leaves.
+        """
+        sizes = np.max(np.abs(here.jacobian[list(self.layout.gaps)]), axis=1, initial=0.0)
+        sizes = np.maximum(sizes, LEAST_SIZE * np.max(sizes, initial=0.0))
+        return float(np.max(np.abs(here.gap) / np.where(sizes > 0.0, sizes, 1.0), initial=0.0))
+
+    def close(self, t: float, q: np.ndarray, tries: int) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates near q whose gaps are closed by motions of all joints, and the gaps that remain."""
+        here = self.at(t, q)
+        weak = [WEAK_FIRST, WEAK_SECOND, WEAK_LAST]
+        for _ in range(tries):
+            finite = np.all(np.isfinite(here.gap)) and np.all(np.isfinite(here.jacobian))
+            if not len(here.gap) or not finite or self.off(here) <= EXACT_LOOP:
+                break
+            J = here.jacobian[list(self.layout.gaps)]
+            step = np.linalg.lstsq(J, -here.gap, rcond=weak[0])[0]
+            step *= min(1.0, LONGEST_STEP / max(np.max(np.abs(step)), 1e-300))
+            moved, there = self._tried(t, q, here, step)
+            slow = there is None or np.linalg.norm(there.gap) > STALLED * np.linalg.norm(here.gap)
+            if there is not None:
+                q, here = moved, there
+            if slow and len(weak) > 1:
+                weak.pop(0)
+            elif there is None:
+                break
+        return q, here.gap
+
+    def _tried(
+        self, t: float, q: np.ndarray, here: GeometryValues, step: np.ndarray
+    ) -> tuple[np.ndarray, GeometryValues | None]:
+        """The longest of several shares of a step that makes the gaps smaller."""
+        for _ in range(HALVINGS):
+            moved = self.normalised(q + here.rates @ step)
+            there = self.at(t, moved)
+            if np.linalg.norm(there.gap) < np.linalg.norm(here.gap):
+                return moved, there
+            step = step / 2
+        return q, None
+
+    def normalised(self, q: np.ndarray) -> np.ndarray:
+        for start in self.layout.quaternions:
+            q[start : start + 4] /= np.linalg.norm(q[start : start + 4])
+        return q
+
+
+# A few places of a motion with its loops closed, at which expressions are evaluated.
+#
+# Parameters have their defaults, or arbitrary values where they have none; the coordinates start as described
+# and, for the further places, a little away from there.
+
+_AWAY = 0.2  # how far the further places are from the first, in sizes
+_SHUT = 1e-8  # a gap, in sizes
+_TRIES = 30
+_TIMES = (0.0, 0.37, 1.13, 2.9)
+_DIGITS = 6  # decimals of the places, in sizes, at which constants are taken
+
+
+def geometry_expressions(
+    system: Description, found: Sequence[ConstraintRow], plain: Undimensioned
+) -> tuple[list[Expr], GeometryLayout, list[Expr]]:
+    """The data of the rows that a Geometry needs, its place, and the coordinates that are free to move."""
+    given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
+    free = [q for q in system.coordinates if q not in given]
+    speeds = speed_places(system, plain)
+    J = [((i, j), a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
+    N: list[tuple[tuple[int, int], Scalar]] = []
+    for i, q in enumerate(free):
+        rate = plain(system.rates[q])
+        held = [s for s in symbols(rate) if s in speeds]
+        N += [((i, speeds[u]), directional_derivatives([rate], {u: UNIT})[0]) for u in held]
+    gaps = [(i, row.gap) for i, row in enumerate(found) if row.gap is not None]
+    values: list[Scalar] = [
+        *(g for _, g in gaps),
+        *(row.known for row in found),
+        *(a for _, a in J),
+        *(a for _, a in N),
+    ]
+    index = {q: i for i, q in enumerate(free)}
+    quaternions = [
+        index[body.coordinates[start]]
+        for body in system.bodies.values()
+        for start in body.assembly.quaternions
+    ]
+    layout = GeometryLayout(
+        len(free),
+        len(system.speeds),
+        tuple(i for i, _ in gaps),
+        len(found),
+        tuple(place for place, _ in J),
+        tuple(place for place, _ in N),
+        tuple(quaternions),
+    )
+    return list(map(as_expr, values)), layout, [plain(q) for q in free]
+
+
+class MotionSample:
+    """Values of all that constraints depend on, at several places at once; the first is where runs start."""
+
+    def __init__(self, system: Description, found: Sequence[ConstraintRow], plain: Undimensioned) -> None:
+        chance = np.random.default_rng(1990)
+        time = plain(system.time)
+        self.values: dict[Expr, NumericValue] = {}
+        for node in system.parameters.values():
+            default = default_value(node)
+            self.values[plain(node)] = float(chance.uniform(0.5, 1.5)) if default is None else default
+        for memory in system.memories.values():
+            self.values[plain(memory.symbol)] = memory.initial
+        expressions, layout, coordinates = geometry_expressions(system, found, plain)
+        evaluate = evaluator(expressions)
+
+        def values(t: float, q: np.ndarray) -> np.ndarray:
+            at = self.values | {time: t} | dict(zip(coordinates, q.tolist(), strict=True))
+            with np.errstate(all="ignore"):
+                return np.array([float(v) for v in evaluate(at)])
+
+        free = [q for q in system.coordinates if plain(q) in set(coordinates)]
+        start = np.array([system.initial[q] for q in free])
+        factors = _largest_factors(Geometry(layout, values), start, [q.dimension is ONE for q in free])
+        units, of_rows = estimated_sizes(system, found, factors)
+        own, sizes = (
+            np.array([units[kind] for kind in kinds])
+            for kinds in (map(speed_kind, system.speeds), [q.dimension for q in free])
+        )
+        geometry = Geometry(layout, values, own, np.array(of_rows)).in_sizes()
+        self._units = dict(zip(coordinates, sizes.tolist(), strict=True))
+        self.time, self.coordinates, self.layout, self.geometry = time, coordinates, layout, evaluate
+        places = []
+        for k, t in enumerate(_TIMES):
+            place = _closed(geometry, t, start, sizes, 0.0 if k == 0 else _AWAY, chance)
+            if place is None:
+                raise ModelError(_not_numbers(system, found, values(0.0, start), layout))
+            places.append(place)
+        self.start = places[0]
+        self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
+
+    def at(self, times: np.ndarray, places: np.ndarray) -> dict[Expr, NumericValue]:
+        """Values of all symbols at other places, a row of coordinates each."""
+        return self.values | {self.time: times} | dict(zip(self.coordinates, places.T, strict=True))
+
+    def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
+        """Expressions at one place as constants, of the parameters: so they are sizes in every run.
+
+        Without ``place`` each is taken where its magnitude is largest at the default parameters; where it is
+        no number, it is 0 here too. Places are rounded: a size needs no more, and generated code does not
+        depend on the last bits of loops that were closed.
+        """
+        nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
+        values = self(nodes)
+        where = [int(np.argmax(np.abs(v))) if place is None else place for v in values]
+        result: list[Scalar] = [float(v[k]) for v, k in zip(values, where, strict=True)]
+        for k in set(where):
+            mine = [i for i, at in enumerate(where) if at == k and result[i] != 0.0]
+            held = {i: e for i, e in enumerate(nodes) if i in mine and any(map(_is_parameter, symbols(e)))}
+            result_here = transform(held.values(), self._numbers(k).get) if held else []
+            for i, e in zip(held, result_here, strict=True):
+                result[i] = float(e.data) if e.kind == "number" else e
+        return result
+
+    def _numbers(self, k: int) -> dict[Expr, Expr]:
+        """The values at one place, except the parameters."""
+        varying = {s: v for s, v in self.values.items() if not _is_parameter(s)}
+        found = {s: float(v[k] if np.ndim(v) else v) / self._units.get(s, 1.0) for s, v in varying.items()}
+        return {s: ZERO + round(v, _DIGITS) * self._units.get(s, 1.0) for s, v in found.items()}
+
+    def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
+        """Values of expressions, an array each, one number per place."""
+        nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
+        with np.errstate(all="ignore"):  # a place may be singular for some of the choices
+            known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]
+        return [np.where(np.isfinite(v), v, 0.0) for v in known]
+
+
+def _is_parameter(s: Expr) -> bool:
+    return bool(s.data.role == "parameter")
+
+
+def _largest_factors(
+    geometry: Geometry, start: np.ndarray, angles: Sequence[bool]
+) -> list[tuple[int, int, float]]:
+    """Rows, speeds and the magnitudes of the elements of J: the largest ones with the angles near the start
+    and loops open.
+    """
+    chance, layout = np.random.default_rng(1990), geometry.layout
+    first = len(layout.gaps) + layout.rows
+    found = np.zeros(len(layout.jacobian))
+    for t in _TIMES:
+        turned = start + np.where(angles, chance.uniform(-_AWAY, _AWAY, start.shape), 0.0)
+        numbers = np.abs(geometry.values(t, geometry.normalised(turned))[first : first + len(found)])
+        found = np.maximum(found, np.where(np.isfinite(numbers), numbers, 0.0))
+    return [(i, j, value) for (i, j), value in zip(layout.jacobian, found.tolist(), strict=True)]
+
+
+def _closed(
+    geometry: Geometry,
+    t: float,
+    start: np.ndarray,
+    sizes: np.ndarray,
+    away: float,
+    chance: np.random.Generator,
+) -> np.ndarray | None:
+    """A place near the start at which all is a number, with its loops closed if that can be; None: no number.
+
+    Joints' own angles may be singular at the start, and loops may have to be closed from elsewhere. But the
+    constraints themselves must be numbers at the start.
+    """
+    open_place = None
+    layout = geometry.layout
+    own = len(layout.gaps) + layout.rows + len(layout.jacobian)
+    for reach in (away, 0.05, 0.2, 0.8, 3.0):
+        place = geometry.normalised(start + sizes * chance.uniform(-reach, reach, start.shape))
+        finite = np.isfinite(geometry.values(t, place))
+        if reach == 0.0 and not np.all(finite[:own]):
+            return None
+        if np.all(finite):
+            place, gap = geometry.close(t, place, _TRIES)
+            if not gap.size or np.max(np.abs(gap)) <= _SHUT:
+                return place
+            open_place = place if open_place is None else open_place
+    return open_place
+
+
+def _not_numbers(
+    system: Description, found: Sequence[ConstraintRow], values: np.ndarray, layout: GeometryLayout
+) -> str:
+    owners = [*layout.gaps, *range(layout.rows), *(i for i, _ in layout.jacobian)]
+    strange = [i for i, v in zip(owners, values, strict=False) if not np.isfinite(v)]
+    if not strange:
+        return (
+            f"the rates of the coordinates of '{system.name}' are not finite where runs start; give s.start"
+        )
+    constraint = found[strange[0]].constraint
+    return (
+        f"constraint '{constraint.name}' ({constraint.about}) is not a number where runs start; check its "
+        "parameters, or say with start() where the coordinates are"
+    )

@@ -1,1 +1,0 @@
-"""The formalisms, each in a file or folder."""

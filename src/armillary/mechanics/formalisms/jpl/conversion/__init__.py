@@ -1,1 +1,0 @@
-"""A description as a vehicle: substructures, appendages and loads."""

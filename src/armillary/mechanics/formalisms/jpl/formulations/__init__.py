@@ -1,1 +1,0 @@
-"""The three formulations MBDYFR, MBDYFN and MBDYFL: their right sides and modal columns."""

@@ -1,1 +1,0 @@
-"""Momenta as states."""

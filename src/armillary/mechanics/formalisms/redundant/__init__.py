@@ -1,1 +1,0 @@
-"""Redundant coordinates: bodies by their own positions and Euler parameters, joints as constraints."""

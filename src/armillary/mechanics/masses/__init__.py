@@ -1,1 +1,0 @@
-"""Whether every motion of a system moves some mass."""

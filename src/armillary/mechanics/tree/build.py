@@ -1,0 +1,516 @@
+"""Groups of bodies that move as one, each in the axes of its first body, and the joints between them.
+
+Redundant coordinates and JPL's formulations take whole joints between groups. The other formalisms take the
+tree of links (build.py), which cuts the same joints into single steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr, number
+from armillary.algebra.triples import (
+    IDENTITY,
+    ZERO_MATRIX,
+    ZEROS,
+    Matrix,
+    Scalar,
+    ScalarMap,
+    Triple,
+    add,
+    cross_triples,
+    is_zero,
+    joined,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    plus,
+    scaled,
+    scaled_matrix,
+    transposed,
+    unit,
+)
+from armillary.algebra.walk import Undimensioned
+from armillary.kept_results import kept_per_object
+from armillary.mechanics.tree.link_inertia import link_modes, point_mass_inertia
+from armillary.mechanics.tree.rotation import (
+    AxisRotation,
+    MatrixRotation,
+    NoRotation,
+    Rotation,
+    RotationChain,
+)
+from armillary.mechanics.tree.tree import (
+    ANGULAR,
+    LINEAR,
+    MODAL,
+    SAME,
+    Freedom,
+    Link,
+    Placement,
+    Tree,
+    with_inertia,
+)
+from armillary.model.bodies.body import Body
+from armillary.model.bodies.motion import time_derivative
+from armillary.model.description import Description
+from armillary.model.flexible.attachment import Nodal
+from armillary.model.flexible.part import FlexiblePart
+from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
+from armillary.model.joints.base import Step, across
+from armillary.model.recording.records import Prescription
+from armillary.model.space.attraction import all_gravities
+
+GROUND = -1
+
+Reader = ScalarMap  # of the description's expressions, without dimensions
+
+
+@dataclass(frozen=True, eq=False)
+class RigidGroup:
+    """A moving body with all that is fixed to it.
+
+    ``place`` is its joint in the axes of the group ``parent``, from that one's origin; ``mount`` turns from
+    the axes in which the joint is described into those, ``orient`` is the constant rotation after the joint.
+    m, h, J are about the origin, in its own axes, without deformation.
+    """
+
+    body: Body
+    parent: int
+    place: Triple
+    mount: Matrix
+    orient: Matrix
+    bodies: tuple[Body, ...] = ()
+    mass: Scalar = 0
+    first: Triple = ZEROS
+    inertia: Matrix = ZERO_MATRIX
+
+    @property
+    def name(self) -> str:
+        return self.body.name
+
+    @property
+    def centre(self) -> Triple:
+        """The mass centre; the origin where there is no mass."""
+        return ZEROS if is_zero(self.mass) else scaled(self.first, 1 / self.mass)
+
+    @property
+    def central_inertia(self) -> Matrix:
+        """Inertia about the mass centre."""
+        return matrix_sum(self.inertia, scaled_matrix(point_mass_inertia(self.mass, self.centre), -1))
+
+    def with_mass(self, mass: Scalar, centre: Triple, inertia: Matrix) -> Self:
+        """The group with more mass at a place, and an inertia about that place."""
+        return replace(
+            self,
+            mass=plus(self.mass, mass),
+            first=add(self.first, scaled(centre, mass)),
+            inertia=matrix_sum(self.inertia, inertia, point_mass_inertia(mass, centre)),
+        )
+
+    def with_body(self, body: Body, at: Placement, read: Reader) -> Self:
+        """The group with one more body and its flexible part."""
+        centre = at.point(joined(read(x) for x in body.com_coordinates))
+        own = at.turned_inertia(MatrixRotation(body.inertia).map(read).matrix)
+        group = replace(self, bodies=(*self.bodies, body)).with_mass(read(body.mass), centre, own)
+        if body.flex is None or not body.flex.part.mass:
+            return group
+        return group._with_flexible(body.flex.part, at)
+
+    def _with_flexible(self, part: FlexiblePart, at: Placement) -> Self:
+        if at.rotation == IDENTITY and at.origin == ZEROS:
+            return replace(
+                self,
+                mass=plus(self.mass, part.mass),
+                first=add(self.first, part.first.tolist()),
+                inertia=matrix_sum(self.inertia, part.inertia.tolist()),
+            )
+        c = part.first / part.mass
+        own = part.inertia - part.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+        return self.with_mass(part.mass, at.point(c.tolist()), at.turned_inertia(own.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class RigidGroups:
+    """All groups, parents first, the placement of every body, and the bodies that stand for nodes.
+
+    In placements, the ground has the index −1 and nodes of flexible bodies have those below it.
+    """
+
+    groups: tuple[RigidGroup, ...]
+    placements: dict[str, Placement]
+    nodes: dict[int, Body]
+
+
+def rigid_groups(system: Description, read: Reader, *, separate_flexible: bool) -> RigidGroups:
+    """The groups of a system; with ``separate_flexible`` a flexible body always begins one."""
+    groups: list[RigidGroup] = []
+    placements = {"ground": Placement(GROUND, IDENTITY, ZEROS)}
+    nodes: dict[int, Body] = {}
+    for body in system.bodies.values():
+        assert body.parent is not None
+        base = placements[body.parent.name]
+        if isinstance(body.joint, Nodal):
+            placements[body.name] = Placement(GROUND - 1 - len(nodes), IDENTITY, ZEROS)
+            nodes[placements[body.name].link] = body
+            continue
+        place = base.point(joined(read(x) for x in body.at))
+        orient = MatrixRotation(body.orient or IDENTITY).map(read).matrix
+        begins = body.assembly.steps or base.link < GROUND or (separate_flexible and body.flex is not None)
+        if begins:
+            groups.append(RigidGroup(body, base.link, place, base.rotation, orient))
+            here = Placement(len(groups) - 1, IDENTITY, ZEROS)
+        else:
+            here = Placement(base.link, matrix_product(base.rotation, orient), place)
+        placements[body.name] = here
+        if here.link > GROUND:
+            groups[here.link] = groups[here.link].with_body(body, here, read)
+    return RigidGroups(tuple(groups), placements, nodes)
+
+
+# Constant rotations that make a joint's axis a coordinate axis of its link.
+
+
+def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
+    """(i, ±1) where the axis is ± a coordinate axis."""
+    for i in range(3):
+        others = [axis[k] for k in range(3) if k != i]
+        value = axis[i]
+        if isinstance(value, Expr) and value.kind == "number":
+            value = value.data
+        if all(is_zero(o) for o in others) and isinstance(value, int | float) and abs(value) == 1:
+            return i, int(value)
+    return None
+
+
+def _adapted_axes(axis: Triple) -> Matrix:
+    """Constant axes (columns), the given one first; a coordinate axis across it is kept if there is one."""
+    zeros = [i for i in range(3) if is_zero(axis[i])]
+    second = unit(zeros[0]) if zeros else across(axis)
+    third = cross_triples(axis, second)
+    return transposed((axis, second, third))
+
+
+def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | RotationChain, int, int]:
+    """(R, k, ±1): a constant rotation that takes ± coordinate axis k to an axis, as cheap as may be.
+
+    Any axis is reached by two turns about coordinate axes, R = R_i(φ) R_j(θ), or by one where it lies in a
+    coordinate plane. Turning a symmetric matrix twice takes 18 products, by a full matrix 45. Axes whose
+    components are not numbers keep the full matrix.
+    """
+    a = [float(x) for x in map(_number, axis) if x is not None]
+    if len(a) < 3:
+        return MatrixRotation(_adapted_axes(axis)), 0, 1
+    # e_k is turned about j in the plane of k and i, then about i; for the largest k least is left to turn.
+    k = max(range(3), key=lambda n: (abs(a[n]), -n))
+    i, j = sorted((n for n in range(3) if n != k), key=lambda n: (abs(a[n]), n), reverse=True)
+    sign = 1 if a[k] > 0 else -1
+    a = [sign * x for x in a]
+    first = _about(i, k, j, math.atan2(a[j], a[k]))
+    second = _about(j, k, i, math.asin(max(-1.0, min(1.0, a[i]))))
+    if is_zero(first.sine):
+        return second, k, sign
+    return RotationChain(first, second), k, sign
+
+
+def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
+    """The turn about a coordinate axis that moves ``start`` towards ``end``."""
+    upwards = (axis + 1) % 3 == start
+    c, s = _exact(math.cos(angle)), _exact(math.sin(angle))
+    assert end == 3 - axis - start
+    return AxisRotation(axis, c, s if upwards else -s)
+
+
+def _exact(x: float) -> Scalar:
+    """A cosine or sine without the last digits where it is a whole number."""
+    return round(x) if abs(x - round(x)) < 1e-15 else x
+
+
+def _number(x: Scalar) -> float | None:
+    if isinstance(x, Expr):
+        return float(x.data) if x.kind == "number" else None
+    return float(x)
+
+
+def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned: Matrix) -> Matrix:
+    """Rᵀ times a matrix."""
+    columns = [rotation.to_child(column) for column in transposed(turned)]
+    return transposed(joined(joined(_tidy(x) for x in column) for column in columns))
+
+
+def _tidy(x: Scalar) -> Scalar:
+    """A number rounded to zero or ± one where it differs only by rounding, so that terms cancel exactly."""
+    value = _number(x)
+    return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
+
+
+# The tree of links of a description: joints as steps, axes along coordinate axes, fixed bodies joined.
+
+
+def build_tree(
+    system: Description,
+    plain: Undimensioned | None = None,
+    *,
+    given: Mapping[Expr, Prescription] | None = None,
+    split_free_bodies: bool = False,
+    separate_welds: Collection[str] = (),
+) -> Tree:
+    """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
+
+    ``given`` are the prescribed speeds, by default those of the description. ``split_free_bodies`` makes
+    slides and a tumble of free bodies whose velocities are in their parent's axes. Bodies in
+    ``separate_welds`` get a link of their own although they are fixed to their parent.
+    """
+    given = system.prescriptions if given is None else given
+    split = split_free_bodies and any(
+        isinstance(step, Drift) and step.velocity == "parent"
+        for body in system.bodies.values()
+        for step in body.assembly.steps
+    )
+    values = frozenset((u, p.value) for u, p in given.items())
+    make = _kept_tree if system.recorder.frozen else _unread_tree
+    return make(system, values, split, frozenset(separate_welds)).map(plain or Undimensioned())
+
+
+def _unread_tree(
+    system: Description, given: frozenset[tuple[Expr, Expr]], split: bool, separate_welds: frozenset[str]
+) -> Tree:
+    builder = _TreeBuilder(system, given, split, separate_welds)
+    for body in system.bodies.values():
+        builder.add(body)
+    gravity: Triple = ZEROS
+    for field in all_gravities(system):
+        gravity = add(gravity, scaled(field.direction.components(system.ground.frame), field.magnitude))
+    return Tree(tuple(builder.links), gravity, builder.placements)
+
+
+# Of frozen descriptions: the check of masses, the derivation and a run need the same tree.
+_kept_tree = kept_per_object(_unread_tree)
+
+
+class _TreeBuilder:
+    def __init__(
+        self,
+        system: Description,
+        given: frozenset[tuple[Expr, Expr]],
+        split_free_bodies: bool,
+        separate_welds: frozenset[str],
+    ) -> None:
+        self.separate_welds = separate_welds
+        self.given = dict(given)
+        self.split_free_bodies = split_free_bodies
+        self.links: list[Link] = []
+        self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
+        self.speed_index = {speed: i for i, speed in enumerate(system.speeds)}
+        self.armatures = system.armatures
+        self.carriers: dict[str, int] = {}  # links of flexible bodies
+
+    def add(self, body: Body) -> None:
+        """Links for the body's joint, and the body's inertia on the last of them."""
+        assert body.parent is not None
+        base = self.placements[body.parent.name]
+        here, turned, offset = base.link, base.rotation, base.point(body.at)
+        oriented = False
+        steps, flexed = _parted(body.assembly.steps)
+        for count, step in enumerate(steps, start=1):
+            name = body.name if count == len(body.assembly.steps) else f"{body.name}_{count}"
+            if isinstance(step, Turn):
+                here, turned = self._turn(name, here, offset, turned, step)
+            elif isinstance(step, Slide):
+                here, turned = self._slide(name, here, offset, turned, step)
+            elif isinstance(step, Tumble | Drift):
+                if isinstance(step, Drift) and step.velocity == "parent" and self.split_free_bodies:
+                    step, here, turned, offset = self._part(name, here, offset, turned, step)
+                here, turned = self._general(name, here, offset, turned, step, body.orient)
+                oriented = body.orient is not None
+            offset = ZEROS
+        if not body.assembly.steps and body.name in self.separate_welds:
+            here, offset = self._append(Link(body.name, here, "fixed", offset, NoRotation(), ())), ZEROS
+        if body.orient is not None and not oriented:
+            turned = matrix_product(turned, body.orient)
+        if flexed is not None:
+            here = self._flexed(body.name, here, offset, turned, flexed)
+            turned, offset = IDENTITY, ZEROS
+        if body.flex is not None:
+            if not body.assembly.steps or turned != IDENTITY or offset != ZEROS:
+                axes: Rotation = NoRotation() if turned == IDENTITY else MatrixRotation(turned)
+                here = self._append(Link(body.name, here, "fixed", offset, axes, ()))
+                turned, offset = IDENTITY, ZEROS
+            self._make_flexible(body, here)
+        self.placements[body.name] = Placement(here, turned, offset)
+        if here >= 0:
+            self.links[here] = with_inertia(self.links[here], *self._inertia(body))
+
+    def _make_flexible(self, body: Body, here: int) -> None:
+        """Modes for the link, whose axes and origin are the body's."""
+        flex = body.flex
+        assert flex is not None
+        freedoms = tuple(self._freedom(u, MODAL) for u in flex.speeds)
+        part = flex.part
+        inertia = joined(map(joined, part.inertia.tolist()))
+        link = with_inertia(self.links[here], part.mass, joined(part.first.tolist()), inertia)
+        self.links[here] = replace(link, modes=link_modes(body.name, flex, freedoms))
+        self.carriers[body.name] = here
+
+    def _flexed(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
+        """A link that modes move: a node of a flexible body, or the body in the node that holds it."""
+        own = len(self.links)
+        rotation: Rotation
+        if turned != IDENTITY:
+            rotation = MatrixRotation(matrix_product(turned, step.rotation, f"E_{name}"))
+        elif step.axis is not None:
+            rotation = AxisRotation(step.axis, fn.cos(step.angle), fn.sin(step.angle))
+        else:
+            rotation = NoRotation() if step.rotation == IDENTITY else MatrixRotation(step.rotation)
+        return self._append(
+            Link(
+                name,
+                here,
+                "flexed",
+                add(offset, matrix_vector(turned, step.position)),
+                rotation,
+                (),
+                carrier=self.carriers.get(step.flexible, own),
+                columns=tuple(zip(step.turning, step.moving, strict=True)),
+                bias=(step.turned, step.moved),
+            )
+        )
+
+    def _freedom(self, speed: Expr, direction: int, sign: int = 1) -> Freedom:
+        given = self.given.get(speed)
+        rate = None if given is None else time_derivative(given)
+        armature = self.armatures.get(speed, 0)
+        return Freedom(speed.name, direction, sign, speed, self.speed_index[speed], rate, armature=armature)
+
+    def _append(self, link: Link) -> int:
+        self.links.append(link)
+        return len(self.links) - 1
+
+    def _turn(self, name: str, here: int, offset: Triple, turned: Matrix, step: Turn) -> tuple[int, Matrix]:
+        axis = matrix_vector(turned, step.axis)
+        c, s = fn.cos(step.angle), fn.sin(step.angle)
+        principal = coordinate_axis(axis)
+        if principal is not None:
+            i, sign = principal
+            rotation: Rotation = AxisRotation(i, c, s if sign > 0 else -s)
+        else:
+            constant, i, sign = rotation_towards(axis)
+            rotation = RotationChain(constant, AxisRotation(i, c, s if sign > 0 else -s))
+            turned = rotated_back(constant, turned)
+        freedom = self._freedom(step.speed, ANGULAR + i, sign)
+        return self._append(Link(name, here, "turn", offset, rotation, (freedom,))), turned
+
+    def _slide(self, name: str, here: int, offset: Triple, turned: Matrix, step: Slide) -> tuple[int, Matrix]:
+        axis = matrix_vector(turned, step.axis)
+        offset = add(offset, scaled(axis, step.distance))
+        principal = coordinate_axis(axis)
+        rotation: Rotation = NoRotation()
+        if principal is not None:
+            i, sign = principal
+        else:
+            rotation, i, sign = rotation_towards(axis)
+            turned = rotated_back(rotation, turned)
+        freedom = self._freedom(step.speed, LINEAR + i, sign)
+        return self._append(Link(name, here, "slide", offset, rotation, (freedom,))), turned
+
+    def _part(
+        self, name: str, here: int, offset: Triple, turned: Matrix, step: Drift
+    ) -> tuple[Tumble, int, Matrix, Triple]:
+        """A drift in its parent's axes as slides along them and a tumble: the same coordinates and speeds.
+
+        Its three linear speeds then are directions of links, one by one, and can be given or eliminated.
+        """
+        for i, axis in enumerate("xyz"):
+            slide = Slide(unit(i), as_expr(step.position[i]), step.linear[i])
+            here, turned = self._slide(f"{name}_{axis}", here, offset, turned, slide)
+            offset = ZEROS
+        w = step.angular
+        return Tumble(step.rotation, (w[0], w[1], w[2])), here, turned, offset
+
+    def _general(
+        self,
+        name: str,
+        here: int,
+        offset: Triple,
+        turned: Matrix,
+        step: Tumble | Drift,
+        orient: Matrix | None,
+    ) -> tuple[int, Matrix]:
+        matrix = matrix_product(turned, step.rotation)
+        if orient is not None:
+            matrix = matrix_product(matrix, orient, f"R_{name}")
+        if isinstance(step, Tumble):
+            freedoms = tuple(self._freedom(u, ANGULAR + i) for i, u in enumerate(step.speeds))
+            link = Link(name, here, "tumble", offset, MatrixRotation(matrix), freedoms)
+        else:
+            offset = add(offset, matrix_vector(turned, step.position))
+            freedoms = tuple(self._freedom(u, LINEAR + i) for i, u in step.linear.items())
+            freedoms += tuple(self._freedom(u, ANGULAR + i) for i, u in step.angular.items())
+            axes: Rotation = (
+                MatrixRotation(turned) if step.velocity == "parent" and turned != IDENTITY else SAME
+            )
+            link = Link(
+                name,
+                here,
+                "drift",
+                offset,
+                MatrixRotation(matrix),
+                freedoms,
+                velocity=step.velocity,
+                velocity_axes=axes,
+            )
+        return self._append(link), IDENTITY
+
+    def _inertia(self, body: Body) -> tuple[Scalar, Triple, Matrix]:
+        """(m, h, J) of a body about its link's origin, in the link's axes."""
+        placement = self.placements[body.name]
+        of_numbers = _plain_numbers(body, placement)
+        if of_numbers is None:
+            return _about_link(placement, body.mass, body.com_coordinates, body.inertia)
+        mass, first, inertia = _about_link(*of_numbers)
+        return _node(mass), joined(map(_node, first)), joined(joined(map(_node, row)) for row in inertia)
+
+
+def _about_link(
+    placement: Placement, mass: Scalar, com: Triple, inertia: Matrix
+) -> tuple[Scalar, Triple, Matrix]:
+    centre = placement.point(com)
+    own = placement.turned_inertia(inertia)
+    return mass, scaled(centre, mass), matrix_sum(own, point_mass_inertia(mass, centre))
+
+
+def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar, Triple, Matrix] | None:
+    """A body's place, mass, mass centre and inertia as Python's numbers, whose sums and products are the same
+    and take a fifth of the time; None where one of them is not known.
+    """
+    given: list[Scalar] = [body.mass, *body.com_coordinates, *placement.origin]
+    for row in (*body.inertia, *placement.rotation):
+        given += row
+    values: list[Scalar] = [x.data if isinstance(x, Expr) and x.kind == "number" else x for x in given]
+    if any([isinstance(x, Expr) for x in values]):
+        return None
+    mass, com, origin, J, R = values[0], values[1:4], values[4:7], values[7:16], values[16:]
+    return Placement(placement.link, _rows(R), joined(origin)), mass, joined(com), _rows(J)
+
+
+def _rows(entries: list[Scalar]) -> Matrix:
+    return joined(entries[:3]), joined(entries[3:6]), joined(entries[6:])
+
+
+def _node(value: Scalar) -> Scalar:
+    """A number as an expression; zeros stay plain ones, which sums and products leave out."""
+    assert not isinstance(value, Expr)
+    return number(value) if value else 0
+
+
+def _parted(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
+    """(steps of the joint, the motion by modes that comes last, if there is one)."""
+    if steps and isinstance(steps[-1], Flexed):
+        return steps[:-1], steps[-1]
+    return steps, None

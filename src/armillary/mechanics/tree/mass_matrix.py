@@ -1,0 +1,335 @@
+"""The mass matrix of a tree, from composite bodies, and the equations of the modes of its flexible links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from armillary.algebra import functions as fn
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    is_zero,
+    joined,
+    matrix_sum,
+    matrix_vector,
+    minus,
+    named,
+    named_symmetric,
+    plus,
+    scaled,
+    times,
+    unit,
+    vanishes,
+)
+from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.loads import Wrench, component_along, twist_dot, wrench_at_parent, wrench_sum
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed
+
+# The equations of a flexible link's modes, with all that hangs on its nodes.
+#
+# A node moves by the twists φ_p = (θ_p, ψ_p) of its carrier's modes. What hangs there, an inertia that
+# answers an acceleration with a wrench and the wrench w that it takes at rest, joins the modes' equations
+# by
+#
+#     M_pq += φ_q·I φ_p        W_p += I φ_p, carried to the flexible link        f_p −= φ_p·w
+#
+# where W_p is the wrench on the link per unit of ξ̇_p, H_p and P_p to begin with. A body held at one of its
+# own nodes moves by φ_p too, in the axes of what holds it; W_p and M are then those of that motion.
+
+Inertia = Callable[[Triple, Triple], Wrench]
+
+
+class ModalEquations:
+    """Modal equations Σ M_pq ξ̇_q + W_p·(α, a) = f_p of one flexible link, as far as they are collected."""
+
+    def __init__(
+        self,
+        freedoms: tuple[Freedom, ...],
+        M: Sequence[Sequence[Scalar]],
+        H: Sequence[Triple],
+        P: Sequence[Triple],
+        force: list[Scalar],
+    ) -> None:
+        self.freedoms = freedoms
+        self.active = [p for p, d in enumerate(freedoms) if not d.prescribed]
+        self.masses = {(p, q): M[p][q] for p in self.active for q in self.active if p <= q}
+        self.wrenches: dict[int, Wrench] = {p: (H[p], P[p]) for p in self.active}
+        self.force = {p: force[p] for p in self.active}
+
+    def name(self) -> None:
+        """Everything collected as intermediate values."""
+        for p in self.active:
+            label = f"{self.freedoms[p].index + 1}"
+            n, f = self.wrenches[p]
+            self.wrenches[p] = (named(n, f"W_{label}_n"), named(f, f"W_{label}_f"))
+            self.force[p] = fn.named(self.force[p], f"f_{label}")
+        for p, q in self.masses:
+            label = f"{self.freedoms[p].index + 1}_{self.freedoms[q].index + 1}"
+            self.masses[p, q] = fn.named(self.masses[p, q], f"M_{label}")
+
+
+def modal_equations(tree: Tree, forces: Mapping[int, Scalar] | None = None) -> dict[int, ModalEquations]:
+    """A block for every flexible link, ``forces`` by speed index where the right sides are wanted."""
+    found = {}
+    for i, link in enumerate(tree.links):
+        modes = link.modes
+        if modes is not None:
+            force = [0 if forces is None else forces[d.index] for d in modes.freedoms]
+            found[i] = ModalEquations(modes.freedoms, modes.M, modes.H, modes.P, force)
+    return found
+
+
+def couple_to_modes(
+    tree: Tree, index: int, found: dict[int, ModalEquations], inertia: Inertia, wrench: Wrench
+) -> None:
+    """A flexed link's inertia and wrench in the equations of the modes that move it."""
+    link = tree.links[index]
+    if link.carrier < 0:
+        return
+    block = found[link.carrier]
+    held = link.carrier == index
+    felt = {p: inertia(*link.columns[p]) for p in block.active}
+    for p in block.active:
+        block.force[p] = minus(block.force[p], twist_dot(link.columns[p], wrench))
+    for p, q in block.masses:
+        value = plus(block.masses[p, q], twist_dot(link.columns[q], felt[p]))
+        if held:
+            value = plus(value, twist_dot(link.columns[q], block.wrenches[p]))
+            value = plus(value, twist_dot(link.columns[p], block.wrenches[q]))
+        block.masses[p, q] = value
+    for p in block.active:
+        n, f = felt[p] if held else wrench_at_parent(tree, index, *felt[p])
+        block.wrenches[p] = wrench_sum(block.wrenches[p], (n, f))
+
+
+# The mass matrix of a tree, from composite bodies: Kane's sums over bodies nested along the tree.
+#
+# A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies are taken
+# once, leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is
+# what a unit speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each
+# joint on the way its component is an element. For a turn the column is read off after the composite has
+# been turned into the parent's axes, where its turned elements are at hand: k is the same in both.
+#
+# Where that column is a moment along the axis alone, (J_kk k, 0), as that of a wheel, a rotor or a balanced
+# last link of a wrist, and nothing else is unknown beyond the joint, its speed can be eliminated at once. The
+# joint passes on its own effort about k, whatever the accelerations are, so the others move J without J_kk;
+# and with c_r = k·ω_r
+#
+#     u̇_d = f_d / J_kk − Σ_r c_r u̇_r
+#
+# Elimination from the whole matrix finds the same numbers, after filling in and taking out J_kk c_r c_s.
+
+
+def unknown_freedoms(link: Link) -> list[Freedom]:
+    """Degrees of freedom of the link's joint whose speeds are not prescribed."""
+    return [d for d in link.freedoms if not d.prescribed]
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """Mass, first moment and inertia of everything from a joint outwards."""
+
+    mass: Scalar
+    first: Triple
+    inertia: Matrix
+
+    @classmethod
+    def of(cls, link: Link) -> Composite:
+        """That of a link alone, in its present shape."""
+        link = deformed(link)
+        return cls(link.mass, link.first, link.inertia)
+
+    def momentum(self, w: Triple, v: Triple) -> Wrench:
+        """(angular momentum about the joint's point, momentum) for a twist."""
+        n = add(matrix_vector(self.inertia, w), cross_triples(self.first, v))
+        return n, add(scaled(v, self.mass), cross_triples(w, self.first))
+
+    def named(self, name: str) -> Composite:
+        """The same as intermediate values."""
+        return Composite(
+            self.mass, named(self.first, f"h_{name}"), named_symmetric(self.inertia, f"J_{name}")
+        )
+
+    def without(self, k: int) -> Composite:
+        """The same without its moment of inertia about a coordinate axis."""
+        own = scaled(unit(k), times(-1, self.inertia[k][k]))
+        x, y, z = (own if i == k else ZEROS for i in range(3))
+        return Composite(self.mass, self.first, matrix_sum(self.inertia, (x, y, z)))
+
+    def turned(self, link: Link) -> Composite:
+        """The same in the axes of the link's parent."""
+        return Composite(
+            self.mass,
+            named(link.rotation.to_parent(self.first), f"hp_{link.name}"),
+            link.rotation.symmetric_to_parent(self.inertia, f"Jp_{link.name}"),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateTurn:
+    """A turn with J_k = J_kk k and no first moment across k: J_kk, and c_r by speed index."""
+
+    freedom: Freedom
+    inertia: Scalar
+    row: dict[int, Scalar]
+
+
+def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
+    """M by (row, column), row ≤ column, of all speeds that are not prescribed."""
+    return separated_masses(tree, ())[0]
+
+
+def separated_masses(
+    tree: Tree, separable: Collection[int]
+) -> tuple[dict[tuple[int, int], Scalar], list[SeparateTurn]]:
+    """M of the other speeds with those turns eliminated that can be at once, and these, nearest to the ground
+    first. Only speeds that are ``separable``, by index, are looked at.
+    """
+    turns: list[SeparateTurn] = []
+    coupled: set[int] = set()  # links with unknown motion beyond them that is not separate
+    composites = [Composite.of(link) for link in tree.links]
+    matrix: dict[tuple[int, int], Scalar] = {}
+    modal = modal_equations(tree)
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        own = composites[i].named(link.name)
+        turn = None if i in coupled else _separate_turn(tree, i, own, separable)
+        if turn is None:
+            _own_block(link, own, matrix)
+            if i in coupled or not all(d.prescribed for d in link.degrees):
+                coupled.add(link.parent)
+        else:
+            turns.insert(0, turn)
+            own = own.without(turn.freedom.direction)
+        couple_to_modes(tree, i, modal, own.momentum, (ZEROS, ZEROS))
+        if i in modal:
+            _modal_block(tree, i, modal[i], matrix)
+        if link.parent < 0:
+            continue
+        turned = own.turned(link)
+        composites[link.parent] = composite_with_child(composites[link.parent], turned, link.offset)
+        for d in unknown_freedoms(link) if turn is None else ():
+            carry_column(tree, link.parent, parent_column(link, own, turned, d), d, matrix)
+    return matrix, turns
+
+
+def _separate_turn(
+    tree: Tree, index: int, body: Composite, separable: Collection[int]
+) -> SeparateTurn | None:
+    """The turn of a link whose composite body it gives a momentum along its axis alone."""
+    link = tree.links[index]
+    if link.step != "turn" or link.degrees[0].index not in separable or len(link.degrees) > 1:
+        return None
+    d = link.degrees[0]
+    k, (n, f) = d.direction, momentum_column(body, d)
+    if is_zero(n[k]) or not vanishes((*n[:k], *n[k + 1 :], *f)):
+        return None
+    row: dict[tuple[int, int], Scalar] = {}
+    if link.parent >= 0:
+        axis = link.rotation.to_parent(scaled(unit(k), d.sign))
+        carry_column(tree, link.parent, (axis, ZEROS), d, row, name="c")
+    return SeparateTurn(d, body.inertia[k][k], {i + j - d.index: c for (i, j), c in row.items()})
+
+
+def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> Wrench:
+    """A column in the axes of the link's parent, about its origin."""
+    axis = scaled(unit(d.direction % 3), d.sign)
+    if link.step in ("turn", "slide"):  # the axis is constant in the parent
+        n, f = _momenta(turned, link.rotation.to_parent(axis), d.direction >= LINEAR)
+    else:
+        n, f = _momenta(own, axis, d.direction >= LINEAR)
+        n, f = link.rotation.to_parent(n), named(link.rotation.to_parent(f), "col_f")
+    n = named(add(n, cross_triples(link.offset, f)), f"col_{d.index + 1}_n")
+    return n, named(f, f"col_{d.index + 1}_f")
+
+
+def momentum_column(body: Composite, d: Freedom) -> Wrench:
+    """A column of M in the link's axes: the momentum of the composite body at unit speed."""
+    return _momenta(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
+
+
+def _momenta(body: Composite, axis: Triple, linear: bool) -> Wrench:
+    """(angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
+    if linear:
+        return cross_triples(body.first, axis), scaled(axis, body.mass)
+    n = joined(inner(row, axis) for row in body.inertia)
+    return n, cross_triples(axis, body.first)
+
+
+def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Scalar]) -> None:
+    freedoms = unknown_freedoms(link)
+    for position, d in enumerate(freedoms):
+        n, f = momentum_column(body, d)
+        for other in freedoms[: position + 1]:
+            value = component_along(other, n, f)
+            set_element(matrix, other, d, plus(value, d.armature) if other is d else value)
+
+
+def _modal_block(
+    tree: Tree, index: int, block: ModalEquations, matrix: dict[tuple[int, int], Scalar]
+) -> None:
+    """Rows of a flexible link's modes: among themselves, with its joint, and towards the ground."""
+    link = tree.links[index]
+    block.name()
+    for (p, q), value in block.masses.items():
+        set_element(matrix, block.freedoms[p], block.freedoms[q], value)
+    for p, (n, f) in block.wrenches.items():
+        d = block.freedoms[p]
+        for other in unknown_freedoms(link):
+            set_element(matrix, other, d, component_along(other, n, f))
+        if link.parent >= 0:
+            carry_column(tree, link.parent, wrench_at_parent(tree, index, n, f), d, matrix)
+
+
+def carry_column(
+    tree: Tree,
+    index: int,
+    wrench: Wrench,
+    d: Freedom,
+    matrix: dict[tuple[int, int], Scalar],
+    hub: int = -1,
+    name: str = "M",
+) -> Wrench | None:
+    """Adds the elements of a column from a link to the ground, or to a hub; returns the wrench at the hub."""
+    while index != hub:
+        link = tree.links[index]
+        for other in unknown_freedoms(link):
+            set_element(matrix, other, d, component_along(other, *wrench), name)
+        if link.carrier >= 0:
+            for mode, column in zip(modal_freedoms(tree, index), link.columns, strict=True):
+                if not mode.prescribed:
+                    set_element(matrix, mode, d, twist_dot(column, wrench), name)
+        if link.parent < 0:
+            return None
+        wrench = wrench_at_parent(tree, index, *wrench)
+        index = link.parent
+    return wrench
+
+
+def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
+    """The modes that move a flexed link."""
+    modes = tree.links[tree.links[index].carrier].modes
+    return () if modes is None else modes.freedoms
+
+
+def set_element(
+    matrix: dict[tuple[int, int], Scalar], a: Freedom, b: Freedom, value: Scalar, name: str = "M"
+) -> None:
+    """An element of M: the sum, where modes meet a joint twice, through a node and through the held body."""
+    i, j = sorted((a.index, b.index))
+    matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"{name}_{i + 1}_{j + 1}")
+
+
+def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Composite:
+    """A parent's composite with a child's, which is in the parent's axes about a point at r."""
+    first = add(parent.first, child.first, scaled(r, child.mass))
+    shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
+    return Composite(
+        plus(parent.mass, child.mass), first, matrix_sum(matrix_sum(parent.inertia, child.inertia), shift)
+    )

@@ -1,0 +1,229 @@
+"""Cheaper equal trees: inertial parameters regrouped, and origins slid to where offsets vanish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Scalar,
+    Triple,
+    add,
+    is_constant,
+    is_zero,
+    joined,
+    matrix_sum,
+    minus,
+    negative,
+    plus,
+    scaled,
+    times,
+    unit,
+    vanishes,
+)
+from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.rotation import NoRotation, RotationChain
+from armillary.mechanics.tree.tree import LINEAR, Link, Tree, with_inertia
+
+# Origins of links slid to where offsets vanish.
+#
+# The motion of a turning link is the same for every point of its axis as its origin, and that of a sliding
+# link for every point at all. A slide d of the origin, constant in the link's axes, changes constants
+# alone:
+#
+#     offset of the link  + d        of its children, of bodies on it  − d
+#     h' = h − m d        J' = J − 2 (d·h) 1 + (d hᵀ + h dᵀ) + m (d·d 1 − d dᵀ)
+#
+# Each d lets the offset of a child, or a component of it, vanish. It is accepted where fewer components of
+# the offsets around the link are left than before, and as many where the link has one child: then offsets
+# gather towards the ground, where they have no effect. Leaves come first. With several children a mere
+# exchange is not accepted, so that branches that are alike stay alike.
+
+
+def slide_origins(tree: Tree) -> Tree:
+    """The tree with origins of turning and sliding links where the fewest offsets are left; exact."""
+    links, placements = list(tree.links), dict(tree.placements)
+    children: list[list[int]] = [[] for _ in links]
+    for i, link in enumerate(links):
+        if link.parent >= 0:
+            children[link.parent].append(i)
+    for i in reversed(range(len(links))):
+        d = _slide(links[i], [links[j].offset for j in children[i]])
+        if d is None:
+            continue
+        links[i] = _moved(links[i], d)
+        for j in children[i]:
+            links[j] = replace(links[j], offset=_without(links[j].offset, d))
+        for name, p in placements.items():
+            if p.link == i:
+                placements[name] = replace(p, origin=_without(p.origin, d))
+    return replace(tree, links=tuple(links), placements=placements)
+
+
+def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
+    """The slide of a link's origin that leaves the fewest components of offsets; None: it stays."""
+    if link.step not in ("turn", "slide") or link.modes is not None or not offsets:
+        return None
+    k = link.freedoms[0].direction % LINEAR
+    free = (k,) if link.step == "turn" else (0, 1, 2)
+    found = [joined(r[i] if i in free and is_constant(r[i]) else 0 for i in range(3)) for r in offsets]
+    candidates: list[Triple] = [d for d in found if not vanishes(d)]
+    if not candidates:
+        return None
+    before = _count(link.offset, link.parent, offsets)
+    counts = [
+        _count(_moved(link, d).offset, link.parent, [_without(r, d) for r in offsets]) for d in candidates
+    ]
+    least = min(counts)
+    if least > before or (least == before and len(offsets) > 1):
+        return None
+    return candidates[counts.index(least)]
+
+
+def _count(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
+    """Components of offsets that are not zero; that of a link on the ground has no effect."""
+    around = offsets if parent < 0 else [own, *offsets]
+    return sum(not is_zero(x) for r in around for x in r)
+
+
+def _moved(link: Link, d: Triple) -> Link:
+    """The link with its origin moved by d, in its own axes."""
+    m, h = link.mass, link.first
+    moments = matrix_sum(moment_inertia(negative(h), d), point_mass_inertia(m, d))
+    return replace(
+        link,
+        offset=add(link.offset, link.constant_rotation.to_parent(d)),
+        first=add(h, scaled(d, minus(0, m))),
+        inertia=matrix_sum(link.inertia, moments),
+    )
+
+
+def _without(r: Triple, d: Triple) -> Triple:
+    return joined(plus(a, minus(0, b)) for a, b in zip(r, d, strict=True))
+
+
+# Regrouping of inertial parameters: parts of a child's inertia that its parent can carry.
+#
+# A part of a child's inertia that has the same effect when it is fixed in the parent moves there, leaves
+# first. With m, h, J about the joint's point and k the axis:
+#
+#     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
+#     slide     J                                            the child does not turn in its parent
+#     tumble    m                                            the point is fixed in both
+#     fixed     all of it
+#
+# λ is free: J_aa or J_bb make a diagonal element vanish; (J_aa + J_bb − J_kk)/2, the second moment along the
+# axis, makes the child a flat figure across it. Parts that reach the ground vanish. All this happens on
+# constants, before anything is derived; it subsumes AUTOSIM's rotors, fixed masses and composite bodies
+# (Sayers 1990, section 8.2).
+
+CHOICES = ("sparsest", "first", "second", "flat")
+
+
+def simplified(tree: Tree) -> Tree:
+    """The tree with origins where offsets vanish, and then its inertia regrouped; exact."""
+    return regroup(slide_origins(tree))
+
+
+def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
+    """The tree with inertia moved towards the ground as far as its joints allow; exact.
+
+    ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or
+    for each turn the one of these that leaves the fewest elements ("sparsest").
+    """
+    links = list(tree.links)
+    for i in reversed(range(len(links))):
+        child = links[i]
+        if child.step in ("drift", "flexed"):
+            continue
+        kept, mass, first, inertia = _split(child, choice)
+        links[i] = kept
+        if child.parent >= 0:
+            links[child.parent] = _received(links[child.parent], child, mass, first, inertia)
+    return _with_rotors_at_rest(replace(tree, links=tuple(links)))
+
+
+def _with_rotors_at_rest(tree: Tree) -> Tree:
+    """The tree with non-rotating axes for rotors, whose remaining inertia is axisymmetric.
+
+    A link without mass, first moment and inertia but that about its axis, and with nothing hanging on it,
+    has the same equations in either axes; in those at rest no sine or cosine is needed.
+    """
+    links, placements = list(tree.links), dict(tree.placements)
+    carrying_others = {link.parent for link in links}
+    for i, link in enumerate(links):
+        if i in carrying_others or not _is_rotor(link):
+            continue
+        turning = link.rotation.second if isinstance(link.rotation, RotationChain) else link.rotation
+        at_rest = link.rotation.first if isinstance(link.rotation, RotationChain) else NoRotation()
+        links[i] = replace(link, rotation=at_rest)
+        for name, p in placements.items():
+            if p.link == i:
+                columns = [turning.to_parent(column) for column in zip(*p.rotation, strict=True)]
+                rotation: Matrix = joined(zip(*columns, strict=True))
+                placements[name] = replace(p, rotation=rotation, origin=turning.to_parent(p.origin))
+    return replace(tree, links=tuple(links), placements=placements)
+
+
+def _is_rotor(link: Link) -> bool:
+    if link.step != "turn" or link.modes is not None or isinstance(link.rotation, NoRotation):
+        return False
+    k = link.freedoms[0].direction
+    J = link.inertia
+    rest = [J[i][j] for i in range(3) for j in range(i, 3) if not i == j == k]
+    return all(is_zero(x) for x in (link.mass, *link.first, *rest))
+
+
+def _split(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matrix]:
+    """(child after the split; mass, first moment and inertia that move, in the child's axes)."""
+    none: Matrix = (ZEROS, ZEROS, ZEROS)
+    if child.step == "slide":
+        return replace(child, inertia=none), 0, ZEROS, child.inertia
+    if child.step == "tumble":
+        return replace(child, mass=0), child.mass, ZEROS, none
+    if child.step == "fixed":
+        return replace(child, mass=0, first=ZEROS, inertia=none), child.mass, child.first, child.inertia
+    k = child.freedoms[0].direction
+    a, b = (k + 1) % 3, (k + 2) % 3
+    J = child.inertia
+    candidates = {
+        "first": J[a][a],
+        "second": J[b][b],
+        "flat": times(0.5, minus(plus(J[a][a], J[b][b]), J[k][k])),
+    }
+    moved = candidates[choice] if choice != "sparsest" else _sparsest(candidates.values(), J[a][a], J[b][b])
+    across = _across(k, moved)
+    along = scaled(unit(k), child.first[k])
+    first: Triple = joined(0 if i == k else child.first[i] for i in range(3))
+    rest = matrix_sum(J, _across(k, minus(0, moved)))
+    return replace(child, mass=0, first=first, inertia=rest), child.mass, along, across
+
+
+def _sparsest(candidates: Iterable[Scalar], J_aa: Scalar, J_bb: Scalar) -> Scalar:
+    """The λ that leaves the fewest diagonal elements in the child, and among those none in the parent."""
+    return min(
+        candidates,
+        key=lambda moved: (
+            sum(not is_zero(minus(J, moved)) for J in (J_aa, J_bb)),
+            not is_zero(moved),
+        ),
+    )
+
+
+def _across(k: int, value: Scalar) -> Matrix:
+    """value (1 − k kᵀ)."""
+    return joined(joined(value if i == j and i != k else 0 for j in range(3)) for i in range(3))
+
+
+def _received(parent: Link, child: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
+    """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
+    r = child.offset
+    constant = child.constant_rotation
+    h = constant.to_parent(first)
+    J = constant.symmetric_to_parent(inertia, "")
+    if child.step == "slide":
+        return with_inertia(parent, 0, ZEROS, J)  # no mass or moment moves, so the place does not matter
+    shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
+    return with_inertia(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))

@@ -1,0 +1,393 @@
+"""The configurations of a system that a run can meet, as a table, with the sets of speeds that it locks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from armillary.algebra.arguments import count, index
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.walk import operands_first, substitute, symbols
+from armillary.columns import aligned, counted, html_table, html_text
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.loop_motion import Choices, DependentChoice, dependent_choices
+from armillary.mechanics.constraints.reduction import Configuration, initial_configuration
+from armillary.model.bodies.motion import time_derivative
+from armillary.model.description import Description
+from armillary.model.recording.records import EventRecord
+from armillary.program.configuration_changes import with_changes
+from armillary.program.derive import derive
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.formalism import derivation
+from armillary.program.targets.targets import POOR_PIVOT, reader
+
+# Sets of locked speeds that a run can reach: a search from the start over what events lock and unlock.
+#
+# Events that watch the same expression happen at the same instant, so they are taken together. An event
+# cannot happen while all that its expression depends on is locked, and one that watches a function of time
+# alone that only rises, such as "t - 2", happens once. Any other order of events is possible.
+
+LockSet = frozenset[str]  # names of the locked speeds
+
+_MOST = 2000  # places of the search
+_SMOOTH = (
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "tanh",
+    "exp",
+    "log",
+    "abs",
+    "pow",
+    "min",
+    "max",
+)
+
+
+@dataclass(frozen=True)
+class LockingEvent:
+    """Events of one instant that lock or unlock: those that watch one expression in one direction."""
+
+    events: tuple[EventRecord, ...]
+
+    @cached_property
+    def lock(self) -> LockSet:
+        return _names(u for event in self.events for u in event.lock)
+
+    @cached_property
+    def unlock(self) -> LockSet:
+        return _names(u for event in self.events for u in event.unlock)
+
+    @cached_property
+    def sets(self) -> LockSet:
+        """Names of what these events set."""
+        return _names(target for event in self.events for target in event.changes)
+
+    @property
+    def names(self) -> str:
+        return " and ".join(f"'{event.name}'" for event in self.events)
+
+    def text(self) -> str:
+        """The change, in words."""
+        parts = [("locks", self.lock), ("unlocks", self.unlock)]
+        many = len(self.events) > 1
+        verbs = [(verb.removesuffix("s") if many else verb, us) for verb, us in parts]
+        done = " and ".join(f"{verb} {', '.join(sorted(us))}" for verb, us in verbs if us)
+        return f"event{'s' if many else ''} {self.names} {done}"
+
+    def after(self, locked: LockSet) -> LockSet:
+        """The locks afterwards."""
+        return (locked | self.lock) - self.unlock
+
+    def held(self, locked: LockSet) -> LockSet:
+        """The speeds held while the impulse of the locks acts: those released at this instant, too, unless
+        its speed is set.
+        """
+        return self.after(locked) | (locked - self.sets)
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One happening in one set of locks, and the sets during and after it."""
+
+    before: LockSet
+    happening: LockingEvent
+    held: LockSet
+    after: LockSet
+
+    @property
+    def impulse(self) -> bool:
+        """Whether something is locked that was free."""
+        return not self.after <= self.before
+
+
+@dataclass(frozen=True)
+class LockSets:
+    """The sets that a run can reach, in the order in which they are found, with a reason each."""
+
+    reasons: Mapping[LockSet, str]
+    transitions: tuple[Transition, ...]
+
+    @cached_property
+    def of_impulses(self) -> frozenset[LockSet]:
+        """Sets in which impulses act."""
+        return frozenset(t.held for t in self.transitions if t.impulse)
+
+
+def happenings(system: Description) -> list[LockingEvent]:
+    """The events that may happen at one instant and lock or unlock, in the order of the description."""
+    found: dict[tuple[Expr, int], list[EventRecord]] = {}
+    for event in system.events.values():
+        for direction in (event.direction,) if event.direction else (1, -1):
+            found.setdefault((event.expression, direction), []).append(event)
+    kept = [tuple(events) for events in found.values() if any(e.lock or e.unlock for e in events)]
+    return [LockingEvent(events) for events in dict.fromkeys(kept) if not any(e.stop for e in events)]
+
+
+def lock_sets(system: Description) -> LockSets:
+    """All sets of locked speeds that events can lead to, nearest to the start first."""
+    first = initial_configuration(system).locked
+    reasons = {first: "as derived"}
+    possible = [(h, _Crossing(system, h)) for h in happenings(system)]
+    start: tuple[LockSet, frozenset[int]] = (first, frozenset())  # what is locked, and what has happened
+    seen, queue = {start}, [start]
+    transitions: dict[tuple[LockSet, LockingEvent], Transition] = {}
+    for locked, past in queue:  # grows meanwhile
+        for k, (happening, crossing) in enumerate(possible):
+            if k in past or not crossing.possible(locked) or happening.lock & happening.unlock:
+                continue
+            found = Transition(locked, happening, happening.held(locked), happening.after(locked))
+            transitions.setdefault((locked, happening), found)
+            reasons.setdefault(found.after, happening.text())
+            then = (found.after, past | {k} if crossing.once else past)
+            if then not in seen and len(seen) < _MOST:
+                seen.add(then)
+                queue.append(then)
+    for found in transitions.values():
+        if found.impulse:
+            reasons.setdefault(found.held, f"held through the impulse of {found.happening.names}")
+    return LockSets(reasons, tuple(transitions.values()))
+
+
+class _Crossing:
+    """Whether an expression can pass zero, by what its rate depends on; unless it may jump, or depends on
+    what has no rate here: memory, what events set, accelerations and reactions.
+    """
+
+    def __init__(self, system: Description, happening: LockingEvent) -> None:
+        g = as_expr(happening.events[0].expression)
+        set_by_events = {target for event in system.events.values() for target in event.changes}
+        own = {state.symbol for state in system.states.values()}
+        known = {system.time, *system.coordinates, *system.speeds, *own, *system.parameters.values()}
+        jumps = any(node.kind == "call" and node.data not in _SMOOTH for node in operands_first([g]))
+        smooth = not jumps and set(symbols(g)) <= known - set_by_events
+        self._rate = as_expr(time_derivative(g)) if smooth else None
+        self._still = {u.data.name: {u: ZERO, system.accelerations[u]: ZERO} for u in system.speeds}
+        self.once = self._rate is not None and self._rate.constant
+
+    def possible(self, locked: LockSet) -> bool:
+        """Whether it can with these speeds locked."""
+        if self._rate is None:
+            return True
+        still = {s: zero for name in locked for s, zero in self._still[name].items()}
+        return substitute(self._rate, still) is not ZERO
+
+
+def _names(symbols_: Iterable[Expr]) -> LockSet:
+    return frozenset(s.data.name for s in symbols_)
+
+
+def in_words(locked: Sequence[str] | LockSet) -> str:
+    """The locked speeds by their names."""
+    return ", ".join(sorted(locked)) or "none"
+
+
+# The configurations that a run of a system can meet, as a table.
+#
+# Sets of locked speeds come from the events (above), choices of dependent speeds from positions of the
+# loops (mechanics/constraints/loop_motion.py). Equations of a configuration are derived at their first use.
+# In a group, which has one set of locked speeds, a run takes the first configuration if that is good where it
+# is, else the one whose rating is largest there.
+
+LIMIT = 16
+_GOOD = 2.0 * POOR_PIVOT  # conditioning of a choice that is good at a place
+_KEPT = "configurations"  # name under which equations keep their table
+_STARTS = 6  # places from which loops with other locks are moved
+
+
+@dataclass(frozen=True)
+class ListedConfiguration:
+    """A configuration, its number in the table, and why it is there."""
+
+    number: int
+    configuration: Configuration
+    dependents: tuple[str, ...]  # names of the dependent speeds, in the order of elimination
+    why: str
+    impulse: bool  # whether locks close in it
+    rating: Expr | None = field(default=None, repr=False)  # conditioning of its dependent speeds; None: 1
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """Names of the locked speeds."""
+        return tuple(sorted(self.configuration.locked))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfigurationTable:
+    """The configurations of a system, most probable first; number 0 is the one that was derived."""
+
+    derived: DerivedEquations
+    listed: tuple[ListedConfiguration, ...]
+    reached: LockSets
+    left_out: tuple[str, ...]  # reasons of those beyond the limit
+    _equations: dict[int, DerivedEquations] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def __iter__(self) -> Iterator[ListedConfiguration]:
+        return iter(self.listed)
+
+    def __getitem__(self, number: int) -> ListedConfiguration:
+        return self.listed[index(number, len(self), "configuration", ModelError)]
+
+    @property
+    def system(self) -> Description:
+        return self.derived.system
+
+    # ------------------------------------------------------------ what a run needs
+
+    def equations(self, number: int) -> DerivedEquations:
+        """The equations of a configuration, with the sections of changes; derived at their first use."""
+        number = index(number, len(self), "configuration", ModelError)
+        if number not in self._equations:
+            entry, first = self.listed[number], self.derived
+            found = first
+            if entry.configuration != first.configuration:
+                found = derive(
+                    first.system, first.formalism, configuration=entry.configuration, **first.options
+                )
+            ratings = self.ratings(entry.configuration.locked)
+            self._equations[number] = with_changes(found, impulse=entry.impulse, ratings=ratings)
+        return self._equations[number]
+
+    def ratings(self, locked: LockSet) -> tuple[Expr, ...]:
+        """The quality of each choice of a group at a place, in the order of the group: expressions of time,
+        coordinates and memory, 1 at best and 0 where a choice is singular; empty where there is no choice.
+        """
+        group = [self.listed[number].rating for number in self.groups.get(locked, ())]
+        return tuple(UNIT if r is None else r for r in group) if len(group) > 1 else ()
+
+    @cached_property
+    def numbers(self) -> dict[Configuration, int]:
+        """Numbers by configuration."""
+        return {entry.configuration: entry.number for entry in self.listed}
+
+    @cached_property
+    def groups(self) -> dict[LockSet, tuple[int, ...]]:
+        """Numbers by set of locked speeds."""
+        found: dict[LockSet, tuple[int, ...]] = {}
+        for entry in self.listed:
+            locked = entry.configuration.locked
+            found[locked] = (*found.get(locked, ()), entry.number)
+        return found
+
+    def following(self, number: int) -> dict[str, int]:
+        """The configuration that follows each event that can happen, by the event's name: the first of its
+        group. Events of one instant are listed together.
+        """
+        locked = self.listed[number].configuration.locked
+        return {
+            t.happening.names: self.groups[t.after][0]
+            for t in self.reached.transitions
+            if t.before == locked and t.after in self.groups and t.after != locked
+        }
+
+    def require_all(self, what: str) -> None:
+        """An error where configurations were left out, for what has to hold all of them."""
+        if self.left_out:
+            raise ModelError(
+                f"{what} needs all configurations of '{self.system.name}', and "
+                f"{len(self) + len(self.left_out)} or more exist, of which {len(self)} are listed; others "
+                f"are: {'; '.join(self.left_out[:3])}. Raise the limit: eom.find_configurations(limit=…), "
+                "or let fewer joints be locked independently of each other"
+            )
+
+    # ------------------------------------------------------------ in print
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for entry in self.listed:
+            then = ", ".join(f"{names} → {n}" for names, n in self.following(entry.number).items())
+            operations = self.equations(entry.number).operations
+            counts = [str(operations.additions), str(operations.multiplications)]
+            held = in_words(entry.configuration.locked)
+            rows.append(
+                [str(entry.number), held, ", ".join(entry.dependents) or "none", *counts, entry.why, then]
+            )
+        return rows
+
+    def __str__(self) -> str:
+        rows = [["", *_HEADER[1:]], *self._rows()]
+        lines = [f"{self._head}:", *(f"  {line}" for line in aligned(rows, _SIDES))]
+        return "\n".join([*lines, *([f"  {self._more}"] if self.left_out else [])])
+
+    @property
+    def _head(self) -> str:
+        return f"{counted(len(self), 'configuration')} of '{self.system.name}'"
+
+    @property
+    def _more(self) -> str:
+        return f"left out: {len(self.left_out)} or more, such as {self.left_out[0]}"
+
+    def __repr__(self) -> str:
+        more = f", {len(self.left_out)} or more left out" if self.left_out else ""
+        return f"ConfigurationTable({self.system.name!r}: {len(self)} in {len(self.groups)} lock sets{more})"
+
+    def _repr_html_(self) -> str:
+        table = html_table(_HEADER, self._rows(), _SIDES, caption=self._head)
+        return table + (f"<p>{html_text(self._more)}</p>" if self.left_out else "")
+
+
+_HEADER = ["number", "locked", "dependent", "+", "×", "why", "then"]
+_SIDES = "><<>><<"
+
+
+def configurations_of(equations: DerivedEquations) -> ConfigurationTable:
+    """The table of these equations, found at its first use."""
+    found = vars(equations).get(_KEPT)
+    return find_configurations(equations) if found is None else found
+
+
+def find_configurations(equations: DerivedEquations, limit: int = LIMIT) -> ConfigurationTable:
+    """At most so many configurations that a run can meet, the one that was derived first; the table is kept
+    with the equations.
+    """
+    limit = count(limit, "limit=", ModelError)
+    reached = lock_sets(equations.system)
+    choices = _choices(equations, reached, limit)
+    firsts = [(locked, found.found[0], reached.reasons[locked]) for locked, found in choices.items()]
+    others = [
+        (locked, choice, f"dependent speeds for {choice.share:.0%} of the positions of the loops")
+        for locked, found in choices.items()
+        for choice in found.found[1:]
+    ]
+    others.sort(key=lambda entry: -entry[1].share)
+    wanted = [*firsts, *others]
+    listed = [
+        ListedConfiguration(
+            n, choice.configuration, choice.dependents, why, locked in reached.of_impulses, choice.rating
+        )
+        for n, (locked, choice, why) in enumerate(wanted[:limit])
+    ]
+    unseen = [why for locked, why in reached.reasons.items() if locked not in choices]
+    left = (*(why for _, _, why in wanted[limit:]), *unseen)
+    table = ConfigurationTable(equations, tuple(listed), reached, left)
+    vars(equations)[_KEPT] = table
+    return table
+
+
+def _choices(equations: DerivedEquations, reached: LockSets, limit: int) -> Mapping[LockSet, Choices]:
+    """Choices of dependent speeds for each set of locked speeds, as far as the limit allows."""
+    system, judged = equations.system, equations.judged
+    sets = list(reached.reasons)[:limit]
+    none = np.empty((0, 0))
+    if not equations.reduction.rows:
+        return {s: Choices((DependentChoice(Configuration(s), (), 1.0, None),), none) for s in sets}
+    found: dict[LockSet, Choices] = {}
+    plain = reader(judged.declared, judged.keep).exact if judged else reader({}, 0)
+    before = {t.after: t.before for t in reversed(reached.transitions)}
+    for locked in sets:
+        places = found[before[locked]].places if found and before.get(locked) in found else None
+        if places is not None:
+            places = places[np.linspace(0, len(places) - 1, min(_STARTS, len(places))).astype(int)]
+        with derivation():
+            found[locked] = dependent_choices(system, plain, locked, _GOOD, limit, places)
+    return found

@@ -1,0 +1,398 @@
+"""A, B, C and D of linearised equations, as expressions of time, state, memory and parameters.
+
+    δẋ = A δx + B δv          δy = C δx + D δv
+
+x are the independent positions, the independent speeds (or momenta) and the user's own states; v are
+parameters, inputs and memories; y are outputs. Each column is a tangent of the rates and of the outputs along
+one direction in which the loops stay closed and Euler parameters unit, so it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+from armillary.algebra.arguments import checked_names
+from armillary.algebra.calculus import tangents
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+from armillary.algebra.walk import operands_first, transform
+from armillary.errors import ArmillaryError, ExpressionError, ParameterError
+from armillary.model.units import state_factor
+from armillary.program.derivatives.position_changes import LoopPositions, Position, closed_loops, positions
+from armillary.program.derivatives.rate_columns import ColumnSolution, Factors, SolvedColumn
+from armillary.program.derivatives.sensitivities import directions, outputs_of
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.formalism import derivation
+from armillary.program.targets.targets import OutputColumn
+
+Element = tuple[int, int]
+# States times operations of their rates above which A and C are not written out.
+WRITTEN_OUT = 400_000
+
+
+class RatesOfSpeeds(Protocol):
+    """Another way to the derivatives of the speeds' rates than through their expressions."""
+
+    @property
+    def rates(self) -> tuple[Expr, ...]:
+        """Symbols that stand for the rates; empty where the changes hold no such symbols."""
+
+    def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
+        """δu̇ where symbols move as given, in terms of those symbols."""
+
+
+@runtime_checkable
+class FactorisedRates(RatesOfSpeeds, Protocol):
+    """Rates whose changes solve linear equations with one matrix."""
+
+    @property
+    def factors(self) -> Factors:
+        """The factorised matrix, by indices of speeds."""
+
+    def parts(self, moving: Mapping[Expr, Expr]) -> tuple[Mapping[int, Expr], Mapping[int, Expr]]:
+        """Right side and addends where symbols move as given."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state, input or output of a linear model; ``factor`` leads from its units to the model's own."""
+
+    name: str
+    units: str
+    factor: float
+    about: str
+    role: str  # "coordinate", "rotation", "speed", "momentum", "state", "input", "output"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tangent:
+    """δẋ and δy along one direction whose elements δx are symbols: a column of A and C for each unit vector.
+
+    Written out, A of a long chain grows with the square of its length, and this with the length.
+    """
+
+    direction: tuple[Expr, ...]
+    rates: tuple[Expr, ...]
+    outputs: tuple[Expr, ...]
+
+
+class Entries(Mapping[Element, Expr]):
+    """Elements of a matrix, some of which are written out when the first of them is requested."""
+
+    def __init__(self, known: Mapping[Element, Expr], solution: ColumnSolution, matrix: str) -> None:
+        self.known = known
+        self._solution, self._matrix = solution, matrix
+        self._places = {**dict.fromkeys(known), **dict.fromkeys(solution.places(matrix))}
+
+    @cached_property
+    def _all(self) -> dict[Element, Expr]:
+        with derivation():
+            return {**self.known, **self._solution.expressions(self._matrix)}
+
+    def __getitem__(self, place: Element) -> Expr:
+        return self._all.get(place, ZERO) if place in self._places else self.known[place]
+
+    def __iter__(self) -> Iterator[Element]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearForm:
+    """Linearised equations; matrices hold the elements that are not zero wherever they are taken. Those of
+    large systems are not written out: A and C are empty then, and ``tangent`` is there. With a ``solution``
+    the rows of speeds are those of linear equations that are solved in numbers.
+    """
+
+    states: tuple[Variable, ...]
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    A: Mapping[Element, Expr]
+    B: Mapping[Element, Expr]
+    C: Mapping[Element, Expr]
+    D: Mapping[Element, Expr]
+    basis: Mapping[Element, Expr]  # ∂y/∂x: of the model's whole state by the independent one
+    dependent: tuple[str, ...] = ()  # positions that follow the others in closed loops
+    tangent: Tangent | None = None
+    solution: ColumnSolution | None = None
+    algebraic: tuple[int, ...] = ()  # rows of A and B that are constraints, 0 = A δx + B δv, with open loops
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Rows and columns of each matrix."""
+        n, m, p = len(self.states), len(self.inputs), len(self.outputs)
+        return {"A": (n, n), "B": (n, m), "C": (p, n), "D": (p, m)}
+
+
+def linear_form(
+    equations: DerivedEquations,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    implicit: Callable[[DerivedEquations], RatesOfSpeeds | None] | None = None,
+    *,
+    open_loops: bool = False,
+) -> LinearForm:
+    """The linearised equations with inputs and outputs by name; unknown names are errors.
+
+    ``implicit``, where given, makes the derivatives of the speeds' rates. With ``open_loops`` all positions
+    are states, and the rows of dependent ones are the constraints that decide them.
+    """
+    equations.check_use("linear model")
+    asked = _inputs(equations, inputs)
+    named = outputs_of(equations, tuple(outputs))
+    by_name = {c.name: c for c in equations.targets.columns}
+    columns = [by_name[name] for name in named]
+    try:
+        with derivation():
+            speeds = None if implicit is None else implicit(equations)
+            variables, symbols = [v for v, _ in asked], [s for _, s in asked]
+            return _Linearised(equations, variables, symbols, columns, speeds, open_loops).form()
+    except ExpressionError as error:
+        raise ArmillaryError(f"'{equations.system.name}' cannot be linearised: {error}") from error
+
+
+def _inputs(equations: DerivedEquations, names: Sequence[str]) -> list[tuple[Variable, Expr]]:
+    """Parameters, inputs and memories by name, with their symbols."""
+    system = equations.system
+    memories = [name for name, m in system.memories.items() if m.period is None and not m.hidden]
+    known = [*system.parameters, *memories]
+    moving = {s.data.name for s in system.moving()}
+    for name in names:
+        if name in moving:
+            raise ParameterError(
+                f"'{name}' is a variable of the motion, not an input; inputs are parameters, memories and "
+                "what s.input(…) declares. To drive a coordinate from outside, give its joint a moment or "
+                "force with the magnitude s.input('name')"
+            )
+        checked_names([name], known, "there is no parameter, input or memory", ParameterError)
+    found = directions(equations, names) if names else ()
+    about = {name: node.data.about for name, node in system.parameters.items()}
+    about |= {name: system.memories[name].about for name in memories}
+    return [(Variable(d.name, d.units, d.factor, about[d.name], "input"), d.symbol) for d in found]
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """One direction: changes of positions by place, and of all symbols that move."""
+
+    positions: Mapping[int, Expr]
+    symbols: Mapping[Expr, Expr]
+
+
+@dataclass(frozen=True, eq=False)
+class _Linearised:
+    """The parts of a linear form."""
+
+    equations: DerivedEquations
+    inputs: Sequence[Variable]
+    symbols: Sequence[Expr]
+    columns: Sequence[OutputColumn]
+    implicit: RatesOfSpeeds | None
+    open_loops: bool
+    positions: list[Position] = field(init=False)
+    loops: LoopPositions = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions", positions(self.equations))
+        object.__setattr__(self, "loops", closed_loops(self.equations, self.positions))
+
+    def form(self) -> LinearForm:
+        """All elements that are not zero."""
+        n, t = len(self.states), self.equations.targets
+        # mypy: empty tables, whose types follow from their first use.
+        A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
+        operations = self.equations.operations.total
+        factorised = self._factorised()
+        rows = self._rows_of_speeds()
+        large = n * operations > WRITTEN_OUT and not self.open_loops and factorised is None
+        tangent = self._tangent() if large else None
+        solved: list[SolvedColumn] = []
+        for j, moves in enumerate([*self._along_states(), *self._along_inputs()]):
+            if j < n:
+                places = enumerate(t.integrated)
+                basis |= {(i, j): moves.symbols[s] for i, s in places if s in moves.symbols}
+                if tangent is not None:
+                    continue
+            rates, outputs = self._column(moves, solve=factorised is None)
+            upper, lower, k = (A, C, j) if j < n else (B, D, j - n)
+            upper |= {(i, k): x for i, x in enumerate(rates) if x is not ZERO}
+            lower |= {(i, k): x for i, x in enumerate(outputs) if x is not ZERO}
+            if factorised is not None:
+                right, added = factorised.parts(moves.symbols)
+                if right:
+                    solved.append(SolvedColumn("A" if j < n else "B", k, right, added))
+                else:
+                    upper |= {(rows[i], k): x for i, x in added.items()}
+        A, B, C, D = (self._explicit(entries) for entries in (A, B, C, D))
+        solution = None
+        if factorised is not None:
+            solution = ColumnSolution(factorised.factors, rows, tuple(solved))
+        basis = {place: x for place, x in basis.items() if x is not ZERO}
+        shown = tuple(Variable(c.name, c.units, 1.0, c.about, "output") for c in self.columns)
+        dependent = tuple(self.positions[d].name for d in self.loops.dependent)
+        algebraic = tuple(self.loops.dependent) if self.open_loops else ()
+        if solution is not None:
+            # mypy: an Entries is read as the table is.
+            A, B = (Entries(x, solution, name) for x, name in ((A, "A"), (B, "B")))  # type: ignore[assignment]
+        matrices = (A, B, C, D, basis, dependent, tangent, solution, algebraic)
+        return LinearForm(self.states, tuple(self.inputs), shown, *matrices)
+
+    def _rows_of_speeds(self) -> dict[int, int]:
+        """Rows of A by the indices of independent speeds."""
+        system, first = self.equations.system, len(self.independent)
+        independent = self.equations.reduction.independent(system)
+        return {system.speeds.index(u): first + i for i, u in enumerate(independent)}
+
+    def _factorised(self) -> FactorisedRates | None:
+        """The rates of speeds by factors, where nothing else holds these rates."""
+        if not isinstance(self.implicit, FactorisedRates):
+            return None
+        t = self.equations.targets
+        own = t.rates[len(t.coordinates) + len(t.speeds) :]
+        rates = {x for x in self._speed_rates if x.args and not x.constant}
+        reached = operands_first([*own, *(c.expression for c in self.columns)])
+        return None if rates.intersection(reached) else self.implicit
+
+    def _tangent(self) -> Tangent:
+        """The derivatives along all states at once, each by an amount of its own."""
+        identity = self.equations.system.identity
+        moved: dict[int, Expr] = {}
+        amounts = tuple(symbol(f"d({v.name})", "variable", owner=identity) for v in self.states)
+        count = len(self.independent)
+        for k, amount in zip(self.independent, amounts, strict=False):
+            moved[k] = amount
+            for d, factors in self.loops.dependent.items():
+                if k in factors:
+                    moved[d] = moved.get(d, ZERO) + as_expr(factors[k]) * amount
+        others = (*self._speeds, *self.equations.targets.states)
+        rates, outputs = self._column(self._moves(moved, dict(zip(others, amounts[count:], strict=True))))
+        if self.implicit is not None and self.implicit.rates:
+            known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))
+            rates, outputs = transform(rates, known.get), transform(outputs, known.get)
+        return Tangent(amounts, tuple(rates), tuple(outputs))
+
+    @cached_property
+    def independent(self) -> list[int]:
+        """Places of the positions that are states."""
+        held = () if self.open_loops else self.loops.dependent
+        return [k for k in range(len(self.positions)) if k not in held]
+
+    @cached_property
+    def _speeds(self) -> tuple[Expr, ...]:
+        """The states after the positions, as symbols: speeds of the description, or momenta."""
+        t = self.equations.targets
+        if self.equations.hidden_states:
+            return t.inputs
+        return t.speeds
+
+    @cached_property
+    def states(self) -> tuple[Variable, ...]:
+        """The independent variables of the linear model."""
+        found = [self.positions[k] for k in self.independent]
+        states = [
+            Variable(p.name, p.units, p.factor, p.about, "coordinate" if p.axis is None else "rotation")
+            for p in found
+        ]
+        described = {s.data.name: s for s in self.equations.system.moving()}
+        for s in (*self._speeds, *self.equations.targets.states):
+            own = described.get(s.data.name, s)
+            role = "momentum" if own.data.role == "variable" else own.data.role
+            about = own.data.about
+            states.append(Variable(s.data.name, own.data.units or "", state_factor(own), about, role))
+        return tuple(states)
+
+    # ------------------------------------------------------------ directions
+
+    def _along_states(self) -> list[_Moves]:
+        t = self.equations.targets
+        found = []
+        for k in self.independent:
+            moved: dict[int, Expr] = {k: UNIT}
+            for d, factors in self.loops.dependent.items():
+                if k in factors and not self.open_loops:
+                    moved[d] = as_expr(factors[k])
+            found.append(self._moves(moved, {}))
+        found += [self._moves({}, {u: UNIT}) for u in self._speeds]
+        return [*found, *(self._moves({}, {z: UNIT}) for z in t.states)]
+
+    def _along_inputs(self) -> list[_Moves]:
+        moved = [{} if self.open_loops else self.loops.moved_by({s: UNIT}) for s in self.symbols]
+        return [self._moves(m, {s: UNIT}) for m, s in zip(moved, self.symbols, strict=True)]
+
+    def _moves(self, moved: Mapping[int, Expr], others: Mapping[Expr, Expr]) -> _Moves:
+        symbols: dict[Expr, Expr] = dict(others)
+        for k, amount in moved.items():
+            for q, change in self.positions[k].moving.items():
+                symbols[q] = symbols.get(q, ZERO) + amount * change
+        if self.equations.hidden_states:
+            symbols = self._converted(symbols)
+        return _Moves(moved, symbols)
+
+    def _converted(self, symbols: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+        """The same with changes of the program's states in place of those of the description's speeds."""
+        t, plain = self.equations.targets, self.equations.reduction.plain
+        described = {u.data.name: plain(u) for u in self.equations.system.speeds}
+        assert self.equations.conversion is not None
+        changes = tangents(self.equations.conversion, symbols)
+        changes = transform(changes, {s: described[s.data.name] for s in t.inputs}.get)
+        own = {s: x for s, x in symbols.items() if s not in t.inputs}
+        return own | dict(zip(t.speeds, changes, strict=True))
+
+    # ------------------------------------------------------------ elements
+
+    @cached_property
+    def _speed_rates(self) -> tuple[Expr, ...]:
+        t = self.equations.targets
+        if self.equations.hidden_states:
+            return next(s for s in t.stepping if s.name == "accelerations").results
+        count = len(t.coordinates)
+        return t.rates[count : count + len(t.speeds)]
+
+    def _column(self, moves: _Moves, *, solve: bool = True) -> tuple[list[Expr], list[Expr]]:
+        """Derivatives of the rates of positions, speeds and states, and of the outputs, along a direction;
+        unless ``solve``, zeros for the speeds.
+        """
+        t, moving = self.equations.targets, dict(moves.symbols)
+        if not solve:
+            speeds = [ZERO] * len(t.speeds)
+        elif self.implicit is None:
+            speeds = tangents(self._speed_rates, moving)
+        else:
+            speeds = self.implicit.along(moving)
+            # Outputs that hold the rates of speeds follow those; a symbol moves as it does by itself.
+            known = zip(self._speed_rates, speeds, strict=True)
+            moving |= {rate: change for rate, change in known if rate.args and not rate.constant}
+        places = [self.positions[k].rate for k in self.independent]
+        own = t.rates[len(t.coordinates) + len(t.speeds) :]
+        found = tangents([*places, *own, *(c.expression for c in self.columns)], moving)
+        n, m = len(places), len(places) + len(own)
+        turned = [x + self._turned(k, moves) for x, k in zip(found, self.independent, strict=False)]
+        if self.open_loops:
+            gaps = tangents(self.loops.gaps, moves.symbols)
+            for step in self.loops.elimination.steps:
+                turned[step.speed] = gaps[step.row]
+        return [*turned, *speeds, *found[n:m]], found[m:]
+
+    def _explicit(self, entries: dict[Element, Expr]) -> dict[Element, Expr]:
+        """Elements with the rates of the speeds in place of the symbols that stand for them."""
+        if self.implicit is None or not self.implicit.rates:
+            return entries
+        known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))
+        values = transform(entries.values(), known.get)
+        return {place: x for place, x in zip(entries, values, strict=True) if x is not ZERO}
+
+    def _turned(self, k: int, moves: _Moves) -> Expr:
+        """The k-th position's element of θ × ω, where it is a rotation."""
+        axis = self.positions[k].axis
+        if axis is None:
+            return ZERO
+        start, i = axis
+        three = {p.axis[1]: (p, j) for j, p in enumerate(self.positions) if p.axis and p.axis[0] == start}
+        theta = [moves.positions.get(three[a][1], ZERO) for a in range(3)]
+        w = [three[a][0].rate for a in range(3)]
+        a, b = (i + 1) % 3, (i + 2) % 3
+        return theta[a] * w[b] - theta[b] * w[a]

@@ -1,0 +1,317 @@
+"""The generated program as data: sections of ordered assignments, and the constants that they share.
+
+    precompute    constants from parameters, once per parameter set
+    derivatives   q̇, u̇ and rates of the user's states from time, state, constants and memory
+    outputs       the quantities of interest at a sample
+    events        expressions whose zeros matter
+    update        new memory, once per step
+    fire          new memory and state when an event happens, one section per event
+    normalise     Euler parameters back to unit length, closed contacts without drift
+    correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
+    geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
+    solve, …      what steps in redundant coordinates need; see redundant.py
+    leave, …      what a change of configuration needs; see configuration_changes.py
+
+A section holds nodes in the order in which they are computed; each node has its operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.program.branch_packs import Pack
+from armillary.program.cost import Operations, sum_operations
+from armillary.program.passes import Graph, narrow
+
+# The order in which a program's nodes are computed.
+#
+# A narrow program (few operations per cycle of its longest chain of dependent ones) waits for results: there,
+# of the nodes whose operands are ready, the one with the longest chain behind it goes first, on a model
+# machine that starts two operations per cycle. Measured against an operands-first order: as fast on the arm,
+# 5 % faster on chains of 8 and 64 links, and fewer values spilled. A wide program is limited by registers:
+# there the operands of one result are finished before the next is begun. On the floating tree of 31 bodies
+# the first way takes 1.5 times the time of the second.
+
+UNITS = 2  # operations that the model machine starts per cycle
+WIDE = 3.5  # operations per cycle of the longest chain, from which on registers decide
+
+# Cycles until a result can be used, typical of current 64-bit cores.
+_ADD = _MULTIPLY = 4
+_DIVIDE = 14
+_FUNCTION = 20
+_PLAIN_PRODUCT = (1, (1, 1))  # of two values, most often
+
+
+def schedule(
+    order: Iterable[Expr], *, enter_constants: bool = False
+) -> tuple[tuple[Expr, ...], dict[Expr, int]]:
+    """Of nodes with their operands before them those to compute, in order, and when each arrives; symbols,
+    numbers and (unless entered) constants left out.
+    """
+    nodes = _computed(order, enter_constants)
+    flow = _Flow(nodes)
+    arrival = dict(zip(flow.nodes, flow.arrival, strict=True))
+    for i, names in flow.names.items():
+        arrival.update(dict.fromkeys(names, flow.arrival[i] if i is not None else 0))
+    behind = flow.chains_behind()
+    if len(nodes) > WIDE * max(behind, default=1):
+        return tuple(nodes), arrival
+    return flow.with_names(flow.longest_chain_first(behind)), arrival
+
+
+def critical_path(order: Iterable[Expr]) -> int:
+    """Cycles of the longest chain of dependent operations among nodes with their operands before them."""
+    return max(_Flow(_computed(order, False)).arrival, default=0)
+
+
+def _computed(order: Iterable[Expr], enter_constants: bool) -> list[Expr]:
+    if enter_constants:
+        return [n for n in order if n.kind != "symbol" and n.kind != "number"]
+    return [n for n in order if not n.constant and n.kind != "symbol"]
+
+
+class _Flow:
+    """Operations by their places in a list: the operands that each one waits for, and its ``arrival``, the
+    cycle at which it is known when every operation starts as soon as its operands are there. ``names`` are
+    intermediate values, which are known with their definitions.
+
+    Sums and products take their operands in the order in which these arrive, so that the last one waits for
+    one operation only.
+    """
+
+    def __init__(self, nodes: Sequence[Expr]) -> None:
+        self.nodes: list[Expr] = []
+        self.names: dict[int | None, list[Expr]] = {}  # None: of given values
+        self.operands: list[list[int]] = []
+        self.own: list[int] = []
+        self.arrival: list[int] = []
+        found: list[Any]  # numbers; None, which is taken out below, would stay in a narrower type
+        place: dict[Expr, int | None] = {}
+        find = place.get
+        arrival = self.arrival
+        for node in nodes:
+            kind, args = node.kind, node.args
+            if kind == "let":
+                place[node] = i = find(args[0])
+                self.names.setdefault(i, []).append(node)
+                continue
+            place[node] = len(arrival)
+            self.nodes.append(node)
+            found = list(map(find, args))
+            if None in found:
+                found = [i for i in found if i is not None]
+            self.operands.append(found)
+            own = _ADD if kind == "sum" else _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
+            self.own.append(own)
+            waits = len(found)
+            if kind != "call" and (waits > 2 or waits < len(args)):
+                times = [arrival[i] for i in found]
+                times.sort()
+                arrival.append(_chain_end(node, times, len(args) - waits))
+            elif waits == 1:
+                arrival.append(arrival[found[0]] + own)
+            elif waits == 2:
+                first, second = arrival[found[0]], arrival[found[1]]
+                arrival.append((first if first > second else second) + own)
+            else:
+                arrival.append(max([arrival[i] for i in found], default=0) + own)
+
+    def with_names(self, order: Iterable[int]) -> tuple[Expr, ...]:
+        """Operations in this order, each with the names that stand for it."""
+        named = self.names.get
+        found = list(named(None, ()))
+        for i in order:
+            found.append(self.nodes[i])
+            found += named(i, ())
+        return tuple(found)
+
+    def chains_behind(self) -> list[int]:
+        """Cycles of the longest chain that starts with each node."""
+        arrival = self.arrival
+        own = self.own
+        behind = own.copy()
+        for user in range(len(own) - 1, -1, -1):
+            after, ranked = behind[user], self.operands[user]
+            if len(ranked) > 2 and self.nodes[user].kind != "call":  # operands of a sum or product differ
+                ranked = sorted(ranked, key=arrival.__getitem__)
+                wait = _ADD * (len(ranked) - 2)  # for further operations of the chain
+                for k, i in enumerate(ranked):
+                    chain = own[i] + after + (wait if k < 2 else wait - _ADD * (k - 1))
+                    if chain > behind[i]:
+                        behind[i] = chain
+            else:
+                for i in ranked:
+                    if own[i] + after > behind[i]:
+                        behind[i] = own[i] + after
+        return behind
+
+    def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
+        """Places of the nodes in the order in which the model machine starts them."""
+        nodes, own = self.nodes, self.own
+        size = len(nodes)
+        users: list[list[int]] = [[] for _ in nodes]
+        waiting: list[int] = []
+        for i, before in enumerate(self.operands):
+            if len(before) > 1 and nodes[i].kind == "call":
+                before = list(set(before))
+            waiting.append(len(before))
+            for a in before:
+                users[a].append(i)
+        # A number in the heap holds a priority, and the place as its remainder.
+        priority = [i - chain * size for i, chain in enumerate(behind)]
+        ready = [p for p, count in zip(priority, waiting, strict=True) if not count]
+        heapify(ready)
+        later: dict[int, list[int]] = {}  # priorities of nodes by the cycle at which their operands are there
+        start = [0] * size
+        order: list[int] = []
+        cycle = 0
+        while ready or later:
+            for p in later.pop(cycle, ()):
+                heappush(ready, p)
+            if not ready:
+                cycle = min(later)
+                continue
+            started = 0
+            while ready and started < UNITS:
+                i = heappop(ready) % size
+                order.append(i)
+                started += 1
+                finished = cycle + own[i]
+                for user in users[i]:
+                    if finished > start[user]:
+                        start[user] = finished
+                    waiting[user] -= 1
+                    if not waiting[user]:
+                        begin = start[user]
+                        if begin <= cycle:
+                            heappush(ready, priority[user])
+                        elif begin in later:
+                            later[begin].append(priority[user])
+                        else:
+                            later[begin] = [priority[user]]
+            cycle += 1
+        return order
+
+
+def _chain_end(node: Expr, times: list[int], given: int) -> int:
+    """When a sum or product is known whose operands arrive at these times; ``given`` ones are before."""
+    step = _ADD if node.kind == "sum" else _MULTIPLY
+    now = step * (given - 1)
+    for t in times:
+        now = (now if now > t else t) + step if given else t
+        given = 1
+    if node.kind == "sum":
+        return now if len(node.args) > 1 else now + step
+    coefficient, exponents = node.data
+    return now + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
+
+
+@lru_cache(1024)
+def _beside_chain(exponents: tuple[float, ...], scaled: bool) -> int:
+    """Cycles of a product's number, powers and division."""
+    extra = scaled + any([abs(n) > 1 for n in exponents])
+    divided = any([n < 0 or n != int(n) for n in exponents])
+    return _MULTIPLY * extra + (_DIVIDE if divided else 0)
+
+
+def _own_latency(node: Expr) -> int:
+    """Cycles from the last operand of a product or call to its value; sines and cosines of plain angles are
+    computed before all else.
+    """
+    if node.kind == "product":
+        coefficient, exponents = node.data
+        alone = len(exponents) == 1
+        return (0 if alone else _MULTIPLY) + _beside_chain(exponents, coefficient != 1 and coefficient != -1)
+    return 0 if node.data in ("sin", "cos") and node.args[0].kind == "symbol" else _FUNCTION
+
+
+@dataclass(frozen=True, repr=False)
+class ProgramSection:
+    """Labelled results and the nodes that lead to them, operands first."""
+
+    name: str
+    labels: tuple[str, ...]
+    results: tuple[Expr, ...]
+    nodes: tuple[Expr, ...]
+    operations: Operations
+    arrival: Mapping[Expr, int] = field(compare=False)  # cycles at which nodes are known; see ``schedule``
+    packs: tuple[Pack, ...] = ()  # nodes that are computed as one, on vectors; see lanes/
+
+    def __repr__(self) -> str:
+        return f"Section({self.name!r}: {len(self.results)} results, {self.operations})"
+
+
+def section(
+    name: str, labels: Sequence[str], results: Graph | Sequence[Expr], *, constant: bool = False
+) -> ProgramSection:
+    """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
+    graph = narrow(results if isinstance(results, Graph) else Graph(results))
+    nodes, arrival = schedule(graph.order, enter_constants=constant)
+    operations = sum_operations(nodes) if constant else graph.operations
+    return ProgramSection(name, tuple(labels), tuple(graph.roots), nodes, operations, arrival)
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """All sections of one system, and where each input symbol is found."""
+
+    name: str
+    parameters: tuple[Expr, ...]  # inputs of precompute, in order
+    constants: tuple[Expr, ...]  # results of precompute, in order: inputs of all other sections
+    state: tuple[Expr, ...]  # coordinates, the independent speeds, the user's own states
+    memory: tuple[Expr, ...]
+    time: Expr
+    precompute: ProgramSection
+    derivatives: ProgramSection
+    outputs: ProgramSection
+    events: ProgramSection
+    update: ProgramSection
+    fire: tuple[ProgramSection, ...]
+    normalise: ProgramSection
+    correct: ProgramSection
+    corrected: tuple[int, ...]  # places in the state that ``correct`` renews
+    geometry: ProgramSection
+    quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
+    renewed: tuple[int, ...] = ()  # places in the state that ``normalise`` renews
+    correction_sizes: tuple[Expr, ...] = ()  # numbers or constants: of what ``correct`` renews
+    speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
+    row_sizes: tuple[Expr, ...] = ()  # and of its rows
+    inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
+    stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
+    motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
+    changes: tuple[ProgramSection, ...] = ()  # of configuration
+    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, then ∂f/∂t
+    driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
+    alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
+    tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time
+    stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
+
+    @property
+    def normalises(self) -> bool:
+        """Whether a state is corrected after each step."""
+        return bool(self.renewed or self.corrected)
+
+    def sections(self) -> tuple[ProgramSection, ...]:
+        """All sections, in the order in which they are met."""
+        return (
+            self.precompute,
+            self.derivatives,
+            self.outputs,
+            self.events,
+            self.update,
+            *self.fire,
+            self.normalise,
+            self.correct,
+            self.geometry,
+            *self.stepping,
+            *self.changes,
+            *self.partial_rates,
+        )
+
+    def __repr__(self) -> str:
+        return f"Program({self.name!r}: {', '.join(s.name for s in self.sections())})"

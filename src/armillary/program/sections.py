@@ -1,0 +1,273 @@
+"""The sections of a program from the expressions that a derivation makes; fewer operations by search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from random import Random
+
+from armillary import cache
+from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import KeptName, trial_intermediates
+from armillary.algebra.node import settle
+from armillary.algebra.walk import Undimensioned, operands_first
+from armillary.model.description import Description
+from armillary.program.branch_packs import corresponding
+from armillary.program.cost import Operations
+from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.passes.sequence import Gain, improve
+from armillary.program.program import Program, ProgramSection, critical_path, section
+from armillary.program.targets.targets import StepSection, Targets
+from armillary.version import VERSION
+
+# Fewer operations by search, for ``derive(effort="high")``.
+#
+# The passes are greedy: what they find depends on the order in which unknowns were eliminated and on which
+# intermediate values stay whole. Both are free choices, every one of which gives correct equations, so they
+# are tried at random and the best are kept, by exact counts. The numbers of trials are fixed and the
+# generator has a fixed seed: the result is the same on every machine. Choices are kept between processes by
+# the digest of what they are for; a choice that another graph had left there would cost operations, not
+# correctness.
+
+ORDERS_TRIED = 60
+SETS_TRIED = 800
+NODES = 3000
+"""Nodes of a graph up to which sets of intermediate values are tried: a trial runs all passes on it."""
+
+
+def cost(graph: Graph) -> tuple[float, float]:
+    """Operations by weight and, among equals, the longest chain of dependent ones."""
+    return graph.operations.weight, critical_path(graph.order)
+
+
+def best_order(
+    first: Sequence[int], rates: Callable[[Sequence[int]], Sequence[Expr]]
+) -> tuple[tuple[int, ...], Gain]:
+    """An order of elimination with few operations of ``rates(order)``, and what it gains over the first one.
+
+    Each trial takes one unknown from the best order so far and puts it elsewhere.
+    """
+
+    def measured(order: Sequence[int]) -> tuple[tuple[float, float], Operations]:
+        with trial_intermediates():
+            graph, _ = improve(rates(order), Constants())
+        return cost(graph), graph.operations
+
+    best = tuple(first)
+    (least, before), tried = measured(best), {best}
+    after = before
+    name = _name("order", ORDERS_TRIED, rates(best))
+    if (kept := _kept(name)) is not None and sorted(kept) == sorted(first):
+        best, (_, after) = tuple(kept), measured(kept)
+    else:
+        random = Random(len(first))
+        for _ in range(ORDERS_TRIED if len(first) > 2 else 0):
+            order = list(best)
+            order.insert(random.randrange(len(order)), order.pop(random.randrange(len(order))))
+            if tuple(order) in tried:
+                continue
+            tried.add(tuple(order))
+            found, operations = measured(order)
+            if found < least:
+                best, least, after = tuple(order), found, operations
+        _keep(name, best)
+    return best, Gain(f"order of elimination, {ORDERS_TRIED} trials", before, after)
+
+
+def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequence[Expr], list[Gain]]:
+    """The roots with those intermediate values dissolved that stand in the way of the passes.
+
+    Each trial dissolves or restores up to three of them; what is as good as the best so far replaces it, so
+    that the search moves along plateaus. ``taken`` are names that constants must not have.
+    """
+    graph = Graph(roots)
+    values = [n for n in graph.order if n.kind == "let" and not isinstance(n.data, KeptName)]
+    if not values or len(graph.order) > NODES:
+        return roots, []
+
+    def measured(dissolved: set[int]) -> tuple[Operations, list[Expr]]:
+        with trial_intermediates():
+            opened = {values[i] for i in dissolved}
+            trial = graph.remade(lambda node, args: args[0] if node in opened else None, opened).roots
+            improved, _ = improve(trial, Constants(taken))
+        return improved.operations, trial
+
+    before, _ = measured(set())
+    least = before.weight
+    best: set[int] = set()
+    name = _name("values", SETS_TRIED, roots)
+    if (kept := _kept(name)) is not None and all(0 <= i < len(values) for i in kept):
+        best = set(kept)
+    else:
+        random = Random(len(values))
+        for _ in range(SETS_TRIED):
+            changed = random.sample(range(len(values)), min(random.choice((1, 1, 2, 3)), len(values)))
+            found, _ = measured(best.symmetric_difference(changed))
+            if found.weight <= least:
+                best, least = best.symmetric_difference(changed), found.weight
+        _keep(name, sorted(best))
+    after, trial = measured(best)
+    return trial, [Gain(f"values dissolved, {SETS_TRIED} trials", before, after)]
+
+
+def _name(what: str, trials: int, roots: Sequence[Expr]) -> str:
+    """The name of a search in the cache: what is searched, how long, and the digests of its subject."""
+    size = len(operands_first(roots))
+    return cache.digest(
+        "search", VERSION, what, str(trials), str(size), *(str(settle(r).digest) for r in roots)
+    )
+
+
+def _kept(name: str) -> list[int] | None:
+    """The choices that an earlier search has left; None where there are none."""
+    content = cache.fetch(name)
+    try:
+        found = None if content is None else json.loads(content)
+    except ValueError:
+        return None
+    whole = isinstance(found, list) and all(type(i) is int for i in found)
+    return found if whole else None
+
+
+def _keep(name: str, choices: Iterable[int]) -> None:
+    cache.keep(name, json.dumps(list(choices)).encode())
+
+
+# The sections of a program from the expressions that a derivation makes, improved over shared constants.
+
+
+def program_of(
+    system: Description, wanted: Targets, plain: Undimensioned, *, check: bool = False
+) -> tuple[Program, list[Gain]]:
+    """All sections, improved one by one over shared constants; with ``check``, tested after every pass."""
+    constants = Constants(taken=system.parameters)
+    parameters = tuple(plain(p) for p in system.parameters.values())
+    checker = None
+    if check:
+        from armillary.program.checker import PassChecker
+
+        checker = PassChecker(wanted, parameters, constants)
+
+    def improved(name: str, roots: Sequence[Expr], *, search: bool) -> tuple[Graph, list[Gain]]:
+        after = checker.section(name, roots) if checker is not None else None
+        return improve(roots, constants, search=search, check=after)
+
+    def hoisted(name: str, roots: Sequence[Expr]) -> Graph:
+        graph = hoist(Graph(roots), constants)
+        if checker is not None:
+            checker.section(name, roots)("hoist", graph)
+        return graph
+
+    rates, gains = improved("derivatives", wanted.rates, search=wanted.search)
+    outputs = hoisted("outputs", [c.expression for c in wanted.columns])
+    events = hoisted("events", wanted.events)
+    updates = hoisted("update", wanted.updates)
+    made: dict[tuple[Expr, ...], Graph] = {}  # events with the same effects have the same section
+    for event, f in zip(wanted.watched, wanted.fires, strict=True):
+        made[f] = made[f] if f in made else hoisted(f"fire {event.name}", f)
+    fires = [made[f] for f in wanted.fires]
+    state = (*wanted.integrated, *wanted.carried)
+    state_labels = [s.data.name for s in state]
+    memory_labels = [m.data.name for m in wanted.memory]
+    corrections = hoisted("correct", wanted.corrections)
+    renewed = hoisted("normalise", wanted.normalised)
+    geometry = hoisted("geometry", wanted.geometry)
+    sizes = hoisted("sizes", wanted.sizes)
+    row_sizes = hoisted("row sizes", wanted.row_sizes)
+    stepping = [improved(s.name, s.results, search=s.search)[0] for s in wanted.stepping]
+    everything = [rates, outputs, events, updates, *fires, corrections, renewed, geometry, sizes, row_sizes]
+    everything += stepping
+    used = _constants_used(everything)
+    defined = [constants.definitions.get(c, c) for c in used]
+    rest = [
+        section("outputs", [c.name for c in wanted.columns], outputs),
+        section("events", [e.name for e in wanted.watched], events),
+        section("update", memory_labels if updates.roots else [], updates),
+    ]
+    program = Program(
+        name=system.name,
+        parameters=parameters,
+        constants=tuple(used),
+        state=state,
+        memory=wanted.memory,
+        time=wanted.time,
+        precompute=section("precompute", [c.data.name for c in used], defined, constant=True),
+        derivatives=section("derivatives", [f"{s}'" for s in state_labels], rates),
+        outputs=rest[0],
+        events=rest[1],
+        update=rest[2],
+        fire=_fire_sections(wanted, fires, [*memory_labels, *state_labels]),
+        normalise=section("normalise", [state_labels[i] for i in wanted.renewed], renewed),
+        renewed=wanted.renewed,
+        correct=section("correct", [state_labels[i] for i in wanted.corrected], corrections),
+        corrected=wanted.corrected,
+        geometry=section("geometry", [f"number {i + 1}" for i in range(len(geometry.roots))], geometry),
+        quaternions=wanted.quaternions,
+        correction_sizes=tuple(sizes.roots[: len(wanted.corrected)]),
+        speed_sizes=tuple(sizes.roots[len(wanted.corrected) :]),
+        row_sizes=tuple(row_sizes.roots),
+        inputs=wanted.inputs,
+        alike=corresponding(system, state),
+        stepping=tuple(
+            section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
+        ),
+    )
+    if check:
+        from armillary.program.checker import check_program
+
+        check_program(program)
+    return program, gains
+
+
+def with_change_sections(
+    program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[StepSection]
+) -> Program:
+    """A program with further sections of a motion; constants that only these need follow the others."""
+    constants = _further_constants(program, system)
+    graphs = [hoist(Graph(s.results), constants) for s in wanted]
+    changes = tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True))
+    return replace(_with_constants(program, constants, graphs), motion=tuple(motion), changes=changes)
+
+
+def with_partial_section(program: Program, system: Description, wanted: StepSection) -> Program:
+    """A program with a section of its partial derivatives; constants that only it needs follow the others."""
+    constants = _further_constants(program, system)
+    graph, _ = improve(wanted.results, constants, search=wanted.search)
+    found = _with_constants(program, constants, [graph])
+    return replace(found, partial_rates=(section(wanted.name, wanted.labels, graph),))
+
+
+def _further_constants(program: Program, system: Description) -> Constants:
+    return Constants(taken={*system.parameters, *(c.data.name for c in program.constants)})
+
+
+def _with_constants(program: Program, constants: Constants, graphs: Sequence[Graph]) -> Program:
+    """A program with the constants that further sections need after its own."""
+    known = set(program.constants)
+    more = [c for c in _constants_used(graphs) if c not in known]
+    used = (*program.constants, *more)
+    defined = [*program.precompute.results, *(constants.definitions.get(c, c) for c in more)]
+    precompute = section("precompute", [c.data.name for c in used], defined, constant=True)
+    return replace(program, constants=used, precompute=precompute)
+
+
+def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -> tuple[ProgramSection, ...]:
+    """Sections of the events; those with the same effects are ordered once."""
+    made: dict[int, ProgramSection] = {}
+    for event, graph in zip(wanted.watched, fires, strict=True):
+        if id(graph) not in made:
+            made[id(graph)] = section(f"fire {event.name}", labels, graph)
+    return tuple(
+        replace(made[id(graph)], name=f"fire {event.name}")
+        for event, graph in zip(wanted.watched, fires, strict=True)
+    )
+
+
+def _constants_used(graphs: Iterable[Graph]) -> list[Expr]:
+    """Parameters and named constants that sections read, in the order of first meeting."""
+    return list(
+        dict.fromkeys(
+            n for graph in graphs for n in graph.order if n.kind == "symbol" and n.data.role == "parameter"
+        )
+    )

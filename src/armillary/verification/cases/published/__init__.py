@@ -1,1 +1,0 @@
-"""Systems of other programs and theses, with their numbers and counts of operations."""
