@@ -2,7 +2,7 @@
 
 Nothing here uses a part of Armillary that a user's own package could not: `tests/test_project.py` sees to
 it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads and outputs. Read
-`tyres/tyre.py` first, then `wheel.py`.
+`tyres/tyre.py` first, then `wheel.py`, `suspensions/corner.py` and `full_car.py`.
 
     import armillary as arm
     import armillary.vehicles as veh
@@ -12,11 +12,58 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
 """
 
 from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
+from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.fleet import formula_student_car, pickup
+from armillary.vehicles.full_car import AxleDesign, SolidDesign, full_car
+from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
+from armillary.vehicles.manoeuvres.handling import Handling, SteadyCircle, handling_figures, steady_circle
+from armillary.vehicles.manoeuvres.lane_changes import (
+    Track,
+    double_lane_change_track,
+    fastest,
+    lane_change,
+    obstacle_avoidance_track,
+)
+from armillary.vehicles.manoeuvres.open_loop import (
+    braking,
+    braking_in_a_turn,
+    fishhook,
+    j_turn,
+    pulse_steer,
+    random_steer,
+    sine_steer,
+    sine_with_dwell,
+)
+from armillary.vehicles.manoeuvres.result import Manoeuvre, write_report
+from armillary.vehicles.manoeuvres.step_steer import Response, StepSteer, step_steer
 from armillary.vehicles.motorcycle import motorcycle
+from armillary.vehicles.parts.air import add_air
+from armillary.vehicles.parts.driveline import (
+    Differential,
+    add_brake,
+    add_differential,
+    add_powertrain,
+    combustion_engine,
+    electric_motor,
+)
+from armillary.vehicles.parts.energy import add_energy_balance, energy_error
+from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_bushing, add_spring_damper
+from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.random_roads import iso8608_road, road_profiles
-from armillary.vehicles.road import Road
+from armillary.vehicles.road import Road, split_road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
-from armillary.vehicles.step_steer import Response, StepSteer, step_steer
+from armillary.vehicles.suspensions.corner import Corner
+from armillary.vehicles.suspensions.hard_points import HardPoints
+from armillary.vehicles.suspensions.independent import (
+    Masses,
+    double_wishbone,
+    five_link,
+    macpherson,
+    trailing_arm,
+)
+from armillary.vehicles.suspensions.rig import SuspensionRig, suspension_rig
+from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
+from armillary.vehicles.tractor import rearward_amplification, tractor_and_trailer
 from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
@@ -28,31 +75,86 @@ from armillary.vehicles.tyres.tyre import Forces, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 __all__ = [
+    "MANOEUVRES",
+    "AxleDesign",
     "BrushTyre",
     "Car",
+    "Corner",
     "Curve",
+    "Differential",
     "FialaTyre",
     "Forces",
+    "Handling",
+    "HardPoints",
     "LinearTyre",
     "MagicFormula",
+    "Manoeuvre",
+    "Masses",
+    "PathDriver",
     "Response",
     "Road",
     "RoadWheel",
+    "SolidAxle",
+    "SolidDesign",
+    "SteadyCircle",
     "StepSteer",
+    "Stop",
+    "SuspensionRig",
     "TMeasyTyre",
     "TableTyre",
+    "Track",
     "Tyre",
     "TyreFile",
     "TyreFit",
+    "add_air",
+    "add_anti_roll_bar",
+    "add_brake",
+    "add_bushing",
+    "add_differential",
+    "add_energy_balance",
+    "add_powertrain",
+    "add_rack",
     "add_rolling_wheel",
+    "add_spring_damper",
     "add_wheel",
+    "braking",
+    "braking_in_a_turn",
+    "combustion_engine",
+    "double_lane_change_track",
+    "double_wishbone",
+    "electric_motor",
+    "energy_error",
+    "fastest",
+    "fishhook",
     "fit_tyre",
+    "five_link",
+    "formula_student_car",
     "fourteen_freedom_car",
+    "full_car",
+    "handling_figures",
     "iso8608_road",
+    "j_turn",
+    "lane_change",
+    "macpherson",
     "motorcycle",
+    "obstacle_avoidance_track",
+    "pickup",
+    "pulse_steer",
+    "random_steer",
     "read_tir",
     "read_tyre",
+    "rearward_amplification",
     "road_profiles",
+    "run_manoeuvre",
+    "sine_steer",
+    "sine_with_dwell",
     "single_track_car",
+    "solid_axle",
+    "split_road",
+    "steady_circle",
     "step_steer",
+    "suspension_rig",
+    "tractor_and_trailer",
+    "trailing_arm",
+    "write_report",
 ]

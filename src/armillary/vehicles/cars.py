@@ -7,21 +7,24 @@ left, z up.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import armillary as arm
+from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
-from armillary.vehicles.tyres.tyre import Tyre
+from armillary.vehicles.tyres.tyre import Scalar, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 # A compiled model; its class has no public name.
 Compiled: TypeAlias = Any
 
 GRAVITY = 9.80665
+COLUMN, COLUMN_DAMPING = 40e3, 100.0  # steering of a front wheel under a driver: 30 Hz, half of critical
 CORNERS = {"front_left": ("a", 1), "front_right": ("a", -1), "rear_left": ("b", 1), "rear_right": ("b", -1)}
 
 # A car of the middle class: value in SI units, unit, meaning.
@@ -60,11 +63,38 @@ class Car:
     system: arm.System
     wheels: Mapping[str, RoadWheel]
     spin_per_speed: Mapping[str, float]  # Ω/V of free rolling, by wheel, 1/m
+    wheelbase: float = 2.7  # m
+    steering_ratio: float = 1.0  # of the input "steer" to the angle of the front wheels
+    powers: Mapping[str, Scalar] = field(default_factory=dict)  # of all loads but gravity by kind, W
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Car:
+        """Return the car of a text model that `Car.system.save` wrote, or one with the same names.
+
+        Needed are the input "steer", the parameters V, a and b; a car with four wheels has the body "body"
+        and parameters WHEEL_spin_per_speed.
+        """
+        system = arm.load(path)
+        values = {name: p.data.default for name, p in system.parameters.items()}
+        missing = [name for name in ("V", "a", "b") if name not in values]
+        missing += [] if "steer" in system.memories else ["the input steer"]
+        if missing:
+            raise arm.ModelError(
+                f"{path}: this model is no car for manoeuvres: it lacks {', '.join(missing)}; see Car.load"
+            )
+        ending = "_spin_per_speed"
+        spins = {name.removesuffix(ending): value for name, value in values.items() if name.endswith(ending)}
+        ratio = values.get("steering_ratio", 1.0)
+        return cls(system, {}, spins, values["a"] + values["b"], ratio)
 
     @cached_property
     def model(self) -> Compiled:
         """The compiled model, made at the first use."""
         return self.system.derive().compile()
+
+    def hands_off(self, speed: float) -> dict[str, float]:
+        """Return parameters of runs at a speed whose steering is the input alone, without the driver."""
+        return {"V": speed, **({"driver_gain": 0.0} if "driver_gain" in self.system.parameters else {})}
 
     def start(self, speed: float) -> dict[str, float]:
         """Return the initial values of straight running at a speed."""
@@ -81,7 +111,7 @@ def single_track_car(
     yaw velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr), stiffnesses by axle.
     """
     s = arm.System("single-track car")
-    p = _declare(s, SINGLE_TRACK, parameters, speed)
+    p = declare_parameters(s, SINGLE_TRACK, parameters, speed)
     body = s.body(
         "body", joint=arm.Planar("z", velocity="body"), mass="m", inertia=(0, 0, "Izz"), check_inertia=False
     )
@@ -100,8 +130,9 @@ def single_track_car(
                 s, f"{name}_{side}", parent, made, load=load, speed=p["V"],
                 at=(*place, made.free_radius), outputs=False,
             )  # fmt: skip
-    _iso_outputs(s, body)
-    return Car(s, {}, {})
+    add_iso_outputs(s, body)
+    numbers = read_values(SINGLE_TRACK, parameters)
+    return Car(s, {}, {}, numbers["a"] + numbers["b"])
 
 
 def fourteen_freedom_car(
@@ -112,12 +143,14 @@ def fourteen_freedom_car(
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
     drive: str = "rear",
+    driver: PathDriver | None = None,
 ) -> Car:
     """Return a car whose body has six freedoms, and each of its four wheels a vertical one and a spin.
 
     front, rear  tyres of the left side; those of the right side are mirrored
     parameters   replace values of FOURTEEN
     drive        axle of the force that holds the speed V: "front" or "rear"
+    driver       steers in addition to the input; the front wheels then turn on stiff springs
 
     With all coordinates zero the car stands on the road at height zero: springs and tyres carry the weight.
     Wheels move along z of the body, so that the roll axis lies in the road.
@@ -125,8 +158,8 @@ def fourteen_freedom_car(
     if drive not in ("front", "rear"):
         raise arm.ModelError(f"drive={drive!r} is not known; use 'front' or 'rear'")
     s = arm.System("14-freedom car")
-    p = _declare(s, FOURTEEN, parameters, speed)
-    numbers = _values(FOURTEEN, parameters)
+    p = declare_parameters(s, FOURTEEN, parameters, speed)
+    numbers = read_values(FOURTEEN, parameters)
     s.gravity("g", -s.ground.z)
     body = s.body(
         "body", joint=arm.Free(rotation="zyx", velocity="body"), com=(0, 0, "h"), mass="m",
@@ -134,6 +167,12 @@ def fourteen_freedom_car(
     )  # fmt: skip
     body.shape(arm.Box("a + b + 1.6", "track + 0.2", 0.7), at=("(a - b)/2", 0, "h + 0.1"))
     base = numbers["a"] + numbers["b"]
+    hands = None
+    if driver is not None:
+        hands = driver.add(s, body, p["a"] + p["b"])
+        s.parameter("column", COLUMN, units="N*m", about="stiffness of the steering at a wheel")
+        s.parameter("column_damping", COLUMN_DAMPING, units="N*m*s", about="its damping")
+        p = s.parameters
     wheels, spins, travel = {}, {}, {}
     for corner, (arm_name, side) in CORNERS.items():
         axle = corner.partition("_")[0]
@@ -142,7 +181,7 @@ def fourteen_freedom_car(
         other = numbers["b" if axle == "front" else "a"]
         sprung = numbers["m"] * GRAVITY * other / base / 2
         load = sprung + (numbers["mu"] + numbers["mw"]) * GRAVITY
-        height = float(tyre.free_radius) - _static_deflection(tyre, load)
+        height = float(tyre.free_radius) - static_deflection(tyre, load)
         sign = "" if axle == "front" else "-"
         upright = s.body(
             f"{corner}_upright", body, arm.Prismatic("z"),
@@ -158,11 +197,18 @@ def fourteen_freedom_car(
         carrier = upright
         if axle == "front":
             carrier = s.body(f"{corner}_knuckle", upright, arm.Revolute("z"), mass=0, inertia=0)
-            s.prescribe(carrier.q1, "steer")
+            if hands is None:
+                s.prescribe(carrier.q1, "steer")
+            else:
+                s.effort_on(
+                    carrier.q1,
+                    p["column"] * (s.expression("steer") + hands - carrier.q1)
+                    - p["column_damping"] * carrier.u1,
+                )
         wheels[corner] = add_wheel(
             s, corner, carrier, tyre, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
         )
-        spins[corner] = 1 / float(tyre.effective_radius(load))
+        spins[corner] = declare_rolling(s, corner, tyre, load)
     for axle in ("front", "rear"):
         left, right = f"{axle}_left", f"{axle}_right"
         rate = p[f"bar_{axle[0]}"]
@@ -175,28 +221,30 @@ def fourteen_freedom_car(
         wheel = wheels[corner]
         torque = p["hold"] * (p["V"] - body.u1) * wheel.tyre.free_radius / 2
         s.moment(f"{corner}_drive", torque, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
-    _iso_outputs(s, body)
+    add_iso_outputs(s, body)
     s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
     s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
-    return Car(s, wheels, spins)
+    return Car(s, wheels, spins, base)
 
 
-def _values(
+def read_values(
     table: Mapping[str, tuple[float, str, str]], given: Mapping[str, float] | None
 ) -> dict[str, float]:
+    """Return the values of a table of parameters, some replaced."""
     unknown = set(given or {}) - set(table)
     if unknown:
         raise arm.ModelError(f"there is no parameter {sorted(unknown)[0]!r}; known are {', '.join(table)}")
     return {name: float((given or {}).get(name, value)) for name, (value, _, _) in table.items()}
 
 
-def _declare(
+def declare_parameters(
     s: arm.System,
     table: Mapping[str, tuple[float, str, str]],
     given: Mapping[str, float] | None,
     speed: float,
 ) -> Mapping[str, arm.Expr]:
-    for name, value in _values(table, given).items():
+    """Declare the parameters of a table, the speed V, gravity g and the input of the steering."""
+    for name, value in read_values(table, given).items():
         s.parameter(name, value, units=table[name][1], about=table[name][2])
     s.parameter("V", speed, units="m/s", about="speed")
     s.parameter("g", GRAVITY, units="m/s2", about="gravity")
@@ -204,8 +252,15 @@ def _declare(
     return s.parameters
 
 
-def _static_deflection(tyre: Tyre, load: float) -> float:
-    """The deflection that carries a load, by bisection to the last bits."""
+def declare_rolling(s: arm.System, corner: str, tyre: Tyre, load: float) -> float:
+    """Return Ω/V of a wheel that rolls freely, which text models hold as a parameter."""
+    ratio = 1 / float(tyre.effective_radius(load))
+    s.parameter(f"{corner}_spin_per_speed", ratio, units="1/m", about="of free rolling, where runs begin")
+    return ratio
+
+
+def static_deflection(tyre: Tyre, load: float) -> float:
+    """Return the deflection that carries a load, by bisection to the last bits."""
     low, high = 0.0, float(tyre.free_radius)
     for _ in range(80):
         middle = (low + high) / 2
@@ -216,8 +271,8 @@ def _static_deflection(tyre: Tyre, load: float) -> float:
     return high
 
 
-def _iso_outputs(s: arm.System, body: arm.Body) -> None:
-    """Motion of the car by the names of ISO 8855."""
+def add_iso_outputs(s: arm.System, body: arm.Body) -> None:
+    """Add the motion of the car as outputs by the names of ISO 8855."""
     velocity, up = arm.velocity(body.com), s.ground.z
     turned = arm.cross(up, body.x)
     left = turned / arm.magnitude(turned)

@@ -45,3 +45,15 @@ class Road:
         place = {along: x, across: y}
         slope_x, slope_y = (arm.substitute(arm.derivative(height, by), place) for by in (along, across))
         return Surface(arm.substitute(height, place), slope_x, slope_y, friction)
+
+
+def split_road(right: float, left: float = 1.0, *, width: float = 0.2) -> Road:
+    """Return a flat road of two frictions, to the right and the left of y = 0, blended over a width in m."""
+    if not (right > 0 and left > 0 and width > 0):
+        raise arm.ModelError("split_road: both frictions and the width must be positive")
+
+    def friction(x: Scalar, y: Scalar) -> Scalar:
+        share = arm.min(arm.max(y / width + 0.5, 0.0), 1.0)
+        return right + (left - right) * share * share * (3 - 2 * share)
+
+    return Road(0.0, friction)

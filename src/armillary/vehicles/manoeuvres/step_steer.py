@@ -80,12 +80,13 @@ def step_steer(
         raise arm.ModelError("step_steer: steer=0 is no step; give an angle in rad")
     if not 0 < rise < duration - start:
         raise arm.ModelError(f"step_steer: rise={rise:g} s must be positive and end before the duration")
+    turned = steer * car.steering_ratio
     run = car.model.simulate(
         duration,
         step=step,
-        inputs={"steer": ([0.0, start, start + rise, duration], [0.0, 0.0, steer, steer])},
+        inputs={"steer": ([0.0, start, start + rise, duration], [0.0, 0.0, turned, turned])},
         initial=car.start(speed),
-        parameters={"V": speed, **(parameters or {})},
+        parameters={**car.hands_off(speed), **(parameters or {})},
     )
     half = start + rise / 2
     yaw = _measure(run, "yaw velocity", np.pi / 180, half, steer)

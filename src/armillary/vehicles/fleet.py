@@ -1,0 +1,94 @@
+"""Other vehicles on the parts of the full car: a pickup with a solid axle, and a Formula-Student car."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from armillary.vehicles.cars import Car
+from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.full_car import DOUBLE_WISHBONE_FRONT, AxleDesign, SolidDesign, full_car
+from armillary.vehicles.parts.driveline import Differential
+from armillary.vehicles.parts.springs import Stop
+from armillary.vehicles.road import Road
+from armillary.vehicles.suspensions.independent import Masses, double_wishbone
+from armillary.vehicles.tyres.tyre import Tyre
+
+# Hard points of the left side: x from the axle, y from the middle, z from the wheel's centre, in metres.
+SOLID_REAR: dict[str, Sequence[float]] = {
+    "wheel": (0.0, 0.80, 0.0),
+    "lower_inner": (0.60, 0.45, 0.00), "lower_outer": (0.02, 0.52, -0.08),
+    "upper_inner": (0.45, 0.42, 0.16), "upper_outer": (0.02, 0.10, 0.18),
+    "spring_top": (-0.02, 0.50, 0.42), "spring_foot": (-0.02, 0.52, 0.06),
+}  # fmt: skip
+PICKUP = {
+    "m": 1900.0, "Ixx": 800.0, "Iyy": 4200.0, "Izz": 4500.0, "a": 1.45, "b": 1.85, "h": 0.75, "mw": 28.0,
+    "Iw": 1.8, "drag": 1.2, "lift": 0.0, "brake_front": 2200.0, "brake_rear": 1100.0,
+}  # fmt: skip
+
+STUDENT_FRONT: dict[str, Sequence[float]] = {
+    "wheel": (0.0, 0.60, 0.0),
+    "lower_front": (0.14, 0.22, -0.08), "lower_rear": (-0.16, 0.22, -0.08), "lower_ball": (0.0, 0.56, -0.10),
+    "upper_front": (0.12, 0.26, 0.06), "upper_rear": (-0.16, 0.26, 0.06), "upper_ball": (-0.01, 0.54, 0.10),
+    "rack": (0.07, 0.22, -0.05), "rod_end": (0.07, 0.56, -0.06),
+    "spring_top": (0.0, 0.28, 0.30), "spring_foot": (0.0, 0.48, -0.08),
+}  # fmt: skip
+STUDENT_REAR = {
+    **STUDENT_FRONT,
+    "wheel": (0.0, 0.58, 0.0), "rack": (-0.16, 0.24, -0.07), "rod_end": (-0.08, 0.55, -0.09),
+}  # fmt: skip
+STUDENT = {
+    "m": 215.0, "Ixx": 18.0, "Iyy": 85.0, "Izz": 95.0, "a": 0.80, "b": 0.75, "h": 0.28, "mw": 8.0, "Iw": 0.25,
+    "drag": 1.1, "lift": -2.2, "hold": 1500.0, "brake_front": 400.0, "brake_rear": 220.0,
+}  # fmt: skip
+LIGHT = Masses(upright=3.0, upright_inertia=(0.02, 0.015, 0.02), arm=0.8, arm_inertia=(0.006, 0.003, 0.008))
+
+
+def pickup(
+    front_tyre: Tyre,
+    rear_tyre: Tyre,
+    *,
+    speed: float = 25.0,
+    parameters: Mapping[str, float] | None = None,
+    road: Road | None = None,
+    driver: PathDriver | None = None,
+    energy: bool = False,
+) -> Car:
+    """Return a pickup: double wishbones in front, a driven solid axle on four links behind.
+
+    Arguments are those of `full_car`; parameters replace values of PICKUP.
+    """
+    front = AxleDesign(double_wishbone, DOUBLE_WISHBONE_FRONT, spring=75e3, damper=5000.0, bar=18e3)
+    return full_car(
+        front_tyre, rear_tyre, front=front, rear=SolidDesign(SOLID_REAR), speed=speed,
+        parameters={**PICKUP, **(parameters or {})}, road=road, driver=driver, energy=energy,
+        steering_ratio=18.0,
+    )  # fmt: skip
+
+
+def formula_student_car(
+    front_tyre: Tyre,
+    rear_tyre: Tyre,
+    *,
+    speed: float = 15.0,
+    parameters: Mapping[str, float] | None = None,
+    road: Road | None = None,
+    driver: PathDriver | None = None,
+    energy: bool = False,
+) -> Car:
+    """Return a Formula-Student car: double wishbones, a limited differential, downforce.
+
+    Arguments are those of `full_car`; parameters replace values of STUDENT. Tyres must have a radius of about
+    0.23 m and a nominal load below 1 kN.
+    """
+    stops = {"bump": Stop(0.03, 1e5), "rebound": Stop(0.03, 1e5)}
+    front = AxleDesign(
+        double_wishbone, STUDENT_FRONT, spring=45e3, damper=2200.0, bar=8e3, masses=LIGHT, **stops
+    )
+    rear = AxleDesign(
+        double_wishbone, STUDENT_REAR, spring=45e3, damper=2200.0, bar=6e3, masses=LIGHT, **stops
+    )
+    return full_car(
+        front_tyre, rear_tyre, front=front, rear=rear, speed=speed,
+        parameters={**STUDENT, **(parameters or {})}, road=road, driver=driver, energy=energy,
+        steering_ratio=4.0, differential=Differential("limited", preload=20.0),
+    )  # fmt: skip

@@ -1,0 +1,266 @@
+"""A full car: four suspensions in closed loops with springs, dampers, stops and bars, a rack, brakes, air.
+
+The body's origin is on the road amid the axles' middles; x forward, y to the left, z up. Inputs: ``steer``,
+the angle of the steering wheel in rad; ``brake``, 0 to 1; ``drive``, torque on the driven axle in N·m in
+addition to what holds the speed V.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import armillary as arm
+from armillary.vehicles.cars import (
+    CORNERS,
+    GRAVITY,
+    Car,
+    add_iso_outputs,
+    declare_parameters,
+    declare_rolling,
+    read_values,
+    static_deflection,
+)
+from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.parts.air import add_air
+from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
+from armillary.vehicles.parts.energy import add_energy_balance
+from armillary.vehicles.parts.springs import Law, Stop, add_anti_roll_bar, add_spring_damper
+from armillary.vehicles.parts.steering import add_rack
+from armillary.vehicles.road import Road
+from armillary.vehicles.suspensions.corner import Corner, motion_ratios
+from armillary.vehicles.suspensions.hard_points import HardPoints
+from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
+from armillary.vehicles.suspensions.rig import Builder
+from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
+from armillary.vehicles.tyres.tyre import Scalar, Tyre
+from armillary.vehicles.wheel import RoadWheel, add_wheel
+
+# Hard points of the left side: x from the axle, y from the middle, z from the wheel's centre, in metres.
+DOUBLE_WISHBONE_FRONT: dict[str, Sequence[float]] = {
+    "wheel": (0.0, 0.76, 0.0),
+    "lower_front": (0.14, 0.36, -0.11), "lower_rear": (-0.20, 0.36, -0.10), "lower_ball": (0.0, 0.72, -0.13),
+    "upper_front": (0.11, 0.44, 0.15), "upper_rear": (-0.15, 0.44, 0.13), "upper_ball": (-0.02, 0.68, 0.17),
+    "rack": (-0.14, 0.37, -0.06), "rod_end": (-0.13, 0.70, -0.07),
+    "spring_top": (-0.01, 0.50, 0.44), "spring_foot": (0.0, 0.60, -0.10),
+}  # fmt: skip
+MACPHERSON_FRONT: dict[str, Sequence[float]] = {
+    "wheel": (0.0, 0.76, 0.0),
+    "lower_front": (0.10, 0.38, -0.11), "lower_rear": (-0.22, 0.38, -0.10), "lower_ball": (0.01, 0.73, -0.12),
+    "strut_top": (-0.03, 0.58, 0.56), "strut_foot": (0.0, 0.66, 0.10),
+    "rack": (-0.14, 0.37, -0.05), "rod_end": (-0.13, 0.70, -0.06),
+}  # fmt: skip
+FIVE_LINK_REAR: dict[str, Sequence[float]] = {
+    "wheel": (0.0, 0.76, 0.0),
+    "inner_1": (0.45, 0.55, -0.03), "outer_1": (0.06, 0.69, -0.06),  # trailing, lower
+    "inner_2": (-0.02, 0.30, -0.10), "outer_2": (0.0, 0.71, -0.13),  # transverse, lower
+    "inner_3": (0.20, 0.45, 0.11), "outer_3": (0.03, 0.68, 0.13),  # upper, ahead
+    "inner_4": (-0.04, 0.42, 0.12), "outer_4": (-0.02, 0.68, 0.15),  # upper
+    "inner_5": (-0.20, 0.32, -0.05), "outer_5": (-0.17, 0.69, -0.06),  # toe link
+    "spring_top": (-0.02, 0.58, 0.36), "spring_foot": (-0.02, 0.62, -0.08),
+}  # fmt: skip
+
+FULL: dict[str, tuple[float, str, str]] = {
+    "m": (1350.0, "kg", "mass of the body"),
+    "Ixx": (480.0, "kg*m2", "roll inertia of the body"),
+    "Iyy": (2000.0, "kg*m2", "pitch inertia of the body"),
+    "Izz": (2200.0, "kg*m2", "yaw inertia of the body"),
+    "a": (1.25, "m", "front axle ahead of the body's mass centre"),
+    "b": (1.45, "m", "rear axle behind it"),
+    "h": (0.56, "m", "height of the body's mass centre"),
+    "mw": (20.0, "kg", "mass of a wheel"),
+    "Iw": (1.2, "kg*m2", "spin inertia of a wheel"),
+    "hold": (2000.0, "N*s/m", "drive force by error of speed"),
+    "brake_front": (1500.0, "N*m", "torque of a front brake with the pedal at one"),
+    "brake_rear": (800.0, "N*m", "torque of a rear brake with the pedal at one"),
+    "drag": (0.66, "m2", "coefficient of drag times area"),
+    "lift": (0.2, "m2", "coefficient of lift times area"),
+}
+
+BUMP, REBOUND = Stop(0.05, 200e3), Stop(0.06, 200e3)  # between the seats of a spring
+
+
+@dataclass(frozen=True)
+class AxleDesign:
+    """The suspension of an axle: its kind, hard points, springs, dampers, stops and bar."""
+
+    build: Builder
+    places: Mapping[str, Sequence[float]]
+    spring: Law = 45e3  # N/m, or a table of the force over the compression
+    damper: Law = 3500.0  # N·s/m, or a table of the force over the speed of compression
+    bar: float = 12e3  # N/m at the wheels
+    bump: Stop | None = BUMP
+    rebound: Stop | None = REBOUND
+    masses: Masses = field(default_factory=Masses)
+
+    def unsprung(self) -> float:
+        """Return the mass of a corner without its wheel, kg."""
+        return float(self.masses.upright) + (float(self.masses.arm) if "lower_ball" in self.places else 0.0)
+
+
+@dataclass(frozen=True)
+class SolidDesign:
+    """A solid axle on four links: hard points of the left side, springs, dampers and stops."""
+
+    places: Mapping[str, Sequence[float]]
+    spring: Law = 40e3
+    damper: Law = 3000.0
+    bump: Stop | None = BUMP
+    rebound: Stop | None = REBOUND
+    mass: float = 90.0
+    inertia: tuple[float, float, float] = (18.0, 1.5, 18.0)
+
+    def unsprung(self) -> float:
+        """Return half of the axle's mass, kg."""
+        return self.mass / 2
+
+
+class _Seat(NamedTuple):
+    """Where a wheel and its spring sit, and what the spring carries at rest."""
+
+    carrier: arm.Body
+    at: tuple[Scalar, Scalar, Scalar]
+    top: arm.Point
+    foot: arm.Point
+    preload: float
+
+
+FRONT = AxleDesign(double_wishbone, DOUBLE_WISHBONE_FRONT)
+FRONT_STRUT = AxleDesign(macpherson, MACPHERSON_FRONT, spring=27e3, damper=2300.0)
+REAR = AxleDesign(five_link, FIVE_LINK_REAR, spring=32e3, damper=2600.0, bar=5e3)
+
+
+def full_car(
+    front_tyre: Tyre,
+    rear_tyre: Tyre,
+    *,
+    front: AxleDesign = FRONT,
+    rear: AxleDesign | SolidDesign = REAR,
+    speed: float = 25.0,
+    parameters: Mapping[str, float] | None = None,
+    road: Road | None = None,
+    drive: str = "rear",
+    differential: Differential | None = None,
+    steering_ratio: float = 16.0,
+    driver: PathDriver | None = None,
+    vary: Sequence[str] = (),
+    energy: bool = False,
+) -> Car:
+    """Return a car with four real suspensions.
+
+    front_tyre, rear_tyre  of the left side; those of the right side are mirrored
+    front, rear            designs of the axles; the rear one has no rack and may be a `SolidDesign`
+    parameters             replace values of FULL
+    drive                  axle whose wheels hold the speed V: "front" or "rear"
+    driver                 steers in addition to the input
+    vary                   hard points that become parameters, front_POINT_x and so on
+    energy                 add the work of all loads by kind as states, see `add_energy_balance`
+
+    Springs are preloaded such that the car stands at its hard points; `Model.equilibrium` finds the small
+    rest.
+    """
+    if drive not in ("front", "rear"):
+        raise arm.ModelError(f"drive={drive!r} is not known; use 'front' or 'rear'")
+    if steering_ratio == 0:
+        raise arm.ModelError("steering_ratio=0 steers nothing; give the ratio of wheel to road wheel")
+    s = arm.System("full car")
+    p = declare_parameters(s, FULL, parameters, speed)
+    numbers = read_values(FULL, parameters)
+    pedal = s.input("brake", about="pedal of the brake, 0 to 1")
+    extra = s.input("drive", units="N*m", about="torque of the driven axle")
+    s.gravity("g", -s.ground.z)
+    body = s.body(
+        "body", joint=arm.Free(rotation="zyx", velocity="body"), com=(0, 0, "h"), mass="m",
+        inertia=("Ixx", "Iyy", "Izz"),
+    )  # fmt: skip
+    body.shape(arm.Box("a + b + 1.6", 1.7, 0.7), at=("(a - b)/2", 0, "h + 0.1"))
+    base = numbers["a"] + numbers["b"]
+    powers: dict[str, Scalar] = {kind: 0 for kind in ("tyres", "springs", "dampers", "bars", "brakes")}
+    rod = front.places["rod_end"] if "rod_end" in front.places else front.places["outer_5"]
+    reach = rod[0] - front.places["wheel"][0]  # of the steering arm, negative behind the axle
+    ratio = s.parameter("steering_ratio", steering_ratio, about="of steering wheel to front wheels")
+    angle = s.expression("steer")
+    if driver is not None:
+        angle = angle + ratio * driver.add(s, body, p["a"] + p["b"])
+    rack = add_rack(s, "rack", body, angle=angle, pinion=reach / steering_ratio)
+    wheels: dict[str, RoadWheel] = {}
+    corners: dict[str, Corner] = {}
+    spins = {}
+    solid: dict[str, SolidAxle] = {}
+    for name, (_, side) in CORNERS.items():
+        axle = name.partition("_")[0]
+        design, tyre = (front, front_tyre) if axle == "front" else (rear, rear_tyre)
+        tyre = tyre if side > 0 else tyre.mirror()
+        ahead = numbers["a"] if axle == "front" else -numbers["b"]
+        sprung = numbers["m"] * GRAVITY * (base - abs(ahead)) / base / 2
+        load = sprung + (design.unsprung() + numbers["mw"]) * GRAVITY
+        height = float(tyre.free_radius) - static_deflection(tyre, load)
+        places = {label: (x + ahead, y, z + height) for label, (x, y, z) in design.places.items()}
+        if isinstance(design, SolidDesign):
+            if axle not in solid:
+                solid[axle] = solid_axle(
+                    s, f"{axle}_axle", body, places, mass=design.mass, inertia=design.inertia
+                )
+            seat = _seat_of_axle(s, solid[axle], side, sprung)
+        else:
+            points = HardPoints(s, axle, places, side=side, vary=vary if axle == "front" else ())
+            corners[name] = design.build(
+                s, name, body, points, masses=design.masses, rack=rack.body if axle == "front" else None
+            )
+            seat = _seat_of_corner(s, corners[name], design, sprung)
+        wheels[name] = add_wheel(
+            s, name, seat.carrier, tyre, at=seat.at, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
+        )
+        spins[name] = declare_rolling(s, name, tyre, load)
+        strut = add_spring_damper(
+            s, f"{name}_spring", seat.top, seat.foot, preload=seat.preload, spring=design.spring,
+            damper=design.damper, bump=design.bump, rebound=design.rebound,
+        )  # fmt: skip
+        brake = add_brake(s, wheels[name], p[f"brake_{axle}"] * pedal)
+        powers["tyres"] += wheels[name].power()
+        powers["springs"] += strut.spring_power
+        powers["dampers"] += strut.damper_power
+        powers["brakes"] += brake.power
+    for axle, design in (("front", front), ("rear", rear)):
+        if isinstance(design, AxleDesign) and design.bar:
+            bar = add_anti_roll_bar(
+                s, f"{axle}_bar", corners[f"{axle}_left"], corners[f"{axle}_right"], design.bar
+            )
+            powers["bars"] += bar.power
+    left, right = wheels[f"{drive}_left"], wheels[f"{drive}_right"]
+    torque = p["hold"] * (p["V"] - body.u1) * left.tyre.free_radius + extra
+    housing = solid[drive].body if drive in solid else body
+    shafts = add_differential(s, "drive_shaft", housing, left, right, torque, kind=differential)
+    air = add_air(s, "air", body, body.com, drag=numbers["drag"], lift=numbers["lift"])
+    powers |= {"drive": shafts.power, "air": air.power, "steering": rack.power}
+    if energy:
+        add_energy_balance(s, powers)
+    add_iso_outputs(s, body)
+    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
+    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    for name, corner in corners.items():
+        s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
+    return Car(s, wheels, spins, base, steering_ratio, powers)
+
+
+def _seat_of_corner(s: arm.System, corner: Corner, design: AxleDesign, sprung: float) -> _Seat:
+    """The preload by virtual work: load of the wheel, weight of the arm and force of the spring."""
+    top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
+    length = arm.magnitude(arm.position(foot, top))
+    heights = [
+        arm.dot(arm.position(b.com, corner.chassis.origin), corner.chassis.z) for b in corner.bodies[1:]
+    ]
+    lever, *rises = corner.ratios(s, [length, *heights])
+    carried = sprung + sum(float(design.masses.arm) * GRAVITY * (1 - rise) for rise in rises)
+    return _Seat(corner.upright, (0, 0, 0), top, foot, -carried / lever)
+
+
+def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _Seat:
+    """The preload of an axle that heaves without roll."""
+    label = "left" if side > 0 else "right"
+    top, foot = axle.seats[f"{label}_spring_top"], axle.seats[f"{label}_spring_foot"]
+    heave = {axle.body.q3: 1.0, axle.body.q5: 0.0}
+    length = arm.magnitude(arm.position(foot, top))
+    lever = motion_ratios(s, axle.name, axle.body.coordinates, axle.closures, heave, [length])[0]
+    return _Seat(axle.body, axle.wheel_place(side), top, foot, -sprung / lever)

@@ -1,0 +1,185 @@
+"""Lane changes of ISO 3888: lanes between cones, a path for the driver, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+import armillary as arm
+from armillary.vehicles.cars import Car
+from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
+
+AHEAD = 20.0  # metres of straight running before the first cones
+OVERHANG = 0.8  # m of the body before the front axle and behind the rear one
+
+
+class Lane(NamedTuple):
+    """A stretch between two rows of cones."""
+
+    start: float
+    end: float
+    right: float  # y of the edges, m
+    left: float
+
+    @property
+    def middle(self) -> float:
+        """Lateral place of the lane's centre line."""
+        return (self.right + self.left) / 2
+
+
+@dataclass(frozen=True)
+class Track:
+    """Lanes of a lane change for a width of car; the first begins at x = 20 m, with y = 0 in its middle."""
+
+    standard: str
+    width: float
+    lanes: tuple[Lane, ...]
+
+    @property
+    def path(self) -> arm.Table:
+        """The centre lines of the lanes as y(x) for a `PathDriver`, joined by curves of two parabolas, which
+        have the least peak of lateral acceleration.
+        """
+        first, middle, last = self.lanes
+        x = np.arange(0.0, last.end + 60.0, 1.0)
+        y = middle.middle * _bend((x - first.end) / (middle.start - first.end))
+        y += (last.middle - middle.middle) * _bend((x - middle.end) / (last.start - middle.end))
+        return arm.Table(x, y, kind="smooth", name="lane_path", x_units="m", y_units="m")
+
+    @property
+    def cones(self) -> np.ndarray:
+        """Places of cones: five on each side of each lane."""
+        places = [
+            (x, y)
+            for lane in self.lanes
+            for x in np.linspace(lane.start, lane.end, 5)
+            for y in (lane.right, lane.left)
+        ]
+        return np.array(places)
+
+
+def double_lane_change_track(width: float = 1.8) -> Track:
+    """Return the track of ISO 3888-1: lanes of 15, 25 and 30 m, 30 and 25 m apart, in all 125 m.
+
+    Their widths are 1.1, 1.2 and 1.3 times that of the car plus 0.25 m; the offset of 3.5 m is that of the
+    right edges.
+    """
+    _check_width(width)
+    b1, b3, b5 = (factor * width + 0.25 for factor in (1.1, 1.2, 1.3))
+    low = -b1 / 2
+    lanes = (
+        Lane(AHEAD, AHEAD + 15, low, low + b1),
+        Lane(AHEAD + 45, AHEAD + 70, low + 3.5, low + 3.5 + b3),
+        Lane(AHEAD + 95, AHEAD + 125, low, low + b5),
+    )
+    return Track("ISO 3888-1", width, lanes)
+
+
+def obstacle_avoidance_track(width: float = 1.8) -> Track:
+    """Return the track of ISO 3888-2: lanes of 12, 11 and 12 m, 13.5 and 12.5 m apart, in all 61 m.
+
+    Their widths are 1.1 w + 0.25 m, w + 1 m, and 1.3 w + 0.25 m but at least 3 m; 1 m lies between the left
+    edges of the outer lanes and the right edge of the middle one.
+    """
+    _check_width(width)
+    b1, b3, b5 = 1.1 * width + 0.25, width + 1.0, max(1.3 * width + 0.25, 3.0)
+    high = b1 / 2
+    lanes = (
+        Lane(AHEAD, AHEAD + 12, high - b1, high),
+        Lane(AHEAD + 25.5, AHEAD + 36.5, high + 1, high + 1 + b3),
+        Lane(AHEAD + 49, AHEAD + 61, high - b5, high),
+    )
+    return Track("ISO 3888-2", width, lanes)
+
+
+def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = None) -> Manoeuvre:
+    """Drive a car through a track, and count the cones that it touches.
+
+    car      with a `PathDriver` of the track's path: ``full_car(…, driver=PathDriver(track.path))``
+    release  take the foot off the pedal at the first cones, as ISO 3888-2 asks; that is the default there
+
+    Verdict: no corner of the body leaves a lane.
+    """
+    if "driver_preview" not in car.system.parameters:
+        raise arm.ModelError(
+            "lane_change: this car has no driver; build it with driver=PathDriver(track.path)"
+        )
+    coasting = track.standard == "ISO 3888-2" if release is None else release
+    last = track.lanes[-1].end + 10.0
+    run: arm.Run = car.model.simulate(
+        1.4 * last / speed,
+        step=1e-3,
+        sample=5e-3,
+        initial=car.start(speed),
+        parameters={"V": speed, **({"hold": 0.0} if coasting else {})},
+    )
+    values = {name: p.data.default for name, p in car.system.parameters.items()}
+    rows = _corners(run, values["a"] + OVERHANG, values["b"] + OVERHANG, track.width)
+    margin = np.inf
+    for lane in track.lanes:
+        inside = (rows[..., 0] >= lane.start) & (rows[..., 0] <= lane.end)
+        if not inside.any():
+            margin = -np.inf
+            continue
+        y = rows[..., 1][inside]
+        margin = min(margin, float(np.min(lane.left - y)), float(np.min(y - lane.right)))
+    hit = _touched(run, track.cones, values["a"] + OVERHANG, values["b"] + OVERHANG, track.width)
+    arrived = bool(np.max(run["body.q1"]) > track.lanes[-1].end)
+    figures = {
+        "entry speed": (3.6 * float(np.interp(AHEAD, run["body.q1"], run["speed"])), "km/h"),
+        "exit speed": (3.6 * float(run["speed"][-1]), "km/h"),
+        "least distance to the edges": (margin, "m"),
+        "cones touched": (float(hit), ""),
+        "peak lateral acceleration": (peak(run["lateral acceleration"]), "m/s2"),
+        "peak yaw velocity": (peak(run["yaw velocity"]), "deg/s"),
+        "peak sideslip angle": (peak(run["sideslip angle"]), "deg"),
+    }
+    passed = arrived and margin >= 0
+    words = "" if arrived else "the car did not reach the end of the track"
+    return Manoeuvre("lane change", track.standard, run, figures, passed, words)
+
+
+def fastest(test: Callable[[float], Manoeuvre], low: float, high: float, *, within: float = 0.1) -> float:
+    """Return the highest speed at which a manoeuvre is passed, by bisection, m/s."""
+    if not test(low).passed:
+        raise arm.ModelError(f"fastest: the manoeuvre fails at {low:g} m/s already; give a lower speed")
+    while high - low > within:
+        middle = (low + high) / 2
+        low, high = (middle, high) if test(middle).passed else (low, middle)
+    return low
+
+
+def _bend(s: np.ndarray) -> np.ndarray:
+    """A step from 0 to 1 over 0 < s < 1 by two parabolas."""
+    s = np.clip(s, 0.0, 1.0)
+    return np.where(s < 0.5, 2 * s * s, 1 - 2 * (1 - s) ** 2)
+
+
+def _check_width(width: float) -> None:
+    if not 0.5 < width < 4:
+        raise arm.ModelError(f"width={width:g} m is not that of a car; give metres")
+
+
+def _corners(run: arm.Run, front: float, rear: float, width: float) -> np.ndarray:
+    """Places of eight points around the body by sample: corners and points amid the sides."""
+    local = [(x, side * width / 2) for x in (front, front / 3, -rear / 3, -rear) for side in (1, -1)]
+    sine, cosine = np.sin(run["body.q4"]), np.cos(run["body.q4"])
+    points = [
+        np.stack([run["body.q1"] + x * cosine - y * sine, run["body.q2"] + x * sine + y * cosine], axis=-1)
+        for x, y in local
+    ]
+    return np.stack(points, axis=1)
+
+
+def _touched(run: arm.Run, cones: np.ndarray, front: float, rear: float, width: float) -> int:
+    """How many cones the outline of the body passes over."""
+    sine, cosine = np.sin(run["body.q4"]), np.cos(run["body.q4"])
+    count = 0
+    for x, y in cones:
+        dx, dy = x - np.asarray(run["body.q1"]), y - np.asarray(run["body.q2"])
+        ahead, aside = dx * cosine + dy * sine, dy * cosine - dx * sine
+        count += bool(np.any((ahead < front) & (ahead > -rear) & (np.abs(aside) < width / 2)))
+    return count

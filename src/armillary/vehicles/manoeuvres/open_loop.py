@@ -1,0 +1,339 @@
+"""Manoeuvres with given steering and braking: sine, pulse, sine with dwell, fishhook, J-turn, brakes.
+
+Angles of arguments are those of the front wheels in rad, positive to the left; cars with a steering wheel get
+them times their ratio. All begin with straight running at a speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+import armillary as arm
+from armillary.vehicles.cars import CORNERS, Car
+from armillary.vehicles.manoeuvres.result import Manoeuvre, at_time, peak
+
+START = 0.5  # s of straight running before
+DWELL = 0.5  # s of the sine with dwell
+GRAVITY = 9.80665
+
+
+def drive(
+    car: Car,
+    duration: float,
+    speed: float,
+    steer: tuple[Sequence[float], Sequence[float]],
+    *,
+    step: float = 1e-3,
+    inputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> arm.Run:
+    """Run a car from straight running with given angles of the front wheels over time."""
+    if not speed > 0:
+        raise arm.ModelError(f"speed={speed:g} m/s must be positive")
+    times, angles = steer
+    scaled = [angle * car.steering_ratio for angle in angles]
+    run: arm.Run = car.model.simulate(
+        duration,
+        step=step,
+        sample=max(step, 2e-3),
+        inputs={"steer": (list(times), scaled), **(inputs or {})},
+        initial=car.start(speed),
+        parameters={**car.hands_off(speed), **(parameters or {})},
+    )
+    return run
+
+
+def sine_steer(
+    car: Car, *, steer: float, speed: float, frequency: float = 0.5, settle: float = 3.0
+) -> Manoeuvre:
+    """Run one period of sinusoidal steering, ISO 7401:2011 clause 9.
+
+    Figures: first peaks of yaw velocity and lateral acceleration over that of the steer angle, and their
+    delays by the largest correlation with it.
+    """
+    if not steer or not frequency > 0:
+        raise arm.ModelError(f"sine_steer: steer={steer:g} and frequency={frequency:g} must not be zero")
+    grid = np.linspace(0, 1 / frequency, 401)
+    times = [0.0, *(START + grid), START + 1 / frequency + settle]
+    angles = [0.0, *(steer * np.sin(2 * np.pi * frequency * grid)), 0.0]
+    run = drive(car, START + 1 / frequency + settle, speed, (times, angles))
+    t = np.asarray(run.time)
+    given = np.interp(t, times, angles)
+    figures: dict[str, tuple[float, str]] = {
+        "steer amplitude": (np.degrees(steer), "deg"),
+        "frequency": (frequency, "Hz"),
+    }
+    for name, unit in (("yaw velocity", "deg/s"), ("lateral acceleration", "m/s2")):
+        values = np.asarray(run[name])
+        top = peak(values)
+        figures[f"{name} peak"] = (top, unit)
+        figures[f"{name} gain"] = (abs(top) / np.degrees(abs(steer)), f"{unit}/deg")
+        figures[f"{name} delay"] = (_delay(t, given, values), "s")
+    return Manoeuvre("sine steer", "ISO 7401", run, figures)
+
+
+def pulse_steer(
+    car: Car, *, steer: float, speed: float, width: float = 0.4, highest: float = 3.0, duration: float = 8.0
+) -> Manoeuvre:
+    """Run a triangular pulse of steering and find the frequency response, ISO 7401:2011 clause 11.
+
+    Figures: gain of the yaw velocity at low frequency, frequency and height of its peak, and the phase of the
+    lateral acceleration at 1 Hz, from transforms of output over input up to ``highest`` Hz.
+    """
+    if not steer or not width > 0:
+        raise arm.ModelError(f"pulse_steer: steer={steer:g} and width={width:g} must not be zero")
+    times = [0.0, START, START + width / 2, START + width, duration]
+    run = drive(car, duration, speed, (times, [0.0, 0.0, steer, 0.0, 0.0]))
+    frequencies = np.linspace(0.1, highest, 117)
+    yaw = frequency_response(run, "yaw velocity", times, [0.0, 0.0, steer, 0.0, 0.0], frequencies)
+    side = frequency_response(run, "lateral acceleration", times, [0.0, 0.0, steer, 0.0, 0.0], frequencies)
+    top = int(np.argmax(np.abs(yaw)))
+    one = int(np.argmin(np.abs(frequencies - 1.0)))
+    scale = np.pi / 180  # outputs in degrees per rad of steer
+    figures = {
+        "yaw velocity gain at 0.1 Hz": (float(np.abs(yaw[0])) * scale, "1/s"),
+        "yaw velocity gain, peak": (float(np.abs(yaw[top])) * scale, "1/s"),
+        "frequency of that peak": (float(frequencies[top]), "Hz"),
+        "lateral acceleration phase at 1 Hz": (float(np.degrees(np.angle(side[one]))), "deg"),
+    }
+    return Manoeuvre("pulse steer", "ISO 7401", run, figures)
+
+
+def frequency_response(
+    run: arm.Run,
+    output: str,
+    times: Sequence[float],
+    angles: Sequence[float],
+    frequencies: np.ndarray,
+) -> np.ndarray:
+    """Return the complex response of an output to the steering at frequencies in Hz, per rad.
+
+    Both are zero at the beginning and end of the run: the ratio of their Fourier integrals, by the trapezium
+    rule on the samples.
+    """
+    t = np.asarray(run.time)
+    given, found = np.interp(t, times, angles), np.asarray(run[output])
+    ratio: np.ndarray = _transform(t, found, frequencies) / _transform(t, given, frequencies)
+    return ratio
+
+
+def random_steer(
+    car: Car, *, steer: float, speed: float, highest: float = 3.0, duration: float = 60.0, seed: int = 0
+) -> Manoeuvre:
+    """Run random steering and find the frequency response by spectra, ISO 7401:2011 clause 10.
+
+    The angle is a sum of sines of random phase, equal amplitudes and frequencies up to ``highest`` Hz, whose
+    deviation is ``steer``; all of them have whole numbers of periods in the second half of the run, which is
+    what spectra are taken of. Figures as those of `pulse_steer`.
+    """
+    window = duration / 2
+    step = 1 / window
+    count = int(highest / step)
+    if count < 4:
+        raise arm.ModelError(f"random_steer: {duration:g} s are too short for {highest:g} Hz; give more")
+    frequencies = step * np.arange(1, count + 1)
+    phases = np.random.default_rng(seed).uniform(0, 2 * np.pi, count)
+    t = np.arange(0, duration + 0.005, 0.01)
+    angle = steer * np.sqrt(2 / count) * np.cos(2 * np.pi * np.outer(t, frequencies) + phases).sum(axis=1)
+    run = drive(car, duration, speed, (list(t), list(angle * np.clip(t, 0, 1))))
+    times = np.asarray(run.time)
+    late = times >= duration - window - 1e-9
+    given, yaw, side = (
+        _transform(times[late], values, frequencies)
+        for values in (
+            np.interp(times[late], t, angle),
+            np.asarray(run["yaw velocity"])[late],
+            np.asarray(run["lateral acceleration"])[late],
+        )
+    )
+    yaw, side = yaw / given, side / given
+    top = int(np.argmax(np.abs(yaw)))
+    one = int(np.argmin(np.abs(frequencies - 1.0)))
+    figures = {
+        f"yaw velocity gain at {frequencies[0]:.2f} Hz": (float(np.abs(yaw[0])) * np.pi / 180, "1/s"),
+        "yaw velocity gain, peak": (float(np.abs(yaw[top])) * np.pi / 180, "1/s"),
+        "frequency of that peak": (float(frequencies[top]), "Hz"),
+        "lateral acceleration phase at 1 Hz": (float(np.degrees(np.angle(side[one]))), "deg"),
+    }
+    return Manoeuvre("random steer", "ISO 7401", run, figures)
+
+
+def sine_with_dwell(
+    car: Car, *, steer: float, speed: float = 80 / 3.6, frequency: float = 0.7, heavy: bool = False
+) -> Manoeuvre:
+    """Run the sine with dwell of ISO 19365 and FMVSS 126: stability and responsiveness.
+
+    steer   amplitude; the regulation asks for 1.5 to 6.5 times the angle of 0.3 g
+    heavy   more than 3,500 kg: 1.52 m in place of 1.83 m of lateral displacement
+
+    The sine stays at its second peak for 0.5 s. Verdict: the yaw velocity is at most 35 % of its peak after
+    the change of direction 1 s after the end of the steering, and 20 % after 1.75 s; the lateral displacement
+    1.07 s after its beginning is enough, which the regulation asks for from 5 times the angle of 0.3 g on.
+    """
+    if not steer:
+        raise arm.ModelError("sine_with_dwell: steer=0 is no manoeuvre; give an angle in rad")
+    whole = 1 / frequency
+    first = np.linspace(0, 0.75 * whole, 301)
+    last = np.linspace(0.75 * whole, whole, 101)[1:]
+    times = [0.0, *(START + first), *(START + DWELL + last)]
+    times.insert(len(first) + 1, START + DWELL + 0.75 * whole)
+    wave = [0.0, *np.sin(2 * np.pi * first / whole), *np.sin(2 * np.pi * last / whole)]
+    wave.insert(len(first) + 1, -1.0)
+    end = START + DWELL + whole
+    run = drive(car, end + 2.5, speed, (times, [steer * value for value in wave]), parameters=_coast(car))
+    t, yaw = np.asarray(run.time), np.asarray(run["yaw velocity"])
+    second = yaw[(t > START + 0.5 * whole) & (t <= end)]
+    top = peak(second)
+    after = [abs(at_time(run, "yaw velocity", end + wait) / top) for wait in (1.0, 1.75)]
+    moved = abs(at_time(run, "body.q2", START + 1.07) - at_time(run, "body.q2", START))
+    enough = 1.52 if heavy else 1.83
+    stable = after[0] <= 0.35 and after[1] <= 0.20
+    figures = {
+        "steer amplitude": (np.degrees(steer), "deg"),
+        "second peak of yaw velocity": (top, "deg/s"),
+        "yaw velocity ratio after 1.00 s": (100 * after[0], "%"),
+        "yaw velocity ratio after 1.75 s": (100 * after[1], "%"),
+        "lateral displacement at 1.07 s": (moved, "m"),
+        "peak lateral acceleration": (peak(run["lateral acceleration"]), "m/s2"),
+    }
+    words = f"stable: {'yes' if stable else 'no'}; responsive: {'yes' if moved >= enough else 'no'}"
+    return Manoeuvre("sine with dwell", "ISO 19365", run, figures, stable and moved >= enough, words)
+
+
+def j_turn(car: Car, *, steer: float, speed: float, rate: float = np.radians(62.5)) -> Manoeuvre:
+    """Run a J-turn of NHTSA: the angle is reached at 1000 deg/s of a steering wheel of ratio 16, then held.
+
+    Verdict: not more than one wheel unloaded at a time on the inner side.
+    """
+    if not steer:
+        raise arm.ModelError("j_turn: steer=0 is no turn; give an angle in rad")
+    rise = abs(steer) / rate
+    run = drive(
+        car, START + rise + 4.0, speed, ([0, START, START + rise], [0, 0, steer]), parameters=_coast(car)
+    )
+    return _rollover("J-turn", run)
+
+
+def fishhook(car: Car, *, steer: float, speed: float, rate: float = np.radians(45.0)) -> Manoeuvre:
+    """Run a fishhook of NHTSA with fixed timing: steer, reverse after 0.25 s to the other side, hold 3 s.
+
+    rate  of the front wheels, rad/s: 720 deg/s of a steering wheel of ratio 16
+
+    Verdict: not both wheels of a side unloaded at a time.
+    """
+    if not steer:
+        raise arm.ModelError("fishhook: steer=0 is no turn; give an angle in rad")
+    rise = abs(steer) / rate
+    turn = START + rise + 0.25
+    times = [0, START, START + rise, turn, turn + 2 * rise, turn + 2 * rise + 3.0]
+    run = drive(car, times[-1], speed, (times, [0, 0, steer, steer, -steer, -steer]), parameters=_coast(car))
+    return _rollover("fishhook", run)
+
+
+def braking_in_a_turn(
+    car: Car, *, steer: float, speed: float, brake: float, settle: float = 6.0, duration: float = 3.0
+) -> Manoeuvre:
+    """Brake on a steady circle with the steering held, ISO 7975.
+
+    brake  pedal, 0 to 1
+
+    Figures: mean deceleration, and yaw velocity and its ratio to that of the circle one second after the
+    brakes were applied, times the ratio of speeds: 1 if the radius is kept.
+    """
+    _require_brake(car, "braking_in_a_turn")
+    begin = START + settle
+    run = drive(
+        car,
+        begin + duration,
+        speed,
+        ([0, START, START + 0.5], [0, 0, steer]),
+        inputs={"brake": ([0, begin, begin + 0.1], [0.0, 0.0, brake])},
+    )
+    before, after = (at_time(run, "yaw velocity", begin + wait) for wait in (0.0, 1.0))
+    speeds = [at_time(run, "speed", begin + wait) for wait in (0.0, 1.0)]
+    late = np.asarray(run.time) >= begin
+    figures = {
+        "lateral acceleration before": (at_time(run, "lateral acceleration", begin), "m/s2"),
+        "mean deceleration in 1 s": (speeds[0] - speeds[1], "m/s2"),
+        "yaw velocity before": (before, "deg/s"),
+        "yaw velocity after 1 s": (after, "deg/s"),
+        "its ratio at equal radius": (after / before * speeds[0] / speeds[1], ""),
+        "peak yaw velocity": (peak(np.asarray(run["yaw velocity"])[late]), "deg/s"),
+        "peak sideslip angle": (peak(np.asarray(run["sideslip angle"])[late]), "deg"),
+    }
+    return Manoeuvre("braking in a turn", "ISO 7975", run, figures)
+
+
+def braking(car: Car, *, speed: float, brake: float, duration: float = 4.0) -> Manoeuvre:
+    """Brake straight ahead with the steering held, ISO 21994; on a road of two frictions, ISO 14512.
+
+    The road belongs to the car: ``full_car(…, road=split_road(0.3))``.
+    """
+    _require_brake(car, "braking")
+    run = drive(
+        car, START + duration, speed, ([0, 1], [0, 0]),
+        inputs={"brake": ([0, START, START + 0.1], [0.0, 0.0, brake])}, parameters=_coast(car),
+    )  # fmt: skip
+    t = np.asarray(run.time)
+    late = t >= START
+    speeds = np.asarray(run["speed"])
+    stopped = np.nonzero(late & (speeds < 0.3))[0]
+    end = int(stopped[0]) if len(stopped) else len(t) - 1
+    begin = int(np.argmax(late))
+    figures = {
+        "mean deceleration": (float((speeds[begin] - speeds[end]) / (t[end] - t[begin])), "m/s2"),
+        "distance": (float(run["body.q1"][end] - run["body.q1"][begin]), "m"),
+        "lateral deviation": (float(run["body.q2"][end] - run["body.q2"][begin]), "m"),
+        "yaw angle": (float(np.degrees(run["body.q4"][end] - run["body.q4"][begin])), "deg"),
+        "peak yaw velocity": (peak(np.asarray(run["yaw velocity"])[begin : end + 1]), "deg/s"),
+    }
+    return Manoeuvre("braking", "ISO 21994", run, figures)
+
+
+def _transform(t: np.ndarray, values: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """Fourier integrals by the trapezium rule."""
+    weights = np.gradient(t)
+    weights[[0, -1]] /= 2
+    turned: np.ndarray = np.exp(-2j * np.pi * np.multiply.outer(frequencies, t)) @ (weights * values)
+    return turned
+
+
+def _delay(t: np.ndarray, given: np.ndarray, found: np.ndarray) -> float:
+    """The shift of the largest correlation, by a parabola through its peak."""
+    step = t[1] - t[0]
+    both = np.correlate(found, given, mode="full")
+    both = both * np.sign(both[int(np.argmax(np.abs(both)))])
+    top = int(np.argmax(both))
+    left, here, right = both[top - 1 : top + 2]
+    return float((top - (len(t) - 1) + 0.5 * (left - right) / (left - 2 * here + right)) * step)
+
+
+def _coast(car: Car) -> dict[str, float]:
+    """Without a drive force, where the car has one."""
+    return {"hold": 0.0} if "hold" in car.system.parameters else {}
+
+
+def _require_brake(car: Car, name: str) -> None:
+    if "brake_front" not in car.system.parameters:
+        raise arm.ModelError(f"{name}: this car has no brakes; use full_car, or add the input 'brake'")
+
+
+def _rollover(name: str, run: arm.Run) -> Manoeuvre:
+    loads = {wheel: np.asarray(run[f"{wheel} Fz"]) for wheel in CORNERS if f"{wheel} Fz" in run}
+    if not loads:
+        raise arm.ModelError(f"{name}: this car has no loads of its wheels; use one with four wheels")
+    lifted = {wheel: load < 1.0 for wheel, load in loads.items()}
+    sides = [
+        np.logical_and.reduce([gone for wheel, gone in lifted.items() if wheel.endswith(side)])
+        for side in ("left", "right")
+    ]
+    safe = not any(side.any() for side in sides)
+    figures = {
+        "peak lateral acceleration": (peak(run["lateral acceleration"]), "m/s2"),
+        "peak roll angle": (peak(run["roll angle"]), "deg"),
+        "least load of a wheel": (float(min(load.min() for load in loads.values())), "N"),
+        "peak sideslip angle": (peak(run["sideslip angle"]), "deg"),
+    }
+    return Manoeuvre(name, "NHTSA", run, figures, safe, "" if safe else "both wheels of a side lift off")

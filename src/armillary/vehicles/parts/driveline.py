@@ -1,0 +1,233 @@
+"""Engines, motors, clutch, gearbox, differentials and brakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import armillary as arm
+from armillary.vehicles.tyres.tyre import Scalar
+from armillary.vehicles.wheel import RoadWheel
+
+SLOW_SPIN = 0.5  # rad/s within which friction of brakes and clutches changes its sign
+LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential
+
+
+# ---------------------------------------------------------------- engines
+
+
+def electric_motor(torque: float, power: float) -> Callable[[Scalar, Scalar], Scalar]:
+    """Return the torque of a motor over speed and pedal: constant up to a power, then falling, N·m.
+
+    T = pedal · min(torque, power/|ω|)
+    """
+    if torque <= 0 or power <= 0:
+        raise arm.ModelError(f"electric_motor: torque={torque:g} and power={power:g} must be positive")
+
+    def law(speed: Scalar, pedal: Scalar) -> Scalar:
+        corner = power / torque
+        return pedal * power / arm.max(arm.abs(speed), corner)
+
+    return law
+
+
+def combustion_engine(
+    speed: Sequence[float], full: Sequence[float], drag: Sequence[float]
+) -> Callable[[Scalar, Scalar], Scalar]:
+    """Return the torque of an engine over speed and pedal from the curves of full load and drag, N·m.
+
+    speed  rad/s, rising; ``full`` N·m with the pedal at one, ``drag`` N·m, negative, with the pedal at zero
+    """
+    above = arm.Table(speed, full, kind="smooth", name="full_load", x_units="rad/s", y_units="N*m")
+    below = arm.Table(speed, drag, kind="smooth", name="engine_drag", x_units="rad/s", y_units="N*m")
+
+    def law(omega: Scalar, pedal: Scalar) -> Scalar:
+        return below(omega) + pedal * (above(omega) - below(omega))
+
+    return law
+
+
+# ---------------------------------------------------------------- differentials
+
+
+@dataclass(frozen=True)
+class Differential:
+    """How the torques of two wheels differ: open, limited or locked.
+
+    kind      "open": they are equal; "limited": friction of ``preload`` N·m and ``ramp`` times the input
+              torque moves torque to the slower wheel; "locked": a stiff viscous coupling
+    """
+
+    kind: str = "open"
+    preload: float = 50.0
+    ramp: float = 0.3
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("open", "limited", "locked"):
+            raise arm.ModelError(
+                f"differential {self.kind!r} is not known; use 'open', 'limited' or 'locked'"
+            )
+
+    def shift(self, torque: Scalar, difference: Scalar) -> Scalar:
+        """Return the torque that moves from the left wheel to the right one, whose spin is less by
+        ``difference``.
+        """
+        if self.kind == "open":
+            return 0.0
+        if self.kind == "locked":
+            return LOCKED * difference
+        return (self.preload + self.ramp * arm.abs(torque)) / 2 * arm.tanh(difference / SLOW_SPIN)
+
+
+class Drive(NamedTuple):
+    """A driven axle: torques of its wheels and what they do."""
+
+    left: Scalar  # N·m
+    right: Scalar
+    power: Scalar  # on the bodies, W
+    differential_loss: Scalar  # W
+
+
+def add_differential(
+    system: arm.System,
+    name: str,
+    chassis: arm.Body,
+    left: RoadWheel,
+    right: RoadWheel,
+    torque: Scalar,
+    *,
+    kind: Differential | None = None,
+    final: Scalar = 1.0,
+) -> Drive:
+    """Add the torques of an axle's shafts: ``final`` times ``torque`` in all, against the chassis.
+
+    The reaction acts on the body that carries the differential: the chassis, or a solid axle.
+    """
+    rule = kind or Differential()
+    whole = final * torque
+    spins = [_against(wheel, chassis) for wheel in (left, right)]
+    shift = rule.shift(whole, spins[0] - spins[1])
+    torques = (whole / 2 - shift, whole / 2 + shift)
+    for wheel, value in zip((left, right), torques, strict=True):
+        system.moment(f"{name}_{wheel.name}", value, wheel.carrier.y, on=wheel.body, reaction=chassis)
+    power = torques[0] * spins[0] + torques[1] * spins[1]
+    return Drive(torques[0], torques[1], power, shift * (spins[0] - spins[1]))
+
+
+def _against(wheel: RoadWheel, chassis: arm.Body) -> Scalar:
+    """The spin of a wheel against the body of the differential."""
+    relative = arm.angular_velocity(wheel.carrier) - arm.angular_velocity(chassis)
+    return wheel.body.u1 + arm.dot(relative, wheel.carrier.y)
+
+
+# ---------------------------------------------------------------- engine with clutch and gearbox
+
+
+class Powertrain(NamedTuple):
+    """An engine that drives an axle through a clutch and a gearbox."""
+
+    speed: Scalar  # of the engine, rad/s
+    torque: Scalar  # of the engine, N·m
+    clutch_torque: Scalar
+    clutch_loss: Scalar  # W
+    drive: Drive
+    power: Scalar  # on the bodies, W
+
+
+def add_powertrain(
+    system: arm.System,
+    name: str,
+    chassis: arm.Body,
+    left: RoadWheel,
+    right: RoadWheel,
+    *,
+    engine: Callable[[Scalar, Scalar], Scalar],
+    pedal: Scalar,
+    gear: Scalar,
+    ratios: Sequence[float],
+    final: float,
+    inertia: float = 0.15,
+    clutch: float = 400.0,
+    differential: Differential | None = None,
+) -> Powertrain:
+    """Add an engine whose speed is a state, a friction clutch, a gearbox and a differential.
+
+        J ω̇ = T(ω, pedal) − Tc        Tc = clutch · tanh((ω − i Ω)/0.5)        axle torque i Tc
+
+    engine   torque over speed and pedal: `combustion_engine`, `electric_motor`, or a function such as Table2
+    gear     expression or input whose value 1, 2, … chooses a ratio
+    ratios   of the gears; with ``final``, the whole ratio i
+    clutch   its capacity, N·m: a number, or an expression that a driver changes
+    """
+    if not ratios or any(ratio == 0 for ratio in ratios) or final == 0:
+        raise arm.ModelError(f"powertrain '{name}': gear ratios of zero transmit nothing; give others")
+    if inertia <= 0:
+        raise arm.ModelError(f"powertrain '{name}': inertia={inertia:g} of the engine must be positive")
+    numbers = [
+        system.parameter(f"{name}_ratio_{i}", ratio * final, about=f"whole ratio of gear {i}")
+        for i, ratio in enumerate(ratios, start=1)
+    ]
+    ratio: Scalar = numbers[-1]
+    for i in range(len(numbers) - 1, 0, -1):
+        ratio = arm.select(gear < i + 0.5, numbers[i - 1], ratio)
+    rotor = system.parameter(f"{name}_inertia", inertia, units="kg*m2", about="of engine and flywheel")
+    capacity = (
+        clutch if isinstance(clutch, arm.Expr) else system.parameter(f"{name}_clutch", clutch, units="N*m")
+    )
+    omega = system.state(f"{name}_speed", units="rad/s", about="of the engine")
+    driven = ratio * (_against(left, chassis) + _against(right, chassis)) / 2
+    transmitted = capacity * arm.tanh((omega - driven) / SLOW_SPIN)
+    torque = engine(omega, pedal)
+    system.rate(f"{name}_speed", (torque - transmitted) / rotor)
+    drive = add_differential(system, name, chassis, left, right, transmitted, kind=differential, final=ratio)
+    return Powertrain(omega, torque, transmitted, transmitted * (omega - driven), drive, drive.power)
+
+
+# ---------------------------------------------------------------- brakes
+
+
+class Brake(NamedTuple):
+    """A brake of one wheel."""
+
+    torque: Scalar  # on the wheel, N·m
+    power: Scalar  # negative, W
+    temperature: Scalar | None
+
+
+def add_brake(
+    system: arm.System,
+    wheel: RoadWheel,
+    torque: Scalar,
+    *,
+    heat_capacity: float | None = None,
+    cooling: float = 10.0,
+    ambient: float = 293.15,
+    fade: Callable[[Scalar], Scalar] | None = None,
+) -> Brake:
+    """Add a brake between a wheel and its upright, whose torque opposes the spin.
+
+        T = −torque · fade(θ) · tanh(Ω/0.5 rad/s)        C θ̇ = −T Ω − h (θ − ambient)
+
+    heat_capacity  C of the disc, J/K: its temperature θ becomes the state WHEEL_brake_temperature, K
+    cooling        h, W/K
+    fade           factor of friction over the temperature, such as an `arm.Table`
+    """
+    name = f"{wheel.name}_brake"
+    spin = wheel.body.u1
+    heat = None
+    grip: Scalar = 1.0
+    if heat_capacity is not None:
+        heat = system.state(f"{name}_temperature", initial=ambient, units="K", about="of the brake disc")
+        grip = fade(heat) if fade is not None else 1.0
+    elif fade is not None:
+        raise arm.ModelError(f"brake of '{wheel.name}': fade= needs the temperature; give heat_capacity=")
+    applied = -torque * grip * arm.tanh(spin / SLOW_SPIN)
+    system.moment(name, applied, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
+    power = applied * spin
+    if heat is not None:
+        capacity = system.parameter(f"{name}_capacity", heat_capacity, units="J/K")
+        release = system.parameter(f"{name}_cooling", cooling, units="W/K")
+        outside = system.parameter(f"{name}_ambient", ambient, units="K")
+        system.rate(f"{name}_temperature", (-power - release * (heat - outside)) / capacity)
+    return Brake(applied, power, heat)

@@ -1,0 +1,188 @@
+"""A corner of a suspension: an upright with six freedoms in the chassis, and what holds it.
+
+The upright's origin is the wheel's centre and its y the axle, so that its coordinates are what a suspension
+is measured by: q1, q2, q3 the travel along x, y, z of the chassis, q4 the steer angle, q5 the inclination.
+Links, arms and guides each take freedoms away by closed loops, and one is left: the travel. A chain of
+bodies with the upright at its end would cost 27 % more operations in a car with four wishbones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+import armillary as arm
+from armillary.vehicles.suspensions.hard_points import HardPoints
+from armillary.vehicles.tyres.tyre import Scalar
+
+ROTATION = "zxy"  # steer, inclination, then about the axle
+
+
+class Closure(Protocol):
+    """A closed loop, as `System.close_joint` returns it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def position(self) -> Scalar:
+        """What is zero where the loop is closed."""
+
+
+@dataclass(frozen=True)
+class Corner:
+    """The suspension of one wheel."""
+
+    name: str
+    side: int  # 1 left, −1 right
+    chassis: arm.Body
+    upright: arm.Body
+    bodies: tuple[arm.Body, ...]  # upright and arms
+    closures: tuple[Closure, ...]  # constraints that hold them
+    seats: Mapping[str, arm.Point]  # of a spring: "spring_top" on the chassis, "spring_foot"
+
+    @property
+    def travel(self) -> Scalar:
+        """Height of the wheel's centre in the chassis over that at rest, m."""
+        return self.upright.q3
+
+    @property
+    def coordinates(self) -> list[Scalar]:
+        """All coordinates of the corner."""
+        return [q for body in self.bodies for q in body.coordinates]
+
+    def steer(self) -> Scalar:
+        """Return the angle of the wheel plane about z of the chassis, positive to the left, rad."""
+        axle = self.upright.y
+        return arm.atan2(-arm.dot(axle, self.chassis.x), arm.dot(axle, self.chassis.y))
+
+    def camber(self) -> Scalar:
+        """Return the camber against the chassis, positive where the top leans outwards, rad."""
+        return -self.side * arm.asin(arm.dot(self.upright.y, self.chassis.z))
+
+    def ratios(self, system: arm.System, of: Sequence[Scalar]) -> list[float]:
+        """Return the derivatives of quantities by the travel at rest: ratios of motion.
+
+        Other coordinates of the model, such as the rack's, stay.
+        """
+        return motion_ratios(system, self.name, self.coordinates, self.closures, {self.travel: 1.0}, of)
+
+    def add_outputs(self, system: arm.System) -> None:
+        """Add travel, toe, camber and the displacements of the wheel's centre as outputs."""
+        place = arm.position(self.upright.origin, self.chassis.origin)
+        at_rest = [self.upright.q1, self.upright.q2]
+        system.output(f"{self.name} travel", self.travel, units="mm", about="of the wheel's centre, up")
+        system.output(f"{self.name} toe", -self.side * self.steer(), units="deg", about="positive inwards")
+        system.output(f"{self.name} camber", self.camber(), units="deg", about="positive outwards at the top")
+        system.output(f"{self.name} recession", -at_rest[0], units="mm", about="rearwards")
+        system.output(
+            f"{self.name} half track",
+            self.side * arm.dot(place, self.chassis.y),
+            units="mm",
+            about="of the wheel's centre",
+        )
+
+
+def add_upright(
+    system: arm.System, name: str, chassis: arm.Body, points: HardPoints, *, mass: Scalar, inertia: Scalar
+) -> arm.Body:
+    """Add the body that carries a wheel, at the hard point "wheel", free in the chassis."""
+    return system.body(
+        f"{name}_upright", chassis, arm.Free(rotation=ROTATION), at=points["wheel"], mass=mass,
+        inertia=inertia,
+    )  # fmt: skip
+
+
+def close_link(
+    system: arm.System,
+    name: str,
+    chassis: arm.Body,
+    upright: arm.Body,
+    points: HardPoints,
+    inner: str,
+    outer: str,
+) -> tuple[Closure, ...]:
+    """Hold an upright by a rod without mass between two hard points, with balls at its ends."""
+    closed: tuple[Closure, ...] = system.close_joint(
+        "distance",
+        upright.point(f"{outer}_of_{inner}", points.between("wheel", outer)),
+        chassis.point(f"{name}_{inner}", points[inner]),
+        length=points.distance(inner, outer),
+        name=f"{name}_{inner}_{outer}",
+    )
+    return closed
+
+
+def close_arm(
+    system: arm.System,
+    name: str,
+    chassis: arm.Body,
+    upright: arm.Body,
+    points: HardPoints,
+    which: str,
+    *,
+    mass: Scalar,
+    inertia: Scalar | Sequence[Scalar],
+) -> tuple[arm.Body, tuple[Closure, ...]]:
+    """Hold an upright by a wishbone: a body on the line of WHICH_rear and WHICH_front, a ball at WHICH_ball.
+
+    Its mass centre is amid the rear pivot and the ball.
+    """
+    rear, front, ball = f"{which}_rear", f"{which}_front", f"{which}_ball"
+    x, y, z = points.between(rear, ball)
+    wishbone = system.body(
+        f"{name}_{which}", chassis, arm.Revolute(points.between(rear, front)), at=points[rear],
+        com=(x / 2, y / 2, z / 2), mass=mass, inertia=inertia,
+    )  # fmt: skip
+    end = points.between(rear, front)
+    wishbone.shape(arm.Polyline([(0, 0, 0), (x, y, z), end]))
+    closed = system.close_joint(
+        "spherical",
+        upright.point(f"{name}_{ball}", points.between("wheel", ball)),
+        wishbone.point(f"{name}_{which}_end", (x, y, z)),
+        name=f"{name}_{ball}",
+    )
+    return wishbone, closed
+
+
+def rest_values(system: arm.System) -> dict[str, float]:
+    """Return the values of parameters as declared, and zero for all coordinates and speeds."""
+    values = {name: p.data.default for name, p in system.parameters.items() if p.data.default is not None}
+    variables = [x for body in system.bodies.values() for x in (*body.coordinates, *body.speeds)]
+    return {**values, **{x.data.name: 0.0 for x in variables}}
+
+
+def motion_ratios(
+    system: arm.System,
+    name: str,
+    coordinates: Sequence[Scalar],
+    closures: Sequence[Closure],
+    driven: Mapping[Scalar, float],
+    of: Sequence[Scalar],
+) -> list[float]:
+    """Return the rates of quantities at rest where some coordinates move at given rates.
+
+    Rates of the others follow from those of the closures, J q' = 0.
+    """
+    values = rest_values(system)
+
+    def at_rest(value: Scalar) -> float:
+        return float(arm.evaluate(value, values)) if isinstance(value, arm.Expr) else float(value)
+
+    rows = [[at_rest(arm.derivative(c.position, q)) for q in coordinates] for c in closures]
+    rows += [[1.0 if q is moved else 0.0 for q in coordinates] for moved in driven]
+    wanted = np.array([0.0] * len(closures) + list(driven.values()))
+    found, _, rank, _ = np.linalg.lstsq(np.array(rows), wanted, rcond=1e-9)
+    if rank < len(coordinates):
+        raise arm.ModelError(
+            f"suspension '{name}': its links leave {len(coordinates) - rank} freedoms too many at the hard "
+            "points; move the points, or add a link"
+        )
+    return [
+        sum(at_rest(arm.derivative(y, q)) * rate for q, rate in zip(coordinates, found, strict=True))
+        for y in of
+    ]

@@ -1,0 +1,157 @@
+"""Manoeuvres against textbook formulas, linear models and each other; lane changes against their geometry."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import armillary as arm
+import armillary.vehicles as veh
+
+V, M, IZZ, A, B, SIGMA = 25.0, 1500.0, 2600.0, 1.2, 1.5, 0.4
+L = A + B
+
+
+@cache
+def linear_car(front: float = 6e4, rear: float = 7e4) -> veh.Car:
+    """Stiffnesses of one tyre, N/rad."""
+    tyres = [veh.LinearTyre(c, relaxation_alpha=SIGMA) for c in (front, rear)]
+    return veh.single_track_car(*tyres, speed=V)
+
+
+@cache
+def driven_car() -> veh.Car:
+    front, rear = (
+        veh.BrushTyre(slip_stiffness=c, friction=1.0, vertical_damping=300.0, radius=0.32)
+        for c in (18.0, 24.0)
+    )
+    return veh.fourteen_freedom_car(front, rear, driver=veh.PathDriver(veh.double_lane_change_track().path))
+
+
+def gradient(front: float, rear: float) -> float:
+    """K of the textbook, with stiffnesses of axles."""
+    return M / L * (B / (2 * front) - A / (2 * rear))
+
+
+@pytest.mark.parametrize(("front", "rear"), [(6e4, 7e4), (7e4, 5e4)])
+def test_figures_of_the_linear_car_are_those_of_the_textbook(front: float, rear: float) -> None:
+    found = veh.handling_figures(linear_car(front, rear), 20.0)
+    k = gradient(front, rear)
+    assert np.isclose(found.understeer_gradient, k, rtol=1e-8)
+    assert np.isclose(found.yaw_gain, 20 / (L + k * 400), rtol=1e-8)
+    assert np.isclose(found.acceleration_gain, 400 / (L + k * 400), rtol=1e-8)
+    if k > 0:
+        assert np.isclose(found.characteristic_speed, np.sqrt(L / k), rtol=1e-8)
+        assert np.isnan(found.critical_speed)
+    else:
+        assert np.isclose(found.critical_speed, np.sqrt(-L / k), rtol=1e-7)
+        assert np.isnan(found.characteristic_speed)
+
+
+def test_steady_circles_by_trim_have_the_steer_angle_of_their_radius() -> None:
+    """δ = L/R + K ay for small angles; the end of a step steer has the same motion to 1e-6."""
+    found = veh.steady_circle(linear_car(), speed=V, radius=[3000.0, 6000.0])
+    assert np.allclose(V / found.yaw_velocity, [3000, 6000], rtol=1e-9)
+    assert np.allclose(
+        found.steer, (L + gradient(6e4, 7e4) * V**2) / found.speed * found.yaw_velocity, rtol=1e-4
+    )
+    again = veh.steady_circle(linear_car(), speed=V, steer=[0.03])
+    end = veh.step_steer(linear_car(), steer=0.03, speed=V, duration=10.0)
+    assert np.isclose(again.yaw_velocity[0], end.yaw_velocity.steady, rtol=1e-6)
+    assert np.isclose(again.lateral_acceleration[0], end.lateral_acceleration.steady, rtol=1e-6)
+    assert len(again.table().splitlines()) == 3
+    with pytest.raises(arm.ModelError, match="either steer= or radius="):
+        veh.steady_circle(linear_car(), speed=V)
+
+
+def test_pulse_and_random_steering_give_the_frequency_response_of_the_linear_model() -> None:
+    """The linear model's own response, C (jω − A)⁻¹ B + D, at a small angle."""
+    linear = linear_car().model.linearize(inputs=["steer"], outputs=["yaw velocity", "lateral acceleration"])
+
+    def response(frequency: float) -> np.ndarray:
+        shift = 2j * np.pi * frequency * np.eye(len(linear.A))
+        return (linear.C @ np.linalg.solve(shift - linear.A, linear.B) + linear.D)[:, 0]
+
+    gain = abs(response(0.1)[0]) * np.pi / 180
+    phase = np.degrees(np.angle(response(1.0)[1]))
+    pulse = veh.pulse_steer(linear_car(), steer=1e-3, speed=V)
+    assert np.isclose(pulse["yaw velocity gain at 0.1 Hz"], gain, rtol=2e-3)
+    assert np.isclose(pulse["lateral acceleration phase at 1 Hz"], phase, atol=0.5)
+    random = veh.random_steer(linear_car(), steer=1e-3, speed=V, duration=20.0)
+    assert np.isclose(random["lateral acceleration phase at 1 Hz"], phase, atol=1.0)
+    assert np.isclose(random["yaw velocity gain at 0.10 Hz"], gain, rtol=1e-2)
+
+
+def test_a_sine_has_the_delays_of_the_linear_car() -> None:
+    found = veh.sine_steer(linear_car(), steer=1e-3, speed=V)
+    assert 0.05 < found["yaw velocity delay"] < 0.2
+    assert found["lateral acceleration delay"] > found["yaw velocity delay"]
+    assert np.isclose(found["yaw velocity gain"], V / (L + gradient(6e4, 7e4) * V**2), rtol=0.2)
+    with pytest.raises(arm.ModelError, match="has no figure 'yaw'"):
+        found["yaw"]
+
+
+def test_tracks_have_the_measures_of_the_standards() -> None:
+    one, two = veh.double_lane_change_track(2.0), veh.obstacle_avoidance_track(2.0)
+    assert np.isclose(one.lanes[-1].end - one.lanes[0].start, 125)
+    assert np.isclose(two.lanes[-1].end - two.lanes[0].start, 61)
+    assert np.isclose(one.lanes[1].right - one.lanes[0].right, 3.5)
+    assert np.isclose(two.lanes[1].right - two.lanes[0].left, 1.0)
+    widths = [[lane.left - lane.right for lane in track.lanes] for track in (one, two)]
+    assert np.allclose(widths, [[2.45, 2.65, 2.85], [2.45, 3.0, 3.0]])
+    assert len(one.cones) == 30 and one.path(30.0) == 0 and np.isclose(one.path(75.0), one.lanes[1].middle)
+    with pytest.raises(arm.ModelError, match="is not that of a car"):
+        veh.double_lane_change_track(1800.0)
+
+
+def test_a_driver_passes_the_lane_change_slowly_and_fails_it_fast() -> None:
+    track = veh.double_lane_change_track()
+    slow = veh.lane_change(driven_car(), track, speed=50 / 3.6)
+    assert slow.passed and slow["cones touched"] == 0 and 0 < slow["least distance to the edges"] < 0.22
+    fast = veh.lane_change(driven_car(), track, speed=90 / 3.6)
+    assert not fast.passed and fast["cones touched"] > 0 and "failed" in fast.table()
+    y = np.interp(75.0, slow.run["body.q1"], slow.run["body.q2"])
+    assert abs(y - track.lanes[1].middle) < 0.2
+    best = veh.fastest(lambda v: veh.lane_change(driven_car(), track, speed=v), 50 / 3.6, 25.0, within=1.0)
+    assert 55 / 3.6 < best < 80 / 3.6
+    with pytest.raises(arm.ModelError, match="has no driver"):
+        veh.lane_change(linear_car(), track, speed=10.0)
+
+
+def test_severe_manoeuvres_have_verdicts() -> None:
+    """At a small angle the car is stable but does not move aside by 1.83 m. Its driver does not steer."""
+    car = driven_car()
+    mild = veh.sine_with_dwell(car, steer=0.01)
+    assert mild["yaw velocity ratio after 1.75 s"] < 20 and not mild.passed
+    assert "responsive: no" in mild.verdict
+    turn = veh.fishhook(car, steer=0.08, speed=20.0)
+    assert turn.passed and turn["least load of a wheel"] > 0 and abs(turn["peak roll angle"]) > 2
+    with pytest.raises(arm.ModelError, match="has no brakes"):
+        veh.braking(car, speed=20.0, brake=0.5)
+
+
+def test_the_command_prints_the_figures_of_a_text_model(tmp_path: Path) -> None:
+    from armillary.cli.app import app
+
+    linear_car().system.save(tmp_path / "car.toml")
+    command = ["maneuver", "handling", str(tmp_path / "car.toml"), "--speed", "72 km/h"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    expected = veh.handling_figures(linear_car(), 20.0).table()
+    assert result.output.strip() == expected
+    wrong = CliRunner().invoke(app, ["maneuver", "slalom", str(tmp_path / "car.toml")])
+    assert wrong.exit_code == 2 and "there is no manoeuvre 'slalom'" in wrong.output
+    (tmp_path / "ball.toml").write_text('name = "ball"\n[bodies.b]\nmass = 1\ninertia = 0\n')
+    with pytest.raises(arm.ModelError, match="is no car for manoeuvres"):
+        veh.Car.load(tmp_path / "ball.toml")
+
+
+def test_a_report_has_figures_and_plots(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = veh.sine_steer(linear_car(), steer=1e-3, speed=V)
+    text = found.report(tmp_path / "report.html", motion=False).read_text(encoding="utf-8")
+    assert "yaw velocity delay" in text and text.count("<svg") >= 3

@@ -1,0 +1,219 @@
+"""Parts against closed forms and balances; the full car stands, and its energy balance closes."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+import armillary.vehicles as veh
+
+TYRE = veh.BrushTyre(slip_stiffness=18.0, friction=1.0, vertical_damping=300.0, radius=0.32)
+TIGHT = {"rtol": 1e-9, "atol": 1e-9}
+
+
+@cache
+def car() -> veh.Car:
+    return veh.full_car(TYRE, TYRE, energy=True)
+
+
+def test_the_full_car_stands_at_its_hard_points() -> None:
+    """The weight of rack and arms is carried by preloads to 0.2 mm; left and right are equal."""
+    run = car().model.simulate(1.0, step=1e-3, sample=0.1, parameters={"V": 0.0})
+    loads = sum(run[f"{name} Fz"] for name in car().wheels)
+    mass = 1350 + 4 * (20 + 20) + 2 * 4 + 3
+    assert np.isclose(loads[0], (mass - 3) * 9.80665, rtol=1e-9)
+    assert np.isclose(loads[-1], mass * 9.80665, rtol=1e-4)
+    for name in car().wheels:
+        assert abs(run[f"{name} travel"][-1]) < 0.5  # mm
+    assert np.allclose(run["front_left travel"], run["front_right travel"], atol=1e-9)
+
+
+def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
+    steer = np.radians(1.5) * car().steering_ratio
+    run = car().model.simulate(
+        1.2, step=1e-3, sample=0.02, initial=car().start(25.0),
+        inputs={"steer": ([0, 0.1, 0.2], [0, 0, steer]), "brake": ([0, 0.6, 0.7], [0, 0, 0.4])},
+        parameters={"hold": 0.0},
+    )  # fmt: skip
+    assert veh.energy_error(run, car().powers) < 1e-8
+    assert run["speed"][-1] < 23.5 and run["work_brakes"][-1] < -5e4 and run["work_air"][-1] < -1e3
+    assert run["lateral acceleration"][28] > 2
+
+
+def test_brakes_stop_the_car_as_their_torque_demands() -> None:
+    """Straight ahead the torques over the loaded radii decelerate the mass and the spin of the wheels, with
+    the drag at the mean speed, to 1 %: loads move to the front. In a turn the car still turns.
+    """
+    found = veh.braking(car(), speed=25.0, brake=0.4, duration=1.0)
+    front, rear = (
+        0.32 - (1350 * 9.80665 * x / 2.7 / 2 + m * 9.80665) / 2e5 for x, m in ((1.45, 44), (1.25, 40))
+    )
+    mass = 1350 + 4 * 40 + 8 + 3 + 4 * 1.2 * car().spin_per_speed["rear_left"] / front
+    force = 0.4 * 2 * (1500 / front + 800 / rear) * (1.0 - 0.05)
+    drag = 1.204 / 2 * 0.66 * (25 - found["mean deceleration"] / 2) ** 2
+    assert np.isclose(found["mean deceleration"], (force + drag) / mass, rtol=0.01)
+    assert abs(found["yaw angle"]) < 1e-6 and abs(found["lateral deviation"]) < 1e-6
+    turn = veh.braking_in_a_turn(car(), steer=0.02, speed=25.0, brake=0.2, settle=1.5, duration=1.1)
+    assert 2 < turn["lateral acceleration before"] < 5 and turn["mean deceleration in 1 s"] > 1
+    assert 0.8 < turn["its ratio at equal radius"] < 1.3
+
+
+def test_a_split_road_has_two_frictions() -> None:
+    road = veh.split_road(0.3, 0.9)
+    assert np.isclose(road.below(5.0, -1.0).friction, 0.3) and np.isclose(road.below(5.0, 1.0).friction, 0.9)
+    assert np.isclose(road.below(0.0, 0.0).friction, 0.6)
+    with pytest.raises(arm.ModelError, match="must be positive"):
+        veh.split_road(0.0)
+
+
+def test_tables_of_springs_and_dampers_and_stops_act_as_given() -> None:
+    """A mass on a strut with tables: forces at given lengths and speeds by hand."""
+    s = arm.System("strut")
+    mass = s.body("mass", joint=arm.Prismatic("z"), at=(0, 0, 0.5), mass=10, inertia=0)
+    spring = arm.Table([-0.1, 0, 0.05, 0.1], [-1e3, 0, 500, 2e3], name="spring", x_units="m", y_units="N")
+    damper = arm.Table([-1, 0, 1], [-3e3, 0, 1e3], name="damper", x_units="m/s", y_units="N")
+    part = veh.add_spring_damper(
+        s, "strut", mass.origin, s.ground.origin, preload=100.0, spring=spring, damper=damper,
+        bump=veh.Stop(0.06, 1e5), rebound=veh.Stop(0.08, 2e5),
+    )  # fmt: skip
+    s.output("force", part.force, units="N")
+    s.output("loss", part.damper_power, units="W")
+    model = s.derive().compile()
+
+    def at(height: float, speed: float) -> tuple[float, float]:
+        run = model.simulate(1e-6, step=1e-6, initial={"mass.q1": height, "mass.u1": speed})
+        return run["force"][0], run["loss"][0]
+
+    assert np.allclose(at(-0.05, 0.0), (100 + 500, 0), rtol=1e-12)
+    assert np.allclose(at(0.0, -0.5), (100 + 500, -250), rtol=1e-12)  # compression
+    assert np.allclose(at(0.0, 0.5), (100 - 1500, -750), rtol=1e-12)  # rebound
+    # Beyond its width of 10 mm a stop has the force of its rate over the travel since it touched.
+    assert np.isclose(at(-0.1, 0.0)[0], 100 + 2000 + 1e5 * 0.04, rtol=1e-9)
+    assert np.isclose(at(0.1, 0.0)[0], 100 - 1000 - 2e5 * 0.02, rtol=1e-9)
+
+
+def test_a_bushing_keeps_momentum_and_energy() -> None:
+    """Two free bodies in space, far displaced: momenta are constant; energy is the work of the rubber."""
+    s = arm.System("bushing")
+    a = s.body("a", joint=arm.Free(), mass=2, inertia=(0.1, 0.2, 0.3))
+    b = s.body("b", joint=arm.Free(), mass=3, inertia=(0.3, 0.2, 0.2))
+    part = veh.add_bushing(
+        s, "rubber", a.point("p", (0.1, 0.2, 0)), b.point("p", (-0.1, 0, 0.1)),
+        stiffness=(1e3, 2e3, lambda x: 3e3 * x + 1e6 * x**3), damping=(5, 5, 5), torsion=(50, 60, 70),
+        torsion_damping=(0.1, 0.1, 0.1),
+    )  # fmt: skip
+    veh.add_energy_balance(s, {"rubber": part.power})
+    for axis in "xyz":
+        s.output(f"H{axis}", arm.dot(s.angular_momentum(), getattr(s.ground, axis)))
+        s.output(f"p{axis}", arm.dot(s.momentum(), getattr(s.ground, axis)))
+    run = s.derive().compile().simulate(
+        1.0, sample=0.1, initial={"a.q1": 0.03, "a.u2": 0.5, "b.u4": 0.6, "a.u6": 0.4, "b.q2": 0.1}, **TIGHT
+    )  # fmt: skip
+    assert veh.energy_error(run, {"rubber": 0}) < 1e-8
+    for name in ("Hx", "Hy", "Hz", "px", "py", "pz"):
+        assert np.allclose(run[name], run[name][0], atol=1e-9), name
+
+
+@cache
+def dragster() -> arm.System:
+    """A sled on one axle that an engine drives, with air, brakes and heat."""
+    s = arm.System("dragster")
+    s.input("pedal")
+    s.input("gear")
+    s.input("brake", units="N*m")
+    sled = s.body("sled", joint=arm.Prismatic("x"), at=(0, 0, 0.3), mass=300, inertia=0)
+    slide = s.body("slide", sled, arm.Prismatic("z"), mass=300, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    wheels = [
+        veh.add_wheel(s, name, slide, TYRE, at=(0, side * 0.7, 0), mass=20, inertia=(0.5, 0.9, 0.5))
+        for name, side in (("left", 1), ("right", -1))
+    ]
+    speeds, full, drag = [0, 200, 500, 700], [100, 250, 260, 150], [-10, -20, -40, -60]
+    train = veh.add_powertrain(
+        s, "engine", slide, *wheels, engine=veh.combustion_engine(speeds, full, drag),
+        pedal=s.expression("pedal"), gear=s.expression("gear"), ratios=[3.5, 2.0], final=4.0,
+        differential=veh.Differential("limited"),
+    )  # fmt: skip
+    brakes = [
+        veh.add_brake(
+            s, wheel, s.expression("brake"), heat_capacity=5e3, fade=lambda t: 1 - 5e-4 * (t - 293.15)
+        )
+        for wheel in wheels
+    ]
+    air = veh.add_air(s, "air", sled, sled.com, drag=0.8)
+    powers = {
+        "tyres": wheels[0].power() + wheels[1].power(),
+        "drive": train.power,
+        "brakes": brakes[0].power + brakes[1].power,
+        "air": air.power,
+    }
+    veh.add_energy_balance(s, powers)
+    s.state("work_engine", units="J")
+    s.rate("work_engine", train.torque * train.speed)
+    s.state("lost_engine", units="J")
+    s.rate("lost_engine", train.clutch_loss + train.drive.differential_loss)
+    return s
+
+
+def test_the_work_of_an_engine_is_that_of_wheels_clutch_and_rotor() -> None:
+    """Two gears, then brakes: all energy is found again; the discs have the heat of the brakes but for
+    what they gave off.
+    """
+    model = dragster().derive().compile()
+    run = model.simulate(
+        3.0, sample=0.1, initial={"engine_speed": 100.0, "slide.q1": 0.005},
+        inputs={
+            "pedal": ([0, 2, 2.1], [1, 1, 0]), "gear": arm.Signal([0, 1.0], [1.0, 2.0], interpolation="hold"),
+            "brake": ([0, 2.2, 2.4], [0, 0, 600.0]),
+        }, **TIGHT,
+    )  # fmt: skip
+    kinds = {"tyres": 0, "drive": 0, "brakes": 0, "air": 0}
+    assert veh.energy_error(run, kinds) < 1e-8
+    rotor = 0.15 / 2 * (run["engine_speed"][-1] ** 2 - run["engine_speed"][0] ** 2)
+    given = run["work_engine"][-1]
+    assert np.isclose(given, rotor + run["lost_engine"][-1] + run["work_drive"][-1], rtol=1e-8)
+    assert max(run["sled.u1"]) > 10 and run["sled.u1"][-1] < max(run["sled.u1"]) - 2
+    heat = 5e3 * sum(run[f"{side}_brake_temperature"][-1] - 293.15 for side in ("left", "right"))
+    assert 0.99 < heat / -run["work_brakes"][-1] < 1
+
+
+def test_a_body_coasts_as_drag_alone_demands() -> None:
+    """v = v0/(1 + k v0 t), k = ρ c A/(2 m)."""
+    s = arm.System("coast")
+    body = s.body("body", joint=arm.Prismatic("x"), mass=100, inertia=0)
+    veh.add_air(s, "air", body, body.com, drag=0.7, density=1.2)
+    run = s.derive().compile().simulate(5.0, initial={"body.u1": 50.0}, rtol=1e-11, atol=1e-11)
+    assert np.isclose(run["body.u1"][-1], 50 / (1 + 1.2 * 0.7 / 200 * 50 * 5), rtol=1e-9)
+
+
+def test_motors_have_the_torque_of_their_power() -> None:
+    law = veh.electric_motor(300.0, 60e3)
+    assert law(100.0, 0.5) == 150.0 and np.isclose(law(400.0, 1.0), 150.0)
+
+
+def test_wrong_parts_are_named() -> None:
+    s = arm.System("faults")
+    with pytest.raises(arm.ModelError, match="differential 'welded' is not known"):
+        veh.Differential("welded")
+    with pytest.raises(arm.ModelError, match="gear ratios of zero"):
+        veh.add_powertrain(
+            s, "engine", s.ground, None, None, engine=None, pedal=0, gear=1, ratios=[3.0, 0.0], final=4.0
+        )
+    with pytest.raises(arm.ModelError, match="pinion=0 moves nothing"):
+        veh.add_rack(s, "rack", s.ground, angle=0, pinion=0.0)
+    with pytest.raises(arm.ModelError, match="there is no parameter 'mass'"):
+        veh.full_car(TYRE, TYRE, parameters={"mass": 1.0})
+    with pytest.raises(arm.ModelError, match="must be positive"):
+        veh.electric_motor(0.0, 1.0)
+
+
+def test_the_full_car_is_the_same_as_a_text_model(tmp_path: Path) -> None:
+    car().system.save(tmp_path / "car.toml")
+    again = veh.Car.load(tmp_path / "car.toml")
+    assert again.steering_ratio == 16 and again.spin_per_speed == dict(car().spin_per_speed)
+    assert list(again.system.loads) == list(car().system.loads)
+    assert list(again.system.outputs) == list(car().system.outputs)
