@@ -128,6 +128,6 @@ def test_reduced_models_are_within_twice_the_sum_of_the_values_left_out(order: i
     assert float(small.note.rsplit(" ", 1)[1]) == pytest.approx(2 * np.sum(sigma[order:]), rel=1e-2)
     w = np.geomspace(0.01, 100, 60)
     difference = small.frequency_response(w).values - _plant(A, B, C, D).frequency_response(w).values
-    worst = max(np.linalg.norm(one, 2) for one in difference)
+    worst = np.max([np.linalg.norm(one, 2) for one in difference])
     assert sigma[order] * 0.99 <= worst <= 2 * np.sum(sigma[order:])
     assert np.all(small.poles().real < 0) and len(small.A) == order
