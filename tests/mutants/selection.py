@@ -1,10 +1,11 @@
 """The tests for a fault, in the order in which they are run: by the map of executed code where there is one.
 
 First those that reach the stretch of the fault, each function of tests once before any twice, the quick ones
-of likely files first; then the other tests of these files, since a model that several tests share is made in
-the first of them alone, and those of the likeliest files (``relevant.py``), by words that their names have in
-common with the function. A fault outside of functions, of a constant or a default, counts for all stretches
-that name what it defines.
+of likely files first, and of a condition before all others those that take the rarer of its branches; then
+the other tests of these files, since a model that several tests share is made in the first of them alone,
+and those of the likeliest files (``relevant.py``), by words that their names have in common with the
+function. A fault outside of functions, of a constant or a default, counts for all stretches that name what it
+defines.
 """
 
 from __future__ import annotations
@@ -66,13 +67,21 @@ class Map:
         }
         files = sorted({_file(t) for t in reaching}, key=lambda f: -likelihood(fault.file, f))[:MOST]
         first = [t for t in reaching if _file(t) in files]
-        inside = bool(_function_text(fault.file, fault.line))
+        text = _function_text(fault.file, fault.line)
+        # Of a function that keeps its results, the map has the test that happened to be the first alone.
+        inside = bool(text) and not re.search(r"^@(lru_)?cache\b", text, re.MULTILINE)
         likely = relevant_tests(fault.file, OTHERS if reaching and inside else FILES)
         taken = set(first)
         beside = [t for t in self.seconds if t not in taken and _file(t) in files]
         rest = [t for t in self.seconds if _file(t) in likely and _file(t) not in files]
         if reaching and inside:
-            groups = [self._by_cost(fault.file, first), self._by_name(fault, [*beside, *rest])]
+            rarer = self._of_rarer_branch(fault, taken)
+            others = [t for t in first if t not in rarer]
+            groups = [
+                self._by_cost(fault.file, sorted(rarer)),
+                self._by_cost(fault.file, others),
+                self._by_name(fault, [*beside, *rest]),
+            ]
         else:  # of a constant, many tests reach a function that uses it and few depend on it
             groups = [self._by_name(fault, [*first, *rest]), self._by_cost(fault.file, beside)]
         chosen: list[str] = []
@@ -83,6 +92,13 @@ class Map:
                     spent += self.seconds[test]
                     chosen.append(test)
         return tuple(chosen)
+
+    def _of_rarer_branch(self, fault: GeneratedFault, tests: set[str]) -> set[str]:
+        """Those that take the branch of a condition that fewer take; none where all take the same."""
+        branches = [tests & self.tests_reaching(one) for one in _branches(fault.file, fault.line) if one]
+        if len(branches) == 1:
+            branches.append(tests - branches[0])
+        return min((b for b in branches if b and len(b) < len(tests)), key=len, default=set())
 
     def _by_cost(self, source: str, tests: Sequence[str]) -> list[str]:
         """Quick ones of likely files first."""
@@ -149,6 +165,16 @@ def _concerned(file: str, line: int) -> list[list[tuple[str, str]]]:
     return [_of_definition(file, line)]
 
 
+def _branches(file: str, line: int) -> list[list[tuple[str, str]]]:
+    """The first stretch of each branch of the condition on a line."""
+    _, tree = _parsed(file)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.If, ast.While)) and node.test.lineno <= line <= (node.test.end_lineno or 0):
+            places = [body[0].lineno for body in (node.body, node.orelse) if body]
+            return [[(file, s[1]) for s in _stretches(file) if s[2] == place] for place in places]
+    return []
+
+
 def _function_text(file: str, line: int) -> str:
     """The text of the innermost function around a line; none outside of functions."""
     text, tree = _parsed(file)
@@ -157,7 +183,10 @@ def _function_text(file: str, line: int) -> str:
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
-    return ast.get_source_segment(text, around[-1]) or "" if around else ""
+    if not around:
+        return ""
+    decorators = "".join(f"@{ast.unparse(d)}\n" for d in around[-1].decorator_list)
+    return decorators + (ast.get_source_segment(text, around[-1]) or "")
 
 
 def _of_definition(file: str, line: int) -> list[tuple[str, str]]:

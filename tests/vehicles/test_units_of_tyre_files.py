@@ -1,0 +1,67 @@
+"""Units of tyre files: each name that a file may give, by its definition in SI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import armillary.vehicles as veh
+
+MADE_UP = Path(__file__).parent / "data" / "made_up_61.tir"
+# Definitions: inch and pound of 1959, standard gravity of 1901.
+UNITS = {
+    "LENGTH": {
+        **dict.fromkeys(("meter", "metre", "m"), 1.0),
+        **dict.fromkeys(("millimeter", "mm"), 1e-3),
+        **dict.fromkeys(("centimeter", "cm"), 1e-2),
+        **dict.fromkeys(("inch", "in"), 0.0254),
+        **dict.fromkeys(("foot", "feet", "ft"), 12 * 0.0254),
+    },
+    "FORCE": {
+        **dict.fromkeys(("newton", "n"), 1.0),
+        **dict.fromkeys(("kilonewton", "knewton", "kn"), 1e3),
+        **dict.fromkeys(("pound_force", "lbf"), 0.45359237 * 9.80665),
+        **dict.fromkeys(("kg_force", "kilogram_force", "kgf"), 9.80665),
+    },
+    "PRESSURE": {
+        **dict.fromkeys(("pascal", "pa"), 1.0),
+        **dict.fromkeys(("kpascal", "kpa", "kilopascal"), 1e3),
+        **{"mpa": 1e6, "bar": 1e5, "psi": 0.45359237 * 9.80665 / 0.0254**2},
+    },
+}
+
+
+@pytest.mark.parametrize("quantity", UNITS)
+def test_values_are_in_si_whatever_the_units_of_the_file_are(quantity: str, tmp_path: Path) -> None:
+    """The same tyre in each unit; units of other things, here of temperatures, are not read."""
+    text = MADE_UP.read_text(encoding="utf-8")
+    first = {"LENGTH": "'meter'", "FORCE": "'newton'", "PRESSURE": "'pascal'"}[quantity]
+    text = text.replace("TIME = 'second'", "TIME = 'second'\nPRESSURE = 'pascal'\nTEMPERATURE = 'celsius'")
+    names = {
+        "LENGTH": ("UNLOADED_RADIUS", "LONGVL"),
+        "FORCE": ("FNOMIN",),
+        "PRESSURE": ("NOMPRES", "INFLPRES"),
+    }[quantity]
+    own = {}
+    for line in text.splitlines():
+        name, _, value = (part.strip() for part in line.partition("="))
+        if name in names:
+            own[name] = float(value)
+    sound = veh.read_tir(MADE_UP).values
+    assert set(own) == set(names)
+    for unit, factor in UNITS[quantity].items():
+        changed = text.replace(f"{quantity} = {first}", f"{quantity} = '{unit.upper()}'")
+        for name, value in own.items():
+            changed = _with_value(changed, name, value / factor)
+        path = tmp_path / f"{unit}.tir"
+        path.write_text(changed, encoding="utf-8")
+        found = veh.read_tir(path).values
+        for name in names:
+            assert found[name] == pytest.approx(sound[name], rel=1e-12), (unit, name)
+
+
+def _with_value(text: str, name: str, value: float) -> str:
+    given = [line.partition("=")[0].strip() for line in text.splitlines()]
+    lines = zip(given, text.splitlines(), strict=True)
+    return "\n".join(f"{name} = {value!r}" if own == name else line for own, line in lines)
