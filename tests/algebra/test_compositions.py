@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.derivatives.calculus import derivative, evaluate
+from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import Expr
 from tests.algebra.random_expressions import SYMBOLS, build, plain_value
 
