@@ -32,7 +32,6 @@ from armillary.control.ilqr import IteratedRegulator
 from armillary.control.optimum import Optimum
 from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
 from armillary.control.tracking import TrackingRegulator
-from armillary.program.formalisms.hubs import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
 from armillary.program.cost import Operations
@@ -217,7 +216,7 @@ def _grouped() -> dict[str, list[str]]:
 
 
 def _names_of(package: ModuleType) -> str:
-    things = [(name, getattr(package, name)) for name in package.__all__]
+    things = [(name, getattr(package, name)) for name in package.__all__ if callable(getattr(package, name))]
     lines = [f"| {_call(name, thing)} | {_first_paragraph(thing)} |" for name, thing in things]
     return "\n".join(["| | |", "| --- | --- |", *lines]) + "\n"
 

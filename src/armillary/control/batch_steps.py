@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.llvm.building.emitter import NOTHING, IRModule
 from armillary.llvm.building.builder import Local, Span
+from armillary.llvm.building.emitter import NOTHING, IRModule
 from armillary.llvm.building.routines import (
     RoutineLayout,
     RoutineMethod,

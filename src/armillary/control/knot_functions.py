@@ -14,8 +14,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from armillary.algebra.calculus import gradient
-from armillary.algebra.calculus import tangents
+from armillary.algebra.calculus import gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
 from armillary.algebra.walk import held_places, operands_first
 from armillary.errors import ArmillaryError, ExpressionError

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.llvm.building.emitter import NOTHING, IRModule
 from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.emitter import NOTHING, IRModule
 from armillary.llvm.building.routines import (
     Routine,
     RoutineLayout,
