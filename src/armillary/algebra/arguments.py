@@ -101,7 +101,7 @@ def one_of(value: object, known: Collection[str], what: str, error: Error = Armi
 
 
 def place(name: object, known: Sequence[str], missing: str) -> int:
-    """The place of a name among those of a result; ``missing`` is the beginning of the error, "… has no"."""
+    """Return the place of a name among the ``known`` ones; ``missing`` begins the error, "… has no"."""
     if not isinstance(name, str) or name not in known:
         raise unknown_name(name, known, missing)
     return known.index(name)
@@ -123,9 +123,11 @@ def checked_names(
     after: str = "",
     listed: bool = False,
 ) -> DataTable:
-    """What is given, by names that must be among the known ones: the values of a mapping, or the things
-    themselves; a symbol is as good as its name. The error about another name has ``missing`` before it,
-    ``after`` behind it, the nearest known one, and all of them where they are to be ``listed``.
+    """Return the given values by name, after checking that every name is known.
+
+    ``given`` is a mapping, or the names or symbols themselves. The error about an unknown name has
+    ``missing`` before it and ``after`` behind it, then the nearest known name and, if ``listed``, all known
+    names.
     """
     found = {str(key): given[key] if isinstance(given, Mapping) else key for key in given}
     for name in found:

@@ -25,9 +25,10 @@ from armillary.untyped import Given
 class BlockFunction(ABC):
     """A function of numbers with many results, which works on named vectors.
 
-    ``vectors`` are their lengths by name, ``takes`` those that hold the arguments and ``gives`` the results,
-    in order; the first ``smooth`` results have derivatives, the others are piecewise constant. ``sizes`` are
-    whole numbers and ``tables`` lists of them that the implementation reads, by their names there.
+    ``vectors`` are the vectors' lengths by name. ``takes`` names the vectors of arguments and ``gives`` the
+    vectors of results, in order; the first ``smooth`` results have derivatives, the others are piecewise
+    constant. ``sizes`` are whole numbers and ``tables`` lists of them that the implementation reads, by their
+    names there.
     """
 
     dimension = None
@@ -78,7 +79,7 @@ class BlockFunction(ABC):
 
     @abstractmethod
     def tangent(self, node: Expr, rates: Sequence[Expr]) -> Expr:
-        """Return a block whose results are the derivatives of those of ``node``, a call of this function,
+        """Return a block that computes the derivatives of the results of ``node``, a call of this function,
         from the derivatives of its arguments.
         """
 
@@ -109,7 +110,7 @@ class BlockPart:
         return float(block[self.index])
 
     def tangent(self, node: Expr, rates: Sequence[Expr]) -> Expr:
-        """Return the same part of the block's derivative; zero for what is piecewise constant."""
+        """Return the same part of the block's derivative; zero for a piecewise constant part."""
         return call(self, (rates[0],), None) if self.index < node.args[0].data.smooth else ZERO
 
 

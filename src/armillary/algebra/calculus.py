@@ -1,7 +1,7 @@
 """Derivatives and values of expressions, without recursion.
 
-Differentiation is forward over the graph: each node's derivative once, from those of its operands. It sees
-through ``let`` nodes, so the derivative of an intermediate value is exact too.
+Differentiation is forward over the graph: each node's derivative once, from its operands' derivatives. It
+sees through ``let`` nodes, so the derivative of an intermediate value is exact too.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _partials(node: Expr) -> list[Expr]:
 
 
 def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
-    """The derivative of a node, from those of its operands."""
+    """The derivative of a node, from its operands' derivatives."""
     if node.kind == "sum":
         return total(zip(node.data[1], rates, strict=True))
     if node.kind == "product":

@@ -52,8 +52,10 @@ class CsvColumns:
 
 
 def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumns:
-    """All columns of a file; an error names the line and the column of what is not a number, nor nan or
-    infinite where these are allowed.
+    """Return all columns of a file.
+
+    An error names the line and the column of a cell that is not a number. If ``finite``, nan and infinite
+    values are errors too.
     """
     file = file_path(path, "the file of a table", ExpressionError)
     lines = list(_lines(file))

@@ -63,7 +63,7 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
     Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
     messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
     Numbers fit anywhere a term may stand: ``x + 1`` does not determine x. A bare number as a coefficient may
-    have units of its own (``-3*q - 5*u``): such a term decides only what nothing else does, and never
+    have unstated units (``-3*q - 5*u``): such a term decides only what nothing else does, and never
     contradicts.
     """
     system = _System()
@@ -114,7 +114,7 @@ def holds_bare_numbers(node: Expr) -> bool:
 
 
 def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
-    """The dimension of a node from those of its operands; its conditions on them go to the system."""
+    """Return a node's dimension from its operands' dimensions; add its conditions on them to the system."""
     if node.kind in ("symbol", "number"):
         return (
             Monomial(node.dimension, {}) if node.dimension is not None else Monomial(ONE, {node: Fraction(1)})
@@ -187,7 +187,7 @@ def _bare(node: Expr) -> Monomial:
 def _equal_terms(
     terms: Sequence[Expr], forms: dict[Expr, Monomial], system: _System, where: str, node: Expr
 ) -> Monomial:
-    """The dimension that all terms of a node share; bare numbers take any, and so does what they multiply.
+    """Return the dimension that all terms of a node share; bare numbers and their products take any.
 
     A product that hides a bare number is one node wherever it stands, though the number may have been a
     length in one place and a weight in another.

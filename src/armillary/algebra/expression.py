@@ -1,16 +1,16 @@
-"""Interned scalar expressions that simplify as they are made.
+"""Interned scalar expressions that simplify on construction.
 
 Equal expressions are one object, so common subexpressions share themselves and comparison is ``is``.
 Six kinds of node, all immutable:
 
     number   a float or int                                    data = value
     symbol   a named quantity                                  data = Symbol record
-    let      an intermediate value with a name of its own      args = (definition,)
+    let      a named intermediate value                        args = (definition,)
     sum      c0 + Σ cᵢ·tᵢ                                      args = tᵢ, data = (c0, (cᵢ…))
-    product  c · Π bᵢ^nᵢ                                       args = bᵢ, data = (c, (nᵢ…)), unit: that of c
+    product  c · Π bᵢ^nᵢ                                       args = bᵢ, data = (c, (nᵢ…)), unit of c
     call     a function of its arguments                       data = name or a record with .name
 
-The number c of a product has a dimension of its own, ``unit``: numbers of the description (a mass of 1) keep
+The number c of a product has a separate dimension, ``unit``: numbers of the description (a mass of 1) keep
 theirs when they are folded into it, and bare numbers, which may stand for anything, make it unknown, whatever
 they come to: 0.1·10 is a 1 of unknown dimension. So no dimension depends on the values of numbers.
 
@@ -177,9 +177,9 @@ def symbol(
 ) -> Expr:
     """A named quantity. The same name, role, owner and description give the same node.
 
-    ``undeclared``: it has a dimension, which is not known. Symbols of derivations have none at all.
-    The node holds its owner, so an owner should be a small object that holds no model. Owners are
-    distinguished by their ids, which are not given away again while one of their nodes lives.
+    ``undeclared``: it has an unknown dimension. Symbols of derivations have none at all. The node holds its
+    owner, so an owner should be a small object that holds no model. Owners are distinguished by their ids,
+    which are not given away again while one of their nodes lives.
     """
     key = ("symbol", name, role, id(owner), dimension, smallness, units, about, default, undeclared)
     record = Symbol(name, role, owner, units, about, default, smallness, undeclared)
@@ -187,10 +187,10 @@ def symbol(
 
 
 def _operand(value: object) -> Expr | None:
-    """An operand that a user wrote.
+    """Return an operand that a user wrote as an expression; `None` if it is not a scalar.
 
-    A bare number has no known dimension: in −3*q − 5*u it is a gain with units of its own, so what it
-    multiplies is not checked.
+    A bare number has no known dimension: in −3*q − 5*u it is a gain with unstated units, so the dimensions of
+    its products are not checked.
     """
     if isinstance(value, Expr):
         return value
@@ -219,7 +219,8 @@ HALF = number(0.5)
 def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr:
     """Σ c·e, opened, collected, freed of common factors and put in canonical order and sign.
 
-    ``checked`` makes terms of different dimensions an error: for what users add, not what is derived from it.
+    If ``checked``, terms of different dimensions are an error: for sums that users write, not for derived
+    ones.
     """
     terms = list(pairs)
     if len(terms) == 2 and (made := sum_of_two(*terms[0], *terms[1])) is not None:
@@ -328,7 +329,7 @@ def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
 
 
 def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[float, Expr]] | None:
-    """Like terms over constants: k₁·x + k₂·x = (k₁ + k₂)·x. None where there are none."""
+    """Merge like terms over constants: k₁·x + k₂·x = (k₁ + k₂)·x. `None` if there are no like terms."""
     if unlike(terms):
         return None
     groups: dict[Expr, list[tuple[float, Expr]]] = {}
@@ -434,7 +435,7 @@ def _times_number(e: Expr, value: Expr) -> Expr:
 
 
 def with_unit(e: Expr, unit: Dimension | None) -> Expr:
-    """The expression times a number 1 of this dimension, None for one that is not known."""
+    """The expression times a number 1 of this dimension; `None` stands for an unknown dimension."""
     if e.kind == "number":
         return number(e.data, dimension_product(e.dimension, unit))
     if e.kind != "product":

@@ -304,7 +304,7 @@ def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
 
 
 def _stated_dimension(a: Expr, b: Expr) -> Dimension | None:
-    """The dimension of two numbers: that of those which have one, as data of a model do."""
+    """Return the common dimension of the numbers that have one, as data of a model do; else ``ONE``."""
     stated = [x for x in (a, b) if x.dimension is not ONE]
     return common_dimension(stated) if stated else ONE
 

@@ -22,8 +22,7 @@ class Signed(str):
 def let(definition: Expr, name: str = "z") -> Expr:
     """An intermediate value: opaque to simplification, computed once. Trivial definitions pass through.
 
-    The value of a negative product is that of the positive one, with the sign outside, unless its name is
-    ``Signed``.
+    A negative product becomes the negated value of the positive product, unless its name is ``Signed``.
     """
     kind = definition.kind
     if definition.constant or kind in _TRIVIAL:
@@ -82,7 +81,7 @@ class KeptName(str):
 
 
 def shown(definition: Expr, name: str) -> Expr:
-    """An intermediate value with a line of its own in the generated program, however often it is used."""
+    """An intermediate value with a separate line in the generated program, however often it is used."""
     if definition.constant:
         return definition
     return intern(Expr, "let", (definition,), KeptName(name), definition.dimension, ("let", definition, name))

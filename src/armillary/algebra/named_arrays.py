@@ -40,7 +40,7 @@ class ExpressionVector:
         return _evaluated(self.elements, values, (len(self.names),))
 
     def collected(self) -> ExpressionVector:
-        """The same with every element multiplied out and collected; as it is where that is too long."""
+        """Return the vector with every element multiplied out and collected; itself if that is too long."""
         found = collected(self.elements)
         return self if found is None else replace(self, elements=tuple(found))
 
@@ -88,7 +88,7 @@ class ExpressionMatrix:
         return _evaluated([e for row in self.elements for e in row], values, self.shape)
 
     def collected(self) -> ExpressionMatrix:
-        """The same with every element multiplied out and collected; as it is where that is too long."""
+        """Return the matrix with every element multiplied out and collected; itself if that is too long."""
         found = collected([e for row in self.elements for e in row])
         if found is None:
             return self
@@ -111,7 +111,7 @@ class ExpressionMatrix:
 
 
 def typeset(expression: Expr) -> str:
-    """An expression as MathML for a cell, or as a cut text where it is long."""
+    """Return an expression as MathML for a cell, or as a cut text if it is long."""
     from armillary.algebra.mathml import mathml
 
     shown = mathml(expression, limit=20 * _SHOWN)

@@ -43,7 +43,7 @@ def whole(value: float) -> float:
 
 
 def number_power(value: float, exponent: float) -> float:
-    """value^exponent; an error where it is not a real, finite number."""
+    """value^exponent; raise ExpressionError if it is not a real, finite number."""
     if value == 0 and exponent < 0:
         raise ExpressionError("division by zero while making an expression")
     exact = isinstance(value, int) and abs(exponent) * value.bit_length() < 64
@@ -94,7 +94,7 @@ TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", de
 
 @contextmanager
 def truncated(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # of expressions, as above
-    """Expressions made meanwhile are truncated by this; by nothing where it is None."""
+    """Truncate expressions made meanwhile by this rule; `None` truncates nothing."""
     token = TRUNCATION.set(truncation)
     try:
         yield
@@ -292,10 +292,10 @@ def intern(
 
 
 def negated(node: NodeType) -> NodeType:
-    """−node, of what is not a number: a product that is found from the node itself, for signs come and go.
+    """Return −node, a product found from the node itself, for signs come and go; the node is not a number.
 
-    It is not in the table, and of all that a node has only its digest and order differ. These it gets where
-    they are requested: most opposites become terms and factors, whose signs are taken out.
+    The product is not in the table and differs from the node only in digest and order, apart from the sign.
+    It gets these on request: most opposites become terms and factors, whose signs are taken out.
     """
     other = node.opposite
     if other is not None:
@@ -337,7 +337,7 @@ def settle(node: NodeType) -> NodeType:
 
 
 def _smallness(node: Node) -> float:
-    """Order of a node from those of its operands: the lowest of a sum, the total of a product."""
+    """Order of a node from its operands' orders: the lowest of a sum, the total of a product."""
     orders: list[float] = [a.smallness for a in node.args]
     if node.kind == "sum":
         return min(orders) if node.data[0] == 0 else min(0, *orders)

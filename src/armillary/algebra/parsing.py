@@ -298,7 +298,7 @@ class _Parser:
             self._fail(f"'{waiting.symbol}' needs scalars, not {_a(value)}", waiting.column)
 
     def _finished(self, value: object) -> Parsed:
-        """The value of a chain; any other value as it is."""
+        """Return the value of a chain; any other value unchanged."""
         if not isinstance(value, _Chain):
             return value
         scalars = all([isinstance(v, Expr) for _, v, _ in value.items])

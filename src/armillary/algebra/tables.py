@@ -166,7 +166,7 @@ class Table(Piecewise):
     measured forces a wrong sign and a stiffness that is not there.
 
     ``outside="clamp"`` holds the end values (the slope then jumps to 0 at the ends); ``"extend"`` continues
-    the end pieces. Units are those of the data; arguments and values of the table are in SI. Without units,
+    the end pieces. Units describe the data; arguments and values of the table are in SI. Without units,
     the dimensions are not known and not checked; write "1" for dimensionless.
     """
 

@@ -40,7 +40,7 @@ def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimensio
 
 
 def dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | None:
-    """That of a product; None where one is not known."""
+    """Return the dimension of a product; `None` if a factor's dimension is unknown."""
     return None if a is None or b is None else a * b
 
 
@@ -102,8 +102,9 @@ def factor_order(factor: tuple[Node, float]) -> SortKey:
 
 
 def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
-    """c·a + d·b as ``total`` makes it, or None where it has more to do than put them in order: open sums,
-    collect, merge constants, take out factors, truncate, compare dimensions.
+    """c·a + d·b as ``total`` makes it; `None` if more than ordering the two terms is needed.
+
+    Such needs are to open sums, collect, merge constants, take out factors, truncate or compare dimensions.
     """
     p, q = a.kind, b.kind
     if p == "number" or q == "number" or (c != 1 and c != -1) or (d != 1 and d != -1):
@@ -191,7 +192,7 @@ _OUR_NAMES = {
 
 
 def apply_numpy(function: np.ufunc, method: str, inputs: tuple[object, ...], what: str) -> object:
-    """An operation of a NumPy scalar and an expression; an error that names the remedy for all else."""
+    """Apply a NumPy operation to a scalar and an expression, or raise an error with the remedy."""
     name = function.__name__
     if name not in _OPERATIONS:
         raise ExpressionError(f"numpy.{name} takes numbers, not {what}: use arm.{_OUR_NAMES.get(name, name)}")

@@ -34,7 +34,7 @@ class TooLong(Exception):
 
 
 def collected(roots: Iterable[Expr]) -> list[Expr] | None:
-    """The roots written out, each in the shortest way; None where one has too many terms to be read."""
+    """Return the roots written out, each in the shortest way; `None` if one has too many terms to be read."""
     try:
         return [_shortest(p) for p in _Expansion().polynomials(list(roots))]
     except TooLong:

@@ -38,7 +38,7 @@ def magnitude(x: Scalar) -> Scalar:
 
 
 def plus(a: Scalar, b: Scalar) -> Scalar:
-    """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
+    """a + b; a known zero leaves the other term unchanged, and dimensions are not checked again."""
     if type(a) is Expr and type(b) is Expr:  # most often
         if a is ZERO or b is ZERO:
             return b if a is ZERO else a
@@ -48,7 +48,7 @@ def plus(a: Scalar, b: Scalar) -> Scalar:
 
 
 def minus(a: Scalar, b: Scalar) -> Scalar:
-    """a − b, where a known zero leaves the other as it is."""
+    """a − b; a known zero leaves the other term unchanged, apart from its sign."""
     if type(a) is Expr and type(b) is Expr and a is not ZERO and b is not ZERO:  # most often
         made = sum_of_two(1, a, -1, b)
         return collect_terms([(1, a), (-1, b)], checked=True) if made is None else made

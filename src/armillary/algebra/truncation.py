@@ -53,7 +53,7 @@ class NeglectedTerms:
         self.by_order[above] = self.by_order.get(above, 0) + count
 
     def joined(self, other: NeglectedTerms) -> NeglectedTerms:
-        """This record joined with that of another part of the derivation."""
+        """Return this record joined with the record of another part of the derivation."""
         result = NeglectedTerms()
         for part in (self, other):
             for (term, order, leading), count in part._counts.items():
@@ -140,7 +140,7 @@ class Truncation:
         return [(e, c) for e, c in terms if e.smallness <= last], constant
 
     def power(self, base: Expr, exponent: float) -> Expr | None:
-        """(L + x)^p = L^p Σ C(p, k) (x/L)^k for constant L and small x; None where it stays a power."""
+        """(L + x)^p = L^p Σ C(p, k) (x/L)^k for constant L and small x; `None` if it stays a power."""
         if exponent > 0 and exponent == int(exponent):
             return None
         parts = _split(base)
@@ -154,7 +154,7 @@ class Truncation:
         return multiply(power(leading, exponent), self._series(binomials, ratio))
 
     def function(self, name: str, x: Expr) -> Expr | None:
-        """f(a + x) as a series in the small part of its argument; None where it stays a function."""
+        """f(a + x) as a series in the small part of its argument; `None` if it stays a function."""
         if name not in _COEFFICIENTS:
             return None
         parts = _split(x)
@@ -192,11 +192,11 @@ class Truncation:
         return total(terms)
 
     def refined(self, roots: Sequence[Expr]) -> list[Expr]:
-        """The roots without what no root needs: intermediate values that only ever meet lower orders lose
-        their higher ones.
+        """Return the roots without terms that no root needs.
 
-        A sum needs its terms to its own last order; a product its factors as far above their leading orders
-        as it is needed above its own. Each value is made to the largest need of its users.
+        Intermediate values that only ever meet lower orders lose their higher ones. A sum needs its terms to
+        its own last order. A product that is needed n orders above its leading order needs each factor n
+        orders above the factor's. Each value is made to the largest need of its users.
         """
         while True:
             order = operands_first(roots)
@@ -247,9 +247,9 @@ class Truncation:
 
 
 def _split(x: Expr) -> tuple[Expr, Expr] | None:
-    """(L, r) with x = L + r, where L is constant and r of higher order; None where x is not of that form.
+    """(L, r) with x = L + r, where L is constant and r of higher order; `None` if x does not have that form.
 
-    A whole that is small itself has L = 0. Intermediate values are looked into.
+    A small x has L = 0. Definitions of intermediate values are read.
     """
     if x.smallness > 0:
         return ZERO, x

@@ -316,7 +316,7 @@ def _read_factor(text: str, plain: str, place: int) -> tuple[float, Dimension, i
 
 
 def _similar(name: str) -> str:
-    """The unit that may have been meant: slips of the pen leave the first letter as it is."""
+    """Return the unit that may have been meant: typing errors seldom change the first letter."""
     names = [*_PLAIN, *_PREFIXED, *_WORDS, *_SYMBOLS]
     return nearest(name, [known for known in names if known[0].casefold() == name[0].casefold()])
 

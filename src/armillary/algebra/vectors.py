@@ -44,8 +44,9 @@ _OF_SYSTEM = (
 class Frame:
     """Three unit vectors x, y, z, turning in a parent frame.
 
-    ``rotation`` R_PF turns components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in
-    its parent, given as a function of the frame where it is simplest in the frame's own axes.
+    ``rotation`` R_PF turns components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in its
+    parent. The constructor takes it as a function of the frame, for it may be simplest in the frame's own
+    axes.
     """
 
     __slots__ = ("__weakref__", "_cosines", "depth", "name", "parent", "rate", "rotation", "x", "y", "z")

@@ -152,12 +152,11 @@ Number = TypeVar("Number")
 
 
 class Undimensioned:
-    """Expressions without their dimensions: for the mechanics, which needs them no more once the user's
-    words are checked.
+    """Expressions without their dimensions: the mechanics needs none after the user's input is checked.
 
-    Equal numbers of different dimensions become one node again, and each node is quicker to make. Remembers
-    what it has seen. Expressions in ``smallness`` get that order; ``truncation`` drops what is negligible,
-    and ``exact`` reads the same without dropping anything.
+    Equal numbers of different dimensions become one node again, and each node is quicker to make. Converted
+    expressions are remembered. Expressions in ``smallness`` get that order; ``truncation`` drops negligible
+    terms, and ``exact`` converts without dropping any.
     """
 
     def __init__(
@@ -236,11 +235,10 @@ class Undimensioned:
 
 
 def renamed(node: Expr, args: list[Expr]) -> Expr | None:
-    """The result of ``rebuild`` for a sum or product whose new operands are its own under other names, or
-    their negatives, and different where its own are: no terms to collect, no factors to take out, only a new
-    order.
+    """Rebuild a sum or product whose operands were only renamed or negated; `None` if it is less simple.
 
-    None for other nodes, and where it is not as simple as that.
+    The new operands must be distinct if the node's own are: there are no terms to collect and no factors to
+    take out, only a new order.
     """
     if node.data is PRODUCT_OF_TWO:  # most often
         x, y = args

@@ -1,7 +1,7 @@
 """Branch packs: operations of branches that are alike, such as legs or panels, as one on a vector.
 
 Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
-nodes that can be computed together; pack_choice.py chooses those that pay and writes the section with them.
+nodes that can be computed together; pack_choice.py chooses packs that pay and writes the section with them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Branches:
             waiting += self._grouped(waiting.pop())
 
     def _grouped(self, siblings: list[Body]) -> list[list[Body]]:
-        """Groups of siblings, and of what is below them; returns siblings that remain to be grouped."""
+        """Group siblings that are alike; return lists of their descendants that remain to be grouped."""
         left = list(siblings)
         more: list[list[Body]] = []
         for key in self._likeness:
@@ -255,7 +255,7 @@ def _columns(
 
 
 def _mate(node: Expr, lane: int, mates: Mapping[Expr, Column]) -> Expr:
-    """The node so many lanes behind another one in its pack; itself if it is in none."""
+    """Return the node ``lane`` lanes after this one in its pack, cyclically; itself if it has no pack."""
     lanes = mates.get(node)
     return node if lanes is None else lanes[(lanes.index(node) + lane) % len(lanes)]
 

@@ -1,4 +1,4 @@
-"""The checker of programs: what a legal program is, and an error with the lines around the first fault.
+"""The checker of programs: the rules of a legal program, and an error with the lines around the first fault.
 
 Nodes, in every graph between passes and in every section:
 
@@ -17,12 +17,12 @@ Graphs after a pass:
 Sections of the finished program:
 
  8. There are as many labels as results.
- 9. A section lists what it computes: each node once, after its operands, no numbers or symbols, and nothing
+ 9. A section lists the nodes it computes: each once, after its operands, no numbers or symbols, and nothing
     that no result needs. Each result is listed, or is a number or an input.
 10. ``precompute`` reads parameters and computes constants; ``normalise`` reads the state; the other sections
     read time, state, constants and memory and compute nothing constant; those for steps read ``inputs`` too.
 11. No variable sum or product has more than ``MANY`` operands (see passes/narrow.py).
-12. The operation count of a section is that of its nodes.
+12. The operation count of a section is the operation count of its nodes.
 13. The nodes of a pack stand side by side, after the operands of all of them; a node is in one pack at most.
     They are of one kind, and the columns of the pack are their operands, with the same exponents.
 
@@ -205,7 +205,7 @@ def _same_operation(a: Expr, b: Expr) -> bool:
 
 
 def _operand_fault(operand: Expr, place: dict[Expr, int], line: int, inputs: set[Expr]) -> str:
-    """The error in an operand of this line; empty where there is none."""
+    """Return the error in an operand of this line, or an empty text."""
     if operand.kind == "number":
         return "" if math.isfinite(operand.data) else f"the number {operand.data} is not finite"
     if operand.kind == "symbol":
@@ -230,7 +230,7 @@ def _foreign(node: Expr) -> str:
 
 
 def _node_fault(node: Expr) -> str:
-    """The error in a node by itself; empty where there is none."""
+    """Return the error in a node by itself, or an empty text."""
     if node.dimension is not None and node.dimension is not ONE:
         return f"the {node.kind} has the dimension [{node.dimension}]"
     if node.kind in ("number", "symbol"):
@@ -335,7 +335,7 @@ def _check_results(program: Program) -> None:
 
 
 def _fault(where: str, nodes: Sequence[Expr], line: int, message: str) -> IllegalProgram:
-    """The error of a fault in this line (from 0), with the lines around it; of none where it is negative."""
+    """Return the error for a fault in this line (from 0), with the lines around it unless it is negative."""
     if not 0 <= line < len(nodes):
         return IllegalProgram(f"{where}: {message}")
     names = {node: f"v{i + 1}" for i, node in enumerate(nodes) if node.kind not in ("number", "symbol")}
@@ -347,7 +347,7 @@ def _fault(where: str, nodes: Sequence[Expr], line: int, message: str) -> Illega
 
 
 def _line_text(node: Expr, names: dict[Expr, str]) -> str:
-    """A node over the names of its operands; in plain words where it is not a legal expression."""
+    """Return a node over the names of its operands; in plain words if it is not a legal expression."""
     if _node_fault(node):
         operands = [names.get(a) or text(a, limit=_WIDTH) for a in node.args]
         return f"{node.kind} {node.data!r} of {', '.join(operands)}"

@@ -4,19 +4,19 @@ What all configurations have in common is the *motion* of the system,
 
     [coordinates, all speeds in the order of the system, the user's own states]
 
-whatever is locked, given or dependent; prescribed coordinates are not in it. The program of a configuration
+with locked, given and dependent speeds, but without prescribed coordinates. The program of a configuration
 has, beside its other sections,
 
-    leave      the motion from the state, and after it the speeds that events set and which may be no states
-               then: those that events release and, in systems with constraints, all; there, too, a 1 for
-               each speed, as below
+    leave      the motion from the state, and after it the speeds that events set and that may not be states
+               then: speeds that events release and, in systems with constraints, all speeds; with
+               constraints also a 1 for each speed, as below
     enter      the state from a motion that satisfies its constraints: the speeds that are its states
     impulse    all speeds after its locks have closed, from a motion of any speeds
-    adjust     the least changes of speeds with which a motion satisfies its constraints; those that have 0
-               in place of 1 at the end of the motion stay. In configurations whose dependent speeds events
-               set.
+    adjust     the least changes of speeds with which a motion satisfies its constraints; speeds with 0 in
+               place of 1 at the end of the motion stay. Only in configurations whose dependent speeds
+               events set.
     ratings    how good each choice of dependent speeds with the same locks is at a place, in the order of
-               its group in the table: 1 at best, 0 where it is singular
+               its group in the table: 1 at best, 0 if it is singular
 
 The last four take a motion where other sections take a state.
 """
@@ -46,8 +46,10 @@ LEAVE, ENTER, IMPULSE, ADJUST, RATINGS = "leave", "enter", "impulse", "adjust", 
 def with_changes(
     equations: DerivedEquations, *, impulse: bool = True, ratings: Sequence[Expr] = ()
 ) -> DerivedEquations:
-    """The equations with a program that has the sections of changes, too; the constants that these need
-    follow those of the other sections. Where joints do not move the bodies, no run changes them.
+    """Return the equations with the sections of changes in their program.
+
+    Constants that these sections need follow the constants of the other sections. Equations whose joints do
+    not move the bodies are returned unchanged: no run changes their configuration.
     """
     if equations.program.changes or not equations.joints_move_bodies:
         return equations
@@ -124,9 +126,10 @@ def sets_dependent_speeds(equations: DerivedEquations) -> bool:
 
 
 def speed_settings(system: Description) -> list[tuple[EventRecord, Expr, Expr]]:
-    """Events, speeds that they set which may be no states before, and the values: those that some event
-    releases and, in systems with constraints, all. Values that depend on accelerations or reactions are left
-    out.
+    """Return (event, speed, value) for speeds that events set and that may not be states before the event.
+
+    These are the speeds that an event releases; with constraints, all speeds. Values that depend on
+    accelerations or reactions are left out.
     """
     released = {u for event in system.events.values() for u in event.unlock}
     known = {*system.coordinates, *system.speeds, *system.parameters.values(), system.time}

@@ -53,7 +53,7 @@ _SMOOTH = (
 
 @dataclass(frozen=True)
 class LockingEvent:
-    """Events of one instant that lock or unlock: those that watch one expression in one direction."""
+    """Locking or unlocking events of one instant: all of them watch one expression in one direction."""
 
     events: tuple[EventRecord, ...]
 
@@ -259,8 +259,10 @@ class ConfigurationTable:
         return self._equations[number]
 
     def ratings(self, locked: LockSet) -> tuple[Expr, ...]:
-        """The quality of each choice of a group at a place, in the order of the group: expressions of time,
-        coordinates and memory, 1 at best and 0 where a choice is singular; empty where there is no choice.
+        """Return the quality of each choice of a group at a place, in the order of the group.
+
+        The expressions depend on time, coordinates and memory; 1 is best, and 0 means a singular choice. The
+        result is empty if the group has fewer than two choices.
         """
         group = [self.listed[number].rating for number in self.groups.get(locked, ())]
         return tuple(UNIT if r is None else r for r in group) if len(group) > 1 else ()
@@ -347,8 +349,9 @@ def configurations_of(equations: DerivedEquations) -> ConfigurationTable:
 
 
 def find_configurations(equations: DerivedEquations, limit: int = LIMIT) -> ConfigurationTable:
-    """At most so many configurations that a run can meet, the one that was derived first; the table is kept
-    with the equations.
+    """Return at most ``limit`` configurations that a run can meet, beginning with the one derived first.
+
+    The table is kept with the equations.
     """
     limit = count(limit, "limit=", ModelError)
     reached = lock_sets(equations.system)

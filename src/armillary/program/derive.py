@@ -34,11 +34,11 @@ def derive(
     named: bool = False,
     check: bool = False,
 ) -> DerivedEquations:
-    """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
+    """Derive the equations of motion by the named formalism, or by the cheapest one worth trying.
 
     Momenta and redundant coordinates have states of their own, so "auto" does not choose them.
-    What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
-    ``keep`` orders above it. ``axes`` are those of angular momenta as states.
+    Quantities declared small or large are used, unless ``small`` is False: sums keep their leading order and
+    ``keep`` orders above it. ``axes`` express angular momenta that are states.
     With ``effort="high"`` fewer operations are searched for, up to a minute (sections.py); other
     configurations than the first are derived without.
     With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.

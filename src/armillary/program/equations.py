@@ -1,4 +1,4 @@
-"""Equations of motion: what was derived, what it costs, and the way to run it."""
+"""Equations of motion: the derived program, its cost, and the way to run it."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class DerivedEquations:
 
     @property
     def conversion(self) -> tuple[Expr, ...] | None:
-        """The part of the state after the coordinates, of coordinates and of speeds as ``targets.inputs``;
-        None where the state holds the speeds.
+        """The part of the state after the coordinates, over coordinates and speeds as ``targets.inputs``;
+        `None` if the state holds the speeds.
         """
         return None
 
@@ -108,7 +108,7 @@ class DerivedEquations:
 
     @cached_property
     def paired(self) -> Operations:
-        """Those of these operations that machine code computes two at a time, in the lanes of vectors."""
+        """Operations of the derivatives that machine code computes two at a time, in the lanes of vectors."""
         packs = packed(self.program.derivatives, in_lanes(self.program.alike, 2), {}).packs
         return sum_operations([node for pack in packs for node in pack.lanes])
 
@@ -160,12 +160,12 @@ class DerivedEquations:
 
     @cached_property
     def described_start(self) -> dict[str, float]:
-        """Initial values of all coordinates, speeds and states by name, as they are described."""
+        """Initial values of all coordinates, speeds and states by name, from the description."""
         return {s.data.name: value for s, value in self.system.initial.items()}
 
     @cached_property
     def start_factors(self) -> dict[str, float]:
-        """The factors from stated units of initial values to those of the model, by name."""
+        """Factors from the stated units of initial values to the model's units, by name."""
         return {name: state_factor(s) for name, s in self.startable.items()}
 
     @cached_property
@@ -184,7 +184,7 @@ class DerivedEquations:
 
     @property
     def parameters(self) -> dict[str, float | None]:
-        """Parameters with their defaults, in their stated units; None where there is no default."""
+        """Parameters with their defaults, in their stated units; `None` if a parameter has no default."""
         found = {name: p.data.default for name, p in self.system.parameters.items()}
         return NamedTable("parameter", found)
 
@@ -202,7 +202,7 @@ class DerivedEquations:
 
     @property
     def neglected(self) -> NeglectedTerms:
-        """Terms left out because of what was declared small or large; print it, or go through it."""
+        """Terms left out because quantities were declared small or large: printable and iterable."""
         return self.judged.neglected
 
     @property

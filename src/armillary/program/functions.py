@@ -24,12 +24,12 @@ def with_functions(
     *,
     search: bool = True,
 ) -> DerivedEquations:
-    """The equations with a program that holds these functions alone, over one table of constants.
+    """Return the equations with a program of these functions alone, over one table of constants.
 
     The expressions have no dimensions and hold neither dependent speeds nor accelerations (see
     ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state.
     ``search`` looks for what the results of a function have in common, as for the derivatives of a system.
-    Forces of contacts are those of their status.
+    Each contact's forces follow from its status.
     """
     forces = equations.targets.forces
     if forces:

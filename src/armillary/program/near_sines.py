@@ -1,4 +1,4 @@
-"""Derivatives within a step whose sines are found from those of its first stage, by increments.
+"""Derivatives within a step, with sines found by increments from the sines of its first stage.
 
 With an angle x, near the angle q of the first stage, and d = x − q,
 
@@ -37,7 +37,7 @@ class NearSines:
 
 
 def near_sines(program: Program) -> NearSines | None:
-    """Those of a program; None where no coordinate has a sine or cosine."""
+    """Return the near-sine sections of a program; `None` if it has no sine or cosine of a coordinate."""
     derivatives = program.derivatives
     places = {s: i for i, s in enumerate(program.state)}
     calls = [n for n in derivatives.nodes if n.kind == "call" and n.data in ("sin", "cos")]

@@ -35,8 +35,9 @@ def worthwhile(
     places: Mapping[Expr, object],
     own_sines: bool = False,
 ) -> tuple[list[Pack], float]:
-    """The packs that pay, and the instructions that they save; ``places`` are those of inputs in arrays,
-    (array, place).
+    """Return the profitable packs and the instructions that they save.
+
+    ``places`` are the places (array, place) of inputs in arrays.
     """
     choice = _Choice(packs, nodes, results, places, own_sines)
     chosen = choice.made()
@@ -99,7 +100,7 @@ class _Choice:
         return pack.lanes[0] in self.home
 
     def _given_up(self, pack: Pack) -> list[Pack]:
-        """The packs beside one that is in use no more."""
+        """Remove a pack; return the packs in use beside it."""
         for node in pack.lanes:
             del self.home[node]
         for column in pack.operands:
@@ -212,7 +213,7 @@ class _Choice:
 
 
 def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
-    """States that correspond, for packs of at most so many lanes."""
+    """Split columns of corresponding states for packs of at most ``width`` lanes."""
     if width < 2:
         return ()
     return tuple([column[i : i + width] for column in alike for i in range(0, len(column), width)])
@@ -225,8 +226,9 @@ def packed(
     *,
     own_sines: bool = False,
 ) -> ProgramSection:
-    """The section with the packs that pay, the nodes of each side by side; itself where there are none.
-    ``own_sines``: those of plain angles are computed where they are used, not all of them together.
+    """Return the section with the profitable packs, the nodes of each side by side; itself if there are none.
+
+    With ``own_sines``, sines of plain angles are computed at their use, not all of them together.
     """
     best: tuple[list[Pack], float] = ([], 0.0)
     for width in sorted({len(column) for column in alike}):  # four lanes need not be better than two
@@ -241,7 +243,7 @@ def packed(
 
 
 def _side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ...]:
-    """The nodes in nearly the same order, those of a pack together, after the operands of all of them."""
+    """Return the nodes in nearly the same order, each pack's nodes together after all of their operands."""
     home = {node: pack for pack in packs for node in pack.lanes}
     listed = set(nodes)
     order: dict[Expr, None] = {}

@@ -1,12 +1,12 @@
-"""Kane's equations of a system in its independent speeds, M u̇ = f, and what f is made of.
+"""Kane's equations of a system in its independent speeds, M u̇ = f, and the terms of f.
 
-    f = −c + g + e + Σ Q        c  velocity terms, and those of given accelerations
+    f = −c + g + e + Σ Q        c  velocity terms, and terms of given accelerations
                                 g  uniform gravity
                                 e  stiffness and damping of flexible bodies
                                 Q  generalised force of one load
 
 They belong to the system and its configuration, not to the formalism by which it was derived: closed loops
-and given motions are eliminated, a free body's speeds are those of the description. Where quantities are
+and given motions are eliminated, a free body has the description's speeds. Where quantities are
 declared small, M and f keep the orders that the derivation kept.
 """
 
@@ -62,8 +62,8 @@ _PAIRS = 1000  # of a link and one that carries it, above which functions of M g
 class MassProduct(NamedTuple):
     """M x, for symbols x: the efforts of inverse dynamics at rest, without gravity and loads.
 
-    The elements of M grow with the square of a chain's length, those of M x with the length. Each unit vector
-    x gives a column of M.
+    The elements of M grow with the square of a chain's length, the elements of M x with the length. Each unit
+    vector x gives a column of M.
     """
 
     x: tuple[Expr, ...]
@@ -132,7 +132,7 @@ class Pieces:
 
     @cached_property
     def coriolis(self) -> ExpressionVector:
-        """c, with M u̇ + c = generalised forces: velocity terms, and those of given accelerations."""
+        """c, with M u̇ + c = generalised forces: velocity terms, and terms of given accelerations."""
         with _derivation(self.keep):
             tree = replace(self.reduction.free_tree or self.reduction.tree, gravity=ZEROS)
             tree = replace(tree, links=tuple(_without_elasticity(link) for link in tree.links))
@@ -183,7 +183,7 @@ class Pieces:
 
     @cached_property
     def load_forces(self) -> dict[str, ExpressionVector]:
-        """Q of each load by its name; those of attractors besides their uniform part by the attractor's."""
+        """Q of each load by its name; attraction beyond its uniform part by the attractor's name."""
         groups: dict[str, list[Load]] = {}
         for load in all_loads(self.system):
             groups.setdefault(_cause(self.system, load), []).append(load)
@@ -201,7 +201,7 @@ class Pieces:
 
     @property
     def causes(self) -> dict[str, ExpressionVector]:
-        """The terms of f by name, those that vanish left out: velocity terms with the sign that f has."""
+        """Nonzero terms of f by name; velocity terms have the sign that f gives them."""
         velocity = ExpressionVector("velocity terms", self.names, tuple(-x for x in self.coriolis))
         found = {"velocity": velocity, "gravity": self.gravity_forces, "elasticity": self.elastic_forces}
         for name, forces in self.load_forces.items():
@@ -294,7 +294,7 @@ def pieces_of(equations: DerivedEquations) -> Pieces:
 
 
 def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations:
-    """Equations whose state is that of the pieces: coordinates, independent speeds, the user's own states.
+    """Return equations with the pieces' state: coordinates, independent speeds, the user's own states.
 
     For functions of these, whatever the states of the formalism are.
     """
@@ -306,7 +306,7 @@ def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations
 
 
 def _configuration(equations: DerivedEquations) -> Configuration:
-    """That of the equations, with the choice of dependent speeds that the derivation made."""
+    """Return the equations' configuration, with the choice of dependent speeds that the derivation made."""
     chosen = tuple((constraint, speed) for speed, constraint in equations.dependents.items())
     return Configuration(equations.configuration.locked, chosen)
 

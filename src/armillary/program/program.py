@@ -221,8 +221,9 @@ def _beside_chain(exponents: tuple[float, ...], scaled: bool) -> int:
 
 
 def _own_latency(node: Expr) -> int:
-    """Cycles from the last operand of a product or call to its value; sines and cosines of plain angles are
-    computed before all else.
+    """Cycles from the last operand of a product or call to its value.
+
+    Sines and cosines of plain angles count 0: they are computed before everything else.
     """
     if node.kind == "product":
         coefficient, exponents = node.data

@@ -44,7 +44,7 @@ def cost(graph: Graph) -> tuple[float, float]:
 def best_order(
     first: Sequence[int], rates: Callable[[Sequence[int]], Sequence[Expr]]
 ) -> tuple[tuple[int, ...], Gain]:
-    """An order of elimination with few operations of ``rates(order)``, and what it gains over the first one.
+    """Return an order of elimination with few operations of ``rates(order)``, and its gain over ``first``.
 
     Each trial takes one unknown from the best order so far and puts it elsewhere.
     """
@@ -76,9 +76,9 @@ def best_order(
 
 
 def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequence[Expr], list[Gain]]:
-    """The roots with those intermediate values dissolved that stand in the way of the passes.
+    """Return the roots without the intermediate values that obstruct the passes, and the gains.
 
-    Each trial dissolves or restores up to three of them; what is as good as the best so far replaces it, so
+    Each trial dissolves or restores up to three values. A trial as good as the best so far replaces it, so
     that the search moves along plateaus. ``taken`` are names that constants must not have.
     """
     graph = Graph(roots)
@@ -112,7 +112,7 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
 
 
 def _name(what: str, trials: int, roots: Sequence[Expr]) -> str:
-    """The name of a search in the cache: what is searched, how long, and the digests of its subject."""
+    """Return the name of a search in the cache, from its kind, its length and the digests of its subject."""
     size = len(operands_first(roots))
     return cache.digest(
         "search", VERSION, what, str(trials), str(size), *(str(settle(r).digest) for r in roots)
@@ -120,7 +120,7 @@ def _name(what: str, trials: int, roots: Sequence[Expr]) -> str:
 
 
 def _kept(name: str) -> list[int] | None:
-    """The choices that an earlier search has left; None where there are none."""
+    """Return the choices stored by an earlier search; `None` if there are none."""
     content = cache.fetch(name)
     try:
         found = None if content is None else json.loads(content)

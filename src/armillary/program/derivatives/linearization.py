@@ -103,9 +103,10 @@ class Entries(Mapping[Element, Expr]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearForm:
-    """Linearised equations; matrices hold the elements that are not zero wherever they are taken. Those of
-    large systems are not written out: A and C are empty then, and ``tangent`` is there. With a ``solution``
-    the rows of speeds are those of linear equations that are solved in numbers.
+    """Linearised equations; each matrix holds the elements that are not identically zero.
+
+    Matrices of large systems are not written out: A and C are empty then, and ``tangent`` replaces them. With
+    a ``solution``, linear equations solved in numbers give the rows of the speeds.
     """
 
     states: tuple[Variable, ...]
@@ -258,7 +259,7 @@ class _Linearised:
         return None if rates.intersection(reached) else self.implicit
 
     def _tangent(self) -> Tangent:
-        """The derivatives along all states at once, each by an amount of its own."""
+        """Return the derivatives along all states at once, with a separate amount for each state."""
         identity = self.equations.system.identity
         moved: dict[int, Expr] = {}
         amounts = tuple(symbol(f"d({v.name})", "variable", owner=identity) for v in self.states)
@@ -333,7 +334,7 @@ class _Linearised:
         return _Moves(moved, symbols)
 
     def _converted(self, symbols: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-        """The same with changes of the program's states in place of those of the description's speeds."""
+        """Replace changes of the description's speeds by changes of the program's states."""
         t, plain = self.equations.targets, self.equations.reduction.plain
         described = {u.data.name: plain(u) for u in self.equations.system.speeds}
         assert self.equations.conversion is not None
@@ -386,7 +387,7 @@ class _Linearised:
         return {place: x for place, x in zip(entries, values, strict=True) if x is not ZERO}
 
     def _turned(self, k: int, moves: _Moves) -> Expr:
-        """The k-th position's element of θ × ω, where it is a rotation."""
+        """Element of θ × ω for the k-th position if this is a rotation, else zero."""
         axis = self.positions[k].axis
         if axis is None:
             return ZERO

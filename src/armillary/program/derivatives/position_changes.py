@@ -35,8 +35,8 @@ from armillary.program.equations import DerivedEquations
 class Position:
     """A coordinate, or a rotation that stands for Euler parameters.
 
-    ``moving`` is the change of the coordinates per unit of it, ``speed`` the description's speed that is its
-    rate, where there is one, and ``rate`` its rate; ``factor`` leads from its stated units to the model's.
+    ``moving`` is the change of the coordinates per unit of the position. ``rate`` is its rate, and ``speed``
+    the description's speed equal to this rate, if any. ``factor`` converts its stated units to the model's.
     """
 
     name: str
@@ -94,8 +94,9 @@ def _rotations(equations: DerivedEquations, start: int) -> list[Position]:
 
 
 def _turns(equations: DerivedEquations, start: int) -> list[tuple[Expr, list[Expr]]]:
-    """The speeds ω of a joint with Euler parameters, and ∂ė/∂ω of each: ė = ½ e ∘ (0, R ω), where R leads
-    from the axes of the child to those of the joint (``orient``).
+    """Return each speed ω of a joint with Euler parameters, with ∂ė/∂ω: ė = ½ e ∘ (0, R ω).
+
+    R leads from the child's axes to the joint's axes (``orient``).
     """
     system, t = equations.system, equations.targets
     bare = Undimensioned()
@@ -161,8 +162,10 @@ def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> Loop
 def _pivots(
     equations: DerivedEquations, found: Sequence[Position], rows: Sequence[ConstraintRow]
 ) -> list[tuple[ConstraintRow, int]]:
-    """Rows with the position that each makes dependent: that whose rate is the row's dependent speed, or
-    else one that is chosen by numbers where runs start.
+    """Return rows, each with the position that it makes dependent.
+
+    The rate of this position is the row's dependent speed. Unless this is possible for all rows, all
+    positions are chosen by numbers at the start of runs.
     """
     system, elimination = equations.system, equations.reduction.elimination
     place = {p.speed: k for k, p in enumerate(found) if p.speed is not None}

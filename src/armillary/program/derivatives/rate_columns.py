@@ -117,7 +117,7 @@ class Factors:
 
     @cached_property
     def order(self) -> dict[int, list[int]]:
-        """Unknowns from the ground outwards, a branch after another; of each those that are left when it is
+        """Unknowns from the ground outwards, branch by branch, each with the unknowns left when it is
         eliminated, in the same direction.
         """
         late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
@@ -182,7 +182,7 @@ class Factors:
 
 @dataclass(frozen=True, eq=False)
 class SolvedColumn:
-    """A column of A or B: right sides and addends by unknown, those that are not zero."""
+    """A column of A or B: nonzero right sides and nonzero addends by unknown."""
 
     matrix: str
     index: int

@@ -105,7 +105,7 @@ _ONE_UNIT = re.compile(r"[^\W\d_]+\^?\d*")
 
 
 def quotient(units: str, by: str) -> str:
-    """Units of something over those of something else."""
+    """Return the units of a quotient."""
     above, below = (text if text.strip() not in ("", "1", "-") else "" for text in (units, by))
     if not below:
         return above
@@ -164,7 +164,7 @@ class JumpSearch:
         return evaluator(self._expressions)
 
     def __call__(self, typical: Mapping[Expr, float]) -> list[Expr]:
-        """Those that jump near ``typical`` values, which every symbol has."""
+        """Return the calls at which an expression jumps near ``typical`` values, which every symbol has."""
         chance = np.random.default_rng(1990)
         nodes: list[Expr] = []
         places: list[dict[Expr, np.ndarray]] = []
@@ -184,7 +184,9 @@ class JumpSearch:
 
 
 def switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Calls that may jump, each with what is zero where they do, and what is positive on one side only."""
+    """Yield calls that may jump, each with an expression that is zero at the jump and one positive on one
+    side only.
+    """
     for node in operands_first(expressions):
         if node.kind != "call":
             continue
@@ -298,8 +300,10 @@ def sensitive_equations(
     *,
     ignore_jumps: bool = False,
 ) -> DerivedSensitiveEquations:
-    """The equations with derivatives ``of`` outputs (None: coordinates, speeds and those of the model) ``to``
-    parameters and initial values, by name. Rates that jump are refused unless ``ignore_jumps``.
+    """Return the equations with derivatives ``of`` outputs ``to`` parameters and initial values, by name.
+
+    ``of=None`` takes coordinates, speeds and the outputs of the model. Rates that jump are refused unless
+    ``ignore_jumps``.
     """
     _check(equations)
     flag(ignore_jumps, "ignore_jumps=")
@@ -449,8 +453,8 @@ def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
 
 
 def _moving(t: Targets, asked: Sequence[Direction], system: Description) -> dict[Expr, Expr]:
-    """All that can move: the state, what is requested, and memories that depend on these, directly or through
-    others; each with a symbol for its rate.
+    """Return everything that can move, each with a symbol for its rate: the state, the requested directions,
+    and memories that depend on these directly or through others.
     """
     started = [
         m for m, memory in zip(t.memory, system.memories.values(), strict=True) if memory.start is not None
@@ -508,7 +512,7 @@ class JumpCheck:
 
 
 def jump_check(equations: DerivedSensitiveEquations) -> JumpCheck | None:
-    """The check for the parameters of a run; None where there is nothing to look for."""
+    """Return the check for the parameters of a run; `None` if there is nothing to check."""
     plain = equations.plain
     if plain is None or equations.ignore_jumps:
         return None

@@ -8,10 +8,10 @@ So the intermediate values z of that recursion stay unknowns, beside the increme
 
 (Griewank, Walther (2008), Evaluating Derivatives, section 9.3). An intermediate value that leads from few
 values to few others is eliminated here, in symbols, by the chain rule. The others are eliminated in each
-step, in levels from one end of the graph to the other, of a level first what has few neighbours (Markowitz
+step, in levels from one end of the graph to the other, within a level by the fewest neighbours (Markowitz
 1957). In a tree this leads from the leaves to the root: a cable takes 480 operations a segment, and its
 factors have 200 elements a segment. Without levels it takes twice as many operations, for the gaps between
-what is eliminated grow together from both sides.
+eliminated values grow together from both sides.
 
 Pivots are on the diagonal, which no zero of the structure meets: it is 1 or 1/g before elimination. A pivot
 that cancels is noticed in the step (runtime/solver/sparse_equations.py).
@@ -42,11 +42,11 @@ _SOLUTIONS = 8  # of each factorisation, in rodas5p
 class SparseStructure:
     """Places of the elements of sparse equations, in the order of elimination; numbers begin with zero.
 
-    Row i of the factors has the elements `row_start[i]` … `row_start[i + 1]`, those from `upper_start[i]` on
-    to the right of the diagonal; `column` has their columns. Elements of the equations themselves, which the
-    section of partial derivatives gives, are at `entry_start` and `entry_column` likewise. `state_of` is the
-    state of a row, −1 where the row is that of an intermediate value, and `forward` has the rows in the order
-    in which values follow from each other.
+    Row i of the factors has the elements `row_start[i]` … `row_start[i + 1]`; from `upper_start[i]` on they
+    lie to the right of the diagonal. `column` has their columns. Elements of the equations themselves, which
+    the section of partial derivatives gives, are at `entry_start` and `entry_column` likewise. `state_of` is
+    the state of a row, −1 if the row belongs to an intermediate value. `forward` has the rows in the order in
+    which values follow from each other.
     """
 
     row_start: tuple[int, ...]
@@ -222,7 +222,7 @@ class _Elimination(NamedTuple):
 
 
 def _eliminate_all(known: Sequence[Iterable[int]], levels: Sequence[int]) -> _Elimination:
-    """Eliminate all unknowns, those of higher levels first, of a level those with few neighbours."""
+    """Eliminate all unknowns, higher levels first; within a level, unknowns with few neighbours first."""
     rows = [{i: None, **dict.fromkeys(row)} for i, row in enumerate(known)]
     columns: list[dict[int, None]] = [{i: None} for i in range(len(rows))]
     for i, row in enumerate(rows):

@@ -7,7 +7,7 @@ relative angular velocity, both in the parent's axes,
     w = S w_C − w_P
 
 translations forbid n·Ḋ along the normals n of the slides (all of v_C − v_P − R_P(w_P × a), in ground axes,
-where there is none), rotations
+without slides), rotations
 
     no turn        w_C − Oᵀw_P          the orientation O stays
     one turn       b₁·w, b₂·w           b across the axis
@@ -60,7 +60,7 @@ from armillary.program.formalisms.absolute_bodies import AbsoluteBodies, Absolut
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteConstraint:
-    """One constraint: ``speed`` stays zero, and ``position`` where there is one, whose rate it is."""
+    """One constraint: ``speed`` and, if given, ``position`` stay zero; ``speed`` is the position's rate."""
 
     name: str
     speed: Expr
@@ -70,9 +70,9 @@ class AbsoluteConstraint:
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """A joint as its constraints need it: all axes in those of the parent part.
+    """A joint as its constraints need it: all axes are expressed in the parent part's axes.
 
-    ``child`` is what the joint holds: the part at its origin, or one of its nodes.
+    ``child`` is the part at its origin, or the node of a part, that the joint holds.
     """
 
     part: AbsoluteBody
@@ -184,7 +184,7 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
 
 
 def joint_speeds(parts: AbsoluteBodies, index: int) -> dict[Expr, Expr]:
-    """The joint's own speeds from absolute ones, and those of the part's modes."""
+    """Return the joint's own speeds and the speeds of the part's modes, from absolute ones."""
     joint = _seen(parts, index)
     found = _speeds(joint, joint.rate, joint.spin, joint.own_spin)
     modes = joint.part.modes
@@ -229,7 +229,7 @@ def _turn_rates(joint: _Joint, w: Triple) -> list[Scalar]:
 
 
 def duals(axes: list[Triple], cosine: Scalar | None = None) -> list[Triple]:
-    """Directions g with g_i·a_j = δ_ij in the span of unit axes; ``cosine`` of two where it is known."""
+    """Directions g with g_i·a_j = δ_ij in the span of unit axes; ``cosine`` of two axes if it is known."""
     if len(axes) == 2:
         c = inner(axes[0], axes[1]) if cosine is None else cosine
         if is_zero(c):

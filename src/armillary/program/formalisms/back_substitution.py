@@ -19,8 +19,8 @@ x. A hub within a branch hands on its contributions as a general 6×6 inertia, s
 modes of a flexible link are a branch of their own. M_bb of a chain is full, so the cost grows with the cube
 of a branch's length; long chains are the recursion's.
 
-Source: Allard (2018), whose branches are chains of equal panels. Three things differ. A row there is that of
-a panel less that of the next one, so that M_bb is not symmetric; E F and E G are the same. v_trans and v_rot
+Source: Allard (2018), whose branches are chains of equal panels. Three things differ. A row there is one
+panel's row less the next one's, so that M_bb is not symmetric; E F and E G are the same. v_trans and v_rot
 there are without the terms in ω of the vehicle as a rigid body, and with gravity, which here is counted from
 free fall. And the six rows of a hub are eliminated in the order that costs least, a first or not.
 """

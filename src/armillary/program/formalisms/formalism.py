@@ -76,7 +76,7 @@ class Formalism:
 
 
 class Clock:
-    """Seconds of each stage, with the operations of what it made."""
+    """Seconds of each stage, with the operations of its result."""
 
     def __init__(self) -> None:
         self.stages: list[Stage] = []
@@ -155,15 +155,17 @@ _frozen_by_others = False  # once seen, remembered: counting them takes up to a 
 
 @contextmanager
 def derivation() -> Iterator[None]:
-    """Intermediate values of its own, and no cyclic garbage collection meanwhile."""
+    """Derive with a fresh table of intermediate values and without cyclic garbage collection."""
     with without_garbage_collection(), own_intermediates():
         yield
 
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of
-    the time of a derivation and a tenth of that of a large model's compilation.
+    """Disable cyclic garbage collection meanwhile.
+
+    Expressions hold no cycles. Scanning them took a third of a derivation's time and a tenth of a large
+    model's compilation time.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -197,8 +199,9 @@ def _put_among_old_objects() -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DerivedConvertedEquations(DerivedEquations):
-    """Equations of motion in coordinates and what speeds are converted to; runs start from the speeds. Their
-    targets are those of ``converted_targets``.
+    """Equations of motion in coordinates and quantities converted from speeds; runs start from the speeds.
+
+    ``converted_targets`` gives their targets.
     """
 
     solved: tuple[Expr, ...] = ()  # speeds that are functions of the state

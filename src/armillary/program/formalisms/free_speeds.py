@@ -11,7 +11,7 @@ About its mass centre a body's equations of translation and rotation come apart;
 turned where loads depend on the velocity along the body. Which is cheapest depends on the system: all are
 derived and counted. Runs start from u and show u, as with momenta as states.
 
-Source: Sayers (1990), section 8.1, where the program introduces such speeds of its own.
+Source: Sayers (1990), section 8.1, where the program introduces such speeds itself.
 """
 
 from __future__ import annotations

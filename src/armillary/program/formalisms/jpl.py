@@ -104,7 +104,7 @@ def _check_events(system: Description, found: AppendageRates, formalism: str) ->
 
 
 def _kept(state: Expr, value: Expr, found: AppendageRates, reduction: Reduction) -> Expr:
-    """A state after an event: complex modes stay as they are."""
+    """Return a state after an event: complex modes stay unchanged."""
     return reduction.plain(state) if state in found.states else value
 
 

@@ -51,7 +51,7 @@ _ROUNDING = 1e-13
 
 
 def columns(matrix: np.ndarray, place: Placement) -> list[Triple]:
-    """The columns of a 3 × N array in a body's axes, in those of its group; zeros exactly zero."""
+    """Return the columns of a 3 × N array given in a body's axes, in its group's axes; zeros exactly zero."""
     return [matrix_vector(place.rotation, numbers(column)) for column in np.asarray(matrix).T]
 
 
@@ -190,7 +190,7 @@ def complex_appendage(body: Body, total_mass: Scalar) -> ComplexAppendage:
 
 
 def _check_mass(part: FlexiblePart, total_mass: float, where: str) -> None:
-    """An error where complex modes are those of another vehicle."""
+    """Raise ModelError if complex modes belong to another vehicle."""
     if part.total_mass is not None and abs(part.total_mass - total_mass) > 0.01 * total_mass:
         raise ModelError(
             f"{where}: its complex modes are those on a vehicle of mass {part.total_mass:g}, but this one "

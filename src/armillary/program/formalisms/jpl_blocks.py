@@ -108,9 +108,7 @@ class Blocks:
 
     @cached_property
     def sums(self) -> list[list[Matrix]]:
-        """Σ X_kr over all k beyond the connection of a and all r beyond that of b; 0 stands for
-        everything.
-        """
+        """Σ X_kr over all k beyond connection a and all r beyond connection b; 0 stands for everything."""
         reach = [[r for r in range(self.count) if self.vehicle.beyond(k, r)] for k in range(self.count)]
         found: list[list[Matrix]] = [[ZERO_MATRIX] * self.count for _ in range(self.count)]
         for a in range(self.count):
@@ -238,8 +236,8 @@ class Assembled:
         return [self.given[i] if i in self.given else x[i] for i in range(len(self.motion))]
 
     def hinge_torques(self, x: list[Scalar], applied: list[Scalar]) -> list[Scalar]:
-        """Torques at the hinges: those applied, or for a prescribed hinge that of its motion, from its
-        dropped row.
+        """Torques at the hinges: the applied torque, plus for a prescribed hinge the torque of its motion,
+        from its dropped row.
         """
         found = []
         for h, torque in enumerate(applied, start=3):
@@ -354,7 +352,7 @@ class AppendageDeformation:
 
 
 def shape_integrals(part: SpinningAppendage) -> tuple[ShapeIntegrals, ShapeIntegrals]:
-    """Those of Γ, whose mode drives δ, then those of Ψ, whose mode drives η."""
+    """Shape integrals of Γ, whose mode drives δ, then of Ψ, whose mode drives η."""
     count = range(len(part.frequencies))
     sides = []
     for shapes in (

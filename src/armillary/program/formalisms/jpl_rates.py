@@ -55,8 +55,8 @@ class AppendageRates:
 
     There ``states`` has the rates of modal coordinates and speeds, which are δ and η, while ``speeds`` has
     the second rates of the amplitudes that expressions mean; ``reduction`` reads expressions so. ``momentum``
-    is the angular momentum about the mass centre in the ground's axes, ``torques`` those of prescribed hinges
-    by speed.
+    is the angular momentum about the mass centre in the ground's axes. ``torques`` are the torques of
+    prescribed hinges by speed.
     """
 
     speeds: dict[int, Scalar]
@@ -242,7 +242,7 @@ def _modal_rates(
     speeds: dict[int, Scalar],
     index: dict[Expr, int],
 ) -> dict[Expr, Scalar]:
-    """Rates of modal states where they are not plain; those of modal speeds join ``speeds``."""
+    """Return rates of modal states for complex modes; add the rates of modal speeds to ``speeds``."""
     bodies = [body for g in order for body in found.groups[g].flexible]
     states: dict[Expr, Scalar] = {}
     for body, gained in zip(bodies, solution.modes, strict=True):

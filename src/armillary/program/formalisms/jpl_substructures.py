@@ -68,7 +68,7 @@ def reader(plain: Undimensioned) -> Reader:
 
 @dataclass(frozen=True, eq=False)
 class HingedGroup(RigidGroup):
-    """Bodies that move as one on hinges, whose axes are those of the inboard group."""
+    """Bodies that move as one on hinges; ``axes`` are expressed in the inboard group's axes."""
 
     axes: tuple[Triple, ...] = ()
     turned: Matrix = IDENTITY

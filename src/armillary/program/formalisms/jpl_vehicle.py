@@ -63,7 +63,7 @@ VehicleAppendage: TypeAlias = Any
 class Hinge:
     """A turn by ``angle`` about a unit axis, in the axes before (and after) it.
 
-    ``torque`` acts on the outboard side along the axis; ``acceleration`` is None where it is unknown.
+    ``torque`` acts on the outboard side along the axis; ``acceleration`` is `None` if it is unknown.
     ``armature`` is the reflected inertia of the drive, which JPL's programs do not have.
     """
 
@@ -156,8 +156,8 @@ class Substructure:
 
     ``outward`` leads from the inboard o to the hinge point, in inboard axes; ``inward`` from the own o to the
     same point. ``turned`` is a constant rotation after the hinges. ``torque`` is about o, ``force`` through
-    it; loads on nodes are not in them. ``mass`` and ``inertia`` (about o) are those of everything,
-    undeformed, less the rotors' axial inertia.
+    it; loads on nodes are not in them. ``mass`` and ``inertia`` (about o) include everything, undeformed,
+    less the rotors' axial inertia.
     """
 
     name: str
@@ -376,7 +376,7 @@ def rotor_acceleration(rotor: Rotor, dw: Triple) -> Scalar:
 
 
 def rotor_momentum(vehicle: Vehicle, turned: Attitude) -> Triple:
-    """The angular momentum that rotors add to that of ``with_rotors``' vehicle, in the reference axes."""
+    """Angular momentum that rotors add to the vehicle of ``with_rotors``, in the reference axes."""
     found: Triple = (0, 0, 0)
     for k, part in enumerate(vehicle.substructures):
         w = turned.back(k, turned.w[k])

@@ -34,8 +34,9 @@ from armillary.mechanics.tree.uncouple import ImplicitEquations, pivot_inverse
 def implicit_equations(
     tree: Tree, applied: AppliedLoads, separable: Collection[int] = ()
 ) -> ImplicitEquations:
-    """Mass matrix and force array of a tree under loads. Of the ``separable`` speeds, those of turns that can
-    be eliminated at once are separate.
+    """Mass matrix and force array of a tree under loads.
+
+    Turns among the ``separable`` speeds that can be eliminated at once are separate.
     """
     matrix, turns = separated_masses(tree, separable)
     force = force_array(tree, applied, {turn.freedom.index for turn in turns})
@@ -49,8 +50,9 @@ def implicit_equations(
 
 
 def separable_speeds(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) -> set[int]:
-    """Speeds of joints without an armature that no dependent speed needs; ``factors`` A are those of
-    dependent speeds, by index.
+    """Return speeds of joints without an armature that no dependent speed needs.
+
+    ``factors`` is A of the dependent speeds, by index.
     """
     held = {*factors, *(r for row in factors.values() for r, a in row.items() if not is_zero(a))}
     free = [d for link in tree.links for d in unknown_freedoms(link)]

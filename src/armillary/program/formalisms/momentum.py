@@ -142,9 +142,9 @@ def momentum_targets(
     regrouped: bool,
     axes: str = "ground",
 ) -> tuple[Targets, DataTable]:
-    """Root expressions of all sections, and what the equations hold besides.
+    """Return root expressions of all sections, and what the equations hold besides.
 
-    ``axes`` are those of the angular momentum of bodies that turn freely on the ground: "ground" or "body".
+    ``axes``, "ground" or "body", express the angular momentum of bodies that turn freely on the ground.
     """
     ways = WAYS if len(reduction.independent(system)) <= _FEW else ("recursion",)
     forms = [_form(system, reduction, configuration, regrouped, way, axes) for way in ways]
@@ -299,7 +299,7 @@ def _columns(system: Description, form: _Form) -> list[OutputColumn]:
 
 
 def _accelerations(system: Description, form: _Form) -> dict[int, Scalar]:
-    """u̇ of all speeds by index: along the rates of the state, and given ones as they are."""
+    """u̇ of all speeds by index: derivatives along the rates of the state, and given rates unchanged."""
     along = _coordinate_rates(system, form.reduction, form.reduction.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}
     found: dict[int, Scalar] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))

@@ -117,8 +117,10 @@ def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
 
 
 def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[Weight]:
-    """Composite mass and first moment of every link; the names are those of the mass matrix. Free fall is
-    that of the tree, or given for a link on the ground and all beyond it.
+    """Composite mass and first moment of every link, named as in the mass matrix.
+
+    Free fall is the tree's gravity, unless ``falls_of`` gives it for a link on the ground and all links
+    beyond it.
     """
     given = falls_of or {}
     masses = [link.mass for link in tree.links]
@@ -228,7 +230,7 @@ class Velocity:
 
 
 def flexed_velocity(tree: Tree, link: Link) -> Velocity:
-    """Motion of a link by the modes that move it, relative to its parent: none where there are none."""
+    """Motion of a link relative to its parent by the modes that move it; zero without such modes."""
     modes = tree.links[link.carrier].modes if link.columns else None
     if modes is None:
         return Velocity(ZEROS, ZEROS)
@@ -444,7 +446,7 @@ def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = (
 
 
 def _slides_below(tree: Tree, index: int) -> tuple[int, ...] | None:
-    """The slides between a link and the ground, from there outwards; None where there is anything else."""
+    """Return the slides between a link and the ground, outwards; `None` if other joints lie between them."""
     found = tree.path_to_ground(tree.links[index].parent)[::-1]
     return tuple(found) if all(tree.links[i].step == "slide" for i in found) else None
 
@@ -468,14 +470,14 @@ def _along_freedoms(tree: Tree, index: int, forces: Mapping[int, Scalar]) -> Wre
 
 
 def to_ground(tree: Tree, index: int, v: Triple) -> Triple:
-    """A vector in a link's axes, in those of the ground."""
+    """Convert a vector from a link's axes to the ground's axes."""
     for i in tree.path_to_ground(index):
         v = tree.links[i].rotation.to_parent(v)
     return v
 
 
 def from_ground(tree: Tree, index: int, v: Triple) -> Triple:
-    """A vector in the ground's axes, in those of a link."""
+    """Convert a vector from the ground's axes to a link's axes."""
     for i in reversed(tree.path_to_ground(index)):
         v = tree.links[i].rotation.to_child(v)
     return v

@@ -138,7 +138,7 @@ def _less_modes(
 def flexed_acceleration(
     tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
-    """A flexed link's acceleration including that of the modes that move it, by speed index."""
+    """Acceleration of a flexed link, with the modes that move it; ``x`` has accelerations by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes
     assert modes is not None

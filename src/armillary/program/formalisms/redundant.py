@@ -8,7 +8,7 @@ that integrators call,
     solve       v̇ and λ of the bordered equations, for given λ₀, targets, weight and softness; then the rates
                 of the user's own states
     residuals   the constraints' positions, then their speeds: all zero where they hold
-    place       absolute coordinates and speeds from those of the joints
+    place       absolute coordinates and speeds from joint coordinates and speeds
 
 whose further inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion,
 and σ of constraints with and without a position form.
@@ -59,7 +59,7 @@ class DerivedRedundantEquations(DerivedEquations):
 
     @property
     def start_names(self) -> tuple[str, ...]:
-        """Names of the values of a whole initial state: those of the joints and of the user's own states."""
+        """Names of the values of a whole initial state: values of the joints and of the user's own states."""
         return tuple(s.data.name for s in self.system.moving())
 
     @property

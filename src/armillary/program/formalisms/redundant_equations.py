@@ -272,7 +272,7 @@ def total_mass(parts: Iterable[AbsoluteBody]) -> Expr:
 
 
 def _size(parts: Iterable[AbsoluteBody]) -> Expr:
-    """A squared length of the system: that of joints and radii of gyration, or 1 where all are points."""
+    """Squared length of the system: squared joint offsets and radii of gyration, or 1 for points alone."""
     lengths = [x * x for p in parts for x in map(as_expr, p.place) if not is_zero(x)]
     mass = total_mass(parts)
     lengths += [
@@ -458,7 +458,7 @@ def _form(speed: Expr, speeds: Iterable[Expr]) -> Form:
 def _sample(
     system: Description, parts: AbsoluteBodies, place: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, float]:
-    """Defaults of parameters (one where there is none), and absolute coordinates for joints at any place."""
+    """Return defaults of parameters (1 if none), and absolute coordinates for joints at random places."""
     rng = np.random.default_rng(0)
     values: dict[Expr, float] = {plain(s): float(rng.uniform(0.3, 0.9)) for s in system.coordinates}
     values |= {plain(s): 0.0 for flex in system.flexibles.values() for s in flex.coordinates}

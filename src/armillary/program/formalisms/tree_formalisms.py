@@ -81,10 +81,10 @@ def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads]
 
 
 def _with_dependent_rates(reduction: Reduction, x: dict[int, Scalar]) -> dict[int, Scalar]:
-    """The accelerations with those of dependent speeds from the independent ones.
+    """Return the accelerations, with dependent ones computed from the independent ones.
 
-    The forces of constraints give them as the difference of a free and a constrained one. Near a dead centre
-    that leaves rounding of what a load makes of a dependent speed, which is next to nothing there.
+    The forces of constraints give a dependent acceleration as the difference of a free and a constrained one.
+    Near a dead centre it is nearly zero, and this difference leaves the rounding error of the load's effect.
     """
     return dependent_rates(reduction.tree, x, reduction.elimination.factors)
 

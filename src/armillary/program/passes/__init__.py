@@ -2,8 +2,8 @@
 
 Enters: a ``Graph`` of root expressions whose ``let`` nodes are the intermediate values. Leaves: one that
 computes the same with fewer operations. Whole equal expressions need no pass, they are the same node. Read
-``graph.py`` first, then ``inline.py``; ``sequence.py`` runs the passes in order and undoes those that do not
-reduce the count.
+``graph.py`` first, then ``inline.py``; ``sequence.py`` runs the passes in order and undoes a pass that does
+not reduce the count.
 """
 
 from armillary.program.passes.graph import Graph

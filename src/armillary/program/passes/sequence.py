@@ -46,12 +46,12 @@ def improve(
     search: bool = True,
     check: Callable[[str, Graph], None] | None = None,
 ) -> tuple[Graph, list[Gain]]:
-    """The roots after all passes, as a graph, and the gain of each.
+    """Return the roots after all passes, as a graph, and the gain of each pass.
 
-    ``inline`` and ``hoist`` are always kept, as the later ones build on them; other passes are undone where
-    they save nothing. Without ``search``, factors and pairs are not searched for. The last ``hoist`` names
+    ``inline`` and ``hoist`` are always kept, as the later ones build on them; other passes are undone if they
+    save nothing. Without ``search``, factors and pairs are not searched for. The last ``hoist`` names
     constants that the others have brought together. ``check`` is called with the name and the result of each
-    pass, also of those that are undone.
+    pass, also if it is undone.
     """
     gains: list[Gain] = []
     graph = Graph(roots)

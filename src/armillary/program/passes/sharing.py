@@ -1,4 +1,4 @@
-"""Passes that compute a value once: hoisted, shared, as one reciprocal; or inlined where it is used once."""
+"""Passes that compute a value once: hoisted, shared, as one reciprocal; or inlined at its only use."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | N
 
 
 def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
-    """The product with its constants in one name; None where they are."""
+    """Return the product with its constants in one name; `None` if they are already, or if it has none."""
     if not any([a.constant for a in args]):
         return None
     coefficient, exponents = node.data
@@ -152,8 +152,9 @@ Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coe
 
 
 def share(graph: Graph, pairs: dict[Expr, list[Pair]] | None = None) -> Graph:
-    """Pairs of operands that several sums or several products have in common, named: one operation saved
-    per further use. ``pairs`` are those of nodes met so far, most of which stay from round to round.
+    """Name pairs of operands that several sums or products share: each further use saves an operation.
+
+    ``pairs`` holds the pairs of nodes met so far; most of them stay from round to round.
     """
     pairs = {} if pairs is None else pairs
     for _ in range(_ROUNDS):

@@ -96,7 +96,7 @@ def factor(graph: Graph) -> Graph:
 
 
 def _grouped(terms: list[tuple[float, Expr, bool]]) -> list[tuple[float, Expr]] | None:
-    """Terms with common factors taken out, or None where there are none worth taking."""
+    """Return the terms with common factors taken out; `None` if no factor is worth taking."""
     loose = [(c, t) for c, t, own in terms if own and t.kind == "product"]
     rest = [(c, t) for c, t, own in terms if not (own and t.kind == "product")]
     if len(loose) < 2:

@@ -51,7 +51,7 @@ class DocumentTable:
 
 @dataclass(frozen=True)
 class Displayed:
-    """One equation on a line of its own; a result is marked."""
+    """One equation on a separate line; a result is marked."""
 
     formula: str
     result: bool = False
@@ -193,7 +193,7 @@ def moving(symbols: Sequence[Expr]) -> DocumentTable:
 
 
 def parameters(system: Description, units: Mapping[str, str] | None = None) -> DocumentTable:
-    """All parameters with their defaults in their units: stated ones, or those of a table."""
+    """Return the table of all parameters with their defaults, in stated units or the given ``units``."""
     from armillary.model.parameter_meanings import parameter_descriptions
 
     about = parameter_descriptions(system)
@@ -208,7 +208,7 @@ def parameters(system: Description, units: Mapping[str, str] | None = None) -> D
 
 
 class Assignment(NamedTuple):
-    """One line of a section: a name and what it is, in names of earlier lines."""
+    """One line of a section: a name and its value, in names of earlier lines."""
 
     name: str
     value: Expr

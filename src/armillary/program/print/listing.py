@@ -45,8 +45,8 @@ def listing(equations: DerivedEquations, section: str) -> Text:
 
 
 def assigned_names(section: ProgramSection) -> dict[Expr, str]:
-    """Names for the nodes of a section that get an assignment: intermediate values, and what is used more
-    than once.
+    """Return names for the nodes of a section that get an assignment: intermediate values, and operations
+    used more than once.
     """
     graph = Graph(section.results)
     counted = graph.uses

@@ -54,7 +54,7 @@ class Textbook:
 
     @property
     def forcing(self) -> dict[str, tuple[Expr, ...]]:
-        """All causes of f with their signs, those that vanish left out."""
+        """Nonzero causes of f, with their signs."""
         velocity = {"velocity": tuple(scale(c, -1) for c in self.coriolis)}
         every = velocity | self.causes
         return {name: row for name, row in every.items() if any(x is not ZERO for x in row)}
@@ -195,7 +195,7 @@ def _dotted(s: Expr) -> Expr:
 
 
 def _shape(name: str) -> tuple[str, str]:
-    """Head and subscripts of a name as it is printed, where it has no owner."""
+    """Head and subscripts of a name in print; empty if the name has an owner."""
     parts = name_parts(name)
     return ("", "") if parts.owners else (parts.head, "".join(parts.subscripts))
 

@@ -9,7 +9,7 @@ Loads hold the forces λ of contacts as symbols, so the derived accelerations ar
 derived for each combination of statuses. A is not written out: the solver of contacts takes J and D, of as
 many contacts as there are.
 
-After each step the drift of closed contacts is taken away, as that of closed loops: with gaps Φ and
+After each step the drift of closed contacts is taken away, as in closed loops: with gaps Φ and
 velocities γ of the rows that hold, q += N D λ where A λ = −Φ, and u += D λ where A λ = −γ.
 """
 
@@ -206,7 +206,7 @@ def decision_event(system: Description) -> str:
 def _rows(
     system: Description, plain: Undimensioned
 ) -> tuple[list[_Row], list[tuple[int | None, tuple[int, ...]]]]:
-    """Return the rows of all contacts, and of each contact those of its normal and its slip."""
+    """Return the rows of all contacts, and for each contact the rows of its normal and its slip."""
     rows: list[_Row] = []
     places: list[tuple[int | None, tuple[int, ...]]] = []
     for c in system.contacts.values():
@@ -235,8 +235,8 @@ def _states(
 ) -> list[ContactState]:
     """Return the contacts without dimensions, with their sizes in this run.
 
-    Velocities and accelerations of a contact may be small differences of large ones, as those of two bodies
-    that fall together: what counts is the sum of the sizes, Σ |J| |u| and Σ |J| |u̇|.
+    Velocities and accelerations of a contact may be small differences of large ones, as for two bodies that
+    fall together: what counts is the sum of the sizes, Σ |J| |u| and Σ |J| |u̇|.
     """
     units = unit_sizes(system)
     quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]

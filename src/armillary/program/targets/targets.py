@@ -82,7 +82,7 @@ class Targets:
 
     @property
     def integrated(self) -> tuple[Expr, ...]:
-        """All states that have rates: coordinates, speeds or momenta, and those of the user's own."""
+        """All states that have rates: coordinates, speeds or momenta, and the user's own states."""
         return (*self.coordinates, *self.speeds, *self.states)
 
 
@@ -112,7 +112,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
         return transform([plain(e) for e in expressions], accelerations.get)
 
     def decided(expressions: list[Expr]) -> list[Expr]:
-        """The same, whole whatever is small: an event is where its expression is zero, to all orders."""
+        """Resolve without truncation: an event is where its expression is zero, to all orders."""
         with truncated(None):
             return transform([plain.exact(e) for e in expressions], accelerations.get)
 
