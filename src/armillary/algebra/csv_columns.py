@@ -64,7 +64,7 @@ def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumn
     separator = max(";\t,", key=lines[0][1].count)
     decimal = separator == ";"
     first = _cells(file, *lines[0], separator)
-    headed = any(_written(cell, decimal) is None for cell in first)
+    headed = any(_parse_cell(cell, decimal) is None for cell in first)
     found = [_heading(cell) for cell in first] if headed else [("", "")] * len(first)
     rows = lines[headed:]
     values = _plain_values([text for _, text in rows], separator)
@@ -118,11 +118,11 @@ def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
 
 def _number(cell: str, decimal: bool, finite: bool) -> float | None:
     """The number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
-    value = None if "_" in cell else _written(cell, decimal)
+    value = None if "_" in cell else _parse_cell(cell, decimal)
     return value if value is not None and (math.isfinite(value) or not finite) else None
 
 
-def _written(cell: str, decimal: bool) -> float | None:
+def _parse_cell(cell: str, decimal: bool) -> float | None:
     """A cell as a number of Python's, nan and inf too; a line of such cells holds no headings."""
     try:
         return float(cell.replace(",", ".") if decimal else cell)

@@ -208,7 +208,7 @@ def _equal_terms(
     return forms[known]
 
 
-def _replaced(form: Monomial, symbol: Expr, value: Monomial) -> Monomial:
+def _replace_unknown(form: Monomial, symbol: Expr, value: Monomial) -> Monomial:
     exponent = form.unknowns[symbol]
     rest = Monomial(form.known, {s: n for s, n in form.unknowns.items() if s is not symbol})
     return rest.times(value, exponent)
@@ -230,7 +230,7 @@ class _System:
     def reduced(self, form: Monomial) -> Monomial:
         """The form in free unknowns only."""
         for symbol in [s for s in form.unknowns if s in self.solved]:
-            form = _replaced(form, symbol, self.solved[symbol])
+            form = _replace_unknown(form, symbol, self.solved[symbol])
         return form
 
     def equate(self, a: Monomial, b: Monomial, demand: Demand, forms: dict[Expr, Monomial]) -> None:
@@ -249,7 +249,7 @@ class _System:
         value = _NUMBER.times(rest, -1 / n)
         self.origin[pivot] = demand
         for user in self.users.pop(pivot, set()):
-            self._store(user, _replaced(self.solved[user], pivot, value))
+            self._store(user, _replace_unknown(self.solved[user], pivot, value))
         self._store(pivot, value)
 
     def take_guesses(self, forms: dict[Expr, Monomial]) -> None:
@@ -270,7 +270,7 @@ class _System:
         self, demand: Demand, a: Monomial, b: Monomial, ratio: Dimension, forms: dict[Expr, Monomial]
     ) -> str:
         left, right = self.reduced(a), self.reduced(b)
-        one, other = _shown(demand.left), _shown(demand.right)
+        one, other = _quote(demand.left), _quote(demand.right)
         if not left.unknowns and not right.unknowns:
             needed = isinstance(demand.right, Dimension)
             wanted = f"{other} is needed" if needed else f"{other} has [{right.known}]"
@@ -280,11 +280,11 @@ class _System:
         for symbol in dict.fromkeys([*a.unknowns, *b.unknowns]):
             known, reason = self.reduced(forms[symbol]), self.origin.get(symbol)
             if not known.unknowns and reason is not None:
-                source = f"{_shown(reason.left)} must match {_shown(reason.right)} in {reason.where}"
-                lines.append(f"  {_shown(symbol)} has [{known.known}] because {source}")
+                source = f"{_quote(reason.left)} must match {_quote(reason.right)} in {reason.where}"
+                lines.append(f"  {_quote(symbol)} has [{known.known}] because {source}")
         lines.append("  remedy: correct the term, or the units of a symbol in it")
         return "\n".join(lines)
 
 
-def _shown(what: Expr | Dimension) -> str:
+def _quote(what: Expr | Dimension) -> str:
     return f"[{what}]" if isinstance(what, Dimension) else f"'{printing.text(what, limit=60)}'"

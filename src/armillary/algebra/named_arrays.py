@@ -37,7 +37,7 @@ class ExpressionVector:
 
     def evaluate(self, values: Values) -> np.ndarray:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
-        return _evaluated(self.elements, values, (len(self.names),))
+        return _evaluate_elements(self.elements, values, (len(self.names),))
 
     def collected(self) -> ExpressionVector:
         """Return the vector with every element multiplied out and collected; itself if that is too long."""
@@ -85,7 +85,7 @@ class ExpressionMatrix:
 
     def evaluate(self, values: Values) -> np.ndarray:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
-        return _evaluated([e for row in self.elements for e in row], values, self.shape)
+        return _evaluate_elements([e for row in self.elements for e in row], values, self.shape)
 
     def collected(self) -> ExpressionMatrix:
         """Return the matrix with every element multiplied out and collected; itself if that is too long."""
@@ -124,7 +124,7 @@ def _short(expression: Expr) -> str:
     return text(expression, limit=_SHOWN)
 
 
-def _evaluated(elements: Sequence[Expr], values: Values, shape: tuple[int, ...]) -> np.ndarray:
+def _evaluate_elements(elements: Sequence[Expr], values: Values, shape: tuple[int, ...]) -> np.ndarray:
     if not elements:
         return np.zeros(shape)
     found = np.broadcast_arrays(*evaluate_all(elements, values))

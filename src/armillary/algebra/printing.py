@@ -63,13 +63,13 @@ def _pieces(node: Node, place: int, names: Names) -> Pieces:
     if kind == "let":
         return [(node.args[0], place)]
     if kind == "sum":
-        return _wrapped(_sum_pieces(node), place > SUM)
+        return _add_parentheses(_sum_pieces(node), place > SUM)
     if kind == "product":
         return _product_pieces(node, place)
     return _call_pieces(node, place)
 
 
-def _wrapped(pieces: Pieces, needed: bool) -> Pieces:
+def _add_parentheses(pieces: Pieces, needed: bool) -> Pieces:
     return ["(", *pieces, ")"] if needed else pieces
 
 
@@ -106,8 +106,8 @@ def _product_pieces(node: Node, place: int) -> Pieces:
         inside: Pieces = []
         for i, factor in enumerate(below):
             inside += (["*"] if i else []) + factor
-        pieces += _wrapped(inside, len(below) > 1)
-    return _wrapped(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
+        pieces += _add_parentheses(inside, len(below) > 1)
+    return _add_parentheses(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
 
 
 def _power_pieces(base: Node, exponent: float) -> Pieces:
@@ -124,11 +124,11 @@ def _call_pieces(node: Node, place: int) -> Pieces:
     if name in OPERATORS:
         left, right = node.args
         pieces: Pieces = [(left, UNARY), f" {OPERATORS[name]} ", (right, UNARY)]
-        return _wrapped(pieces, place > SUM or name in ("and", "or"))
+        return _add_parentheses(pieces, place > SUM or name in ("and", "or"))
     if name == "not":
-        return _wrapped(["not ", (node.args[0], UNARY)], place > SUM)
+        return _add_parentheses(["not ", (node.args[0], UNARY)], place > SUM)
     if name == "pow":
-        return _wrapped([(node.args[0], ATOM), "^", (node.args[1], ATOM)], place == ATOM)
+        return _add_parentheses([(node.args[0], ATOM), "^", (node.args[1], ATOM)], place == ATOM)
     pieces = [name + "("]
     for i, argument in enumerate(node.args):
         pieces += ([", "] if i else []) + [(argument, SUM)]

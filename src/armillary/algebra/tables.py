@@ -44,8 +44,8 @@ class Piecewise:
         dimension: Dimension | None,
     ) -> None:
         self.name = name
-        self.breaks = tuple(_frozen(b) for b in breaks)
-        self.coefficients = _frozen(coefficients)
+        self.breaks = tuple(_frozen_array(b) for b in breaks)
+        self.coefficients = _frozen_array(coefficients)
         self.outside = tuple(outside)
         self.argument_dimensions = tuple(argument_dimensions)
         self.dimension = dimension
@@ -147,7 +147,7 @@ class Piecewise:
         return [self.derivative(axis)(*args) for axis in range(self.arity)]
 
 
-def _frozen(values: object) -> np.ndarray:
+def _frozen_array(values: object) -> np.ndarray:
     array = np.ascontiguousarray(values, dtype=float) + 0.0  # −0 becomes 0: equal tables have equal digests
     array.setflags(write=False)
     return array

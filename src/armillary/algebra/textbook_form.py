@@ -48,7 +48,7 @@ def _shortest(p: Polynomial) -> Expr:
     if sum(2 ** sum(n for a, n in m if _is_trig(a)) for m in p) <= _MOST_WAVES:
         ways.append(_as_sums(p))
     best = min(ways, key=_length)
-    return _grouped({monomial: float(f"{c:.{_DIGITS}g}") for monomial, c in best.items()})
+    return _group_by_trig({monomial: float(f"{c:.{_DIGITS}g}") for monomial, c in best.items()})
 
 
 def _length(p: Polynomial) -> tuple[int, int]:
@@ -90,7 +90,7 @@ class _Expansion:
         if node.kind == "call" and node.data in ("sin", "cos"):
             return self._of_sum(node.data, node.args[0])
         if node.kind == "call":
-            return _atom(rebuild(node, [_grouped(known[a]) for a in node.args]))
+            return _atom(rebuild(node, [_group_by_trig(known[a]) for a in node.args]))
         return _atom(node)
 
     def _power(self, p: Polynomial, base: Expr, n: float) -> Polynomial:
@@ -103,7 +103,7 @@ class _Expansion:
             ((monomial, c),) = p.items()
             if c > 0 and n == int(n):
                 return {frozenset((atom, m * n) for atom, m in monomial): c**n}
-        return _atom(_grouped(p), n)
+        return _atom(_group_by_trig(p), n)
 
     def _of_sum(self, function: str, angle: Expr) -> Polynomial:
         """sin or cos of c + Σ n x with whole n, in sines and cosines of the x: parts of Π e^(i n x)."""
@@ -214,7 +214,7 @@ def _as_sums(p: Polynomial) -> Polynomial:
         waves: dict[tuple[str, frozenset[tuple[Expr, float]]], float] = {("cos", frozenset()): 1.0}
         for atom, n in sorted(trig, key=lambda pair: str(pair[0])):
             for _ in range(n):
-                waves = _modulated(waves, atom)
+                waves = _multiply_waves(waves, atom)
         for (function, angles), k in waves.items():
             if not angles:
                 if function == "cos":
@@ -227,7 +227,7 @@ def _as_sums(p: Polynomial) -> Polynomial:
     return _clean(result)
 
 
-def _modulated(
+def _multiply_waves(
     waves: Mapping[tuple[str, frozenset[tuple[Expr, float]]], float], atom: Expr
 ) -> dict[tuple[str, frozenset[tuple[Expr, float]]], float]:
     """Waves times sin x or cos x.
@@ -261,7 +261,7 @@ def _signed_angle(angles: frozenset[tuple[Expr, float]]) -> tuple[float, Expr]:
 # ------------------------------------------------------------------------------ back to expressions
 
 
-def _grouped(p: Polynomial) -> Expr:
+def _group_by_trig(p: Polynomial) -> Expr:
     """Terms with the same sines and cosines together."""
     if len(p) > MOST_TERMS:
         raise TooLong

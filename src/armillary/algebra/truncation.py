@@ -282,7 +282,7 @@ def _exponential(a: Expr, n: int) -> list[Expr]:
 
 
 def _logarithm(a: Expr, n: int) -> list[Expr]:
-    return _integrated(_power_series([_nonzero(a), UNIT], -1, n), fn.log(a))
+    return _integrate_series(_power_series([_nonzero(a), UNIT], -1, n), fn.log(a))
 
 
 def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
@@ -296,13 +296,13 @@ def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
 
 def _arctangent(a: Expr, n: int) -> list[Expr]:
     """The integral of 1/(1 + (a + x)²)."""
-    return _integrated(_power_series([UNIT + a * a, scale(a, 2), UNIT], -1, n), fn.atan(a))
+    return _integrate_series(_power_series([UNIT + a * a, scale(a, 2), UNIT], -1, n), fn.atan(a))
 
 
 def _arcsine(a: Expr, n: int) -> list[Expr]:
     """The integral of 1/√(1 − (a + x)²)."""
     slope = _power_series([_nonzero(UNIT - a * a), scale(a, -2), scale(UNIT, -1)], -0.5, n)
-    return _integrated(slope, fn.asin(a))
+    return _integrate_series(slope, fn.asin(a))
 
 
 def _arccosine(a: Expr, n: int) -> list[Expr]:
@@ -320,7 +320,7 @@ def _power_series(p: list[Expr], exponent: float, n: int) -> list[Expr]:
     return c
 
 
-def _integrated(slope: list[Expr], start: Expr) -> list[Expr]:
+def _integrate_series(slope: list[Expr], start: Expr) -> list[Expr]:
     return [start, *(scale(c, 1 / (k + 1)) for k, c in enumerate(slope[:-1]))]
 
 

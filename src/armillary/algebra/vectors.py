@@ -344,11 +344,11 @@ def angle(a: Vector, b: Vector, about: Vector | None = None) -> fn.Operand:
         return fn.atan2(magnitude(normal), cosine)
     if not cross(normal, about).terms:
         sine = dot(normal, direction(about))
-        return _unwrapped(sine, cosine)
+        return _angle_from_sine_cosine(sine, cosine)
     return fn.atan2(magnitude(normal), cosine) * fn.sign(dot(about, normal))
 
 
-def _unwrapped(sine: object, cosine: object) -> fn.Operand:
+def _angle_from_sine_cosine(sine: object, cosine: object) -> fn.Operand:
     if isinstance(sine, Expr) and isinstance(cosine, Expr) and cosine.kind == "call" and cosine.data == "cos":
         argument = cosine.args[0]
         for candidate in (argument, -argument):

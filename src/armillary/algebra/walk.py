@@ -133,12 +133,12 @@ def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:  # by no
         raise ExpressionError(f"substitute: {values!r} is not a table of values, e.g. {{'k': 2.0}}")
     known: dict[Expr, Expr] = {}
     for key, value in values.items():
-        for node in [key] if isinstance(key, Expr) else _named(key, root):
+        for node in [key] if isinstance(key, Expr) else _symbols_by_name(key, root):
             known[node] = value if isinstance(value, Expr) else number(as_expr(value).data, node.dimension)
     return transform([root], known.get)[0]
 
 
-def _named(name: object, root: Expr) -> list[Expr]:
+def _symbols_by_name(name: object, root: Expr) -> list[Expr]:
     """The symbols of this name in an expression."""
     held = symbols(root)
     found = [s for s in held if s.data.name == name]

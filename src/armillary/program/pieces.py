@@ -289,7 +289,9 @@ def pieces_of(equations: DerivedEquations) -> Pieces:
     system, judged = equations.system, equations.judged
     keep = judged.keep if judged else None
     with _derivation(keep):
-        reduction = _reduced(system, reader(judged.declared, judged.keep), _configuration(equations))
+        reduction = _reduce_to_independent_speeds(
+            system, reader(judged.declared, judged.keep), _configuration(equations)
+        )
         return Pieces(system, reduction.regrouped(), keep)
 
 
@@ -311,7 +313,9 @@ def _configuration(equations: DerivedEquations) -> Configuration:
     return Configuration(equations.configuration.locked, chosen)
 
 
-def _reduced(system: Description, plain: Undimensioned, configuration: Configuration) -> Reduction:
+def _reduce_to_independent_speeds(
+    system: Description, plain: Undimensioned, configuration: Configuration
+) -> Reduction:
     """The system reduced to its independent speeds; velocities in a parent's axes are freedoms one by one, so
     that no unknown of the equations is another than the rate of a speed but for a known part.
     """

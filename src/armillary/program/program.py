@@ -54,7 +54,7 @@ def schedule(
     """Of nodes with their operands before them those to compute, in order, and when each arrives; symbols,
     numbers and (unless entered) constants left out.
     """
-    nodes = _computed(order, enter_constants)
+    nodes = _computed_nodes(order, enter_constants)
     flow = _Flow(nodes)
     arrival = dict(zip(flow.nodes, flow.arrival, strict=True))
     for i, names in flow.names.items():
@@ -67,10 +67,10 @@ def schedule(
 
 def critical_path(order: Iterable[Expr]) -> int:
     """Cycles of the longest chain of dependent operations among nodes with their operands before them."""
-    return max(_Flow(_computed(order, False)).arrival, default=0)
+    return max(_Flow(_computed_nodes(order, False)).arrival, default=0)
 
 
-def _computed(order: Iterable[Expr], enter_constants: bool) -> list[Expr]:
+def _computed_nodes(order: Iterable[Expr], enter_constants: bool) -> list[Expr]:
     if enter_constants:
         return [n for n in order if n.kind != "symbol" and n.kind != "number"]
     return [n for n in order if not n.constant and n.kind != "symbol"]

@@ -58,7 +58,7 @@ def best_order(
     (least, before), tried = measured(best), {best}
     after = before
     name = _name("order", ORDERS_TRIED, rates(best))
-    if (kept := _kept(name)) is not None and sorted(kept) == sorted(first):
+    if (kept := _fetch_choices(name)) is not None and sorted(kept) == sorted(first):
         best, (_, after) = tuple(kept), measured(kept)
     else:
         random = Random(len(first))
@@ -97,7 +97,7 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
     least = before.weight
     best: set[int] = set()
     name = _name("values", SETS_TRIED, roots)
-    if (kept := _kept(name)) is not None and all(0 <= i < len(values) for i in kept):
+    if (kept := _fetch_choices(name)) is not None and all(0 <= i < len(values) for i in kept):
         best = set(kept)
     else:
         random = Random(len(values))
@@ -119,7 +119,7 @@ def _name(what: str, trials: int, roots: Sequence[Expr]) -> str:
     )
 
 
-def _kept(name: str) -> list[int] | None:
+def _fetch_choices(name: str) -> list[int] | None:
     """Return the choices stored by an earlier search; `None` if there are none."""
     content = cache.fetch(name)
     try:

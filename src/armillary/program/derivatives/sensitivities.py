@@ -175,7 +175,7 @@ class JumpSearch:
                 nodes += [node] * (len(places) - len(nodes))
             if not places:
                 return []
-            values = _computed(self._values, len(self._expressions), places)
+            values = _values_by_side(self._values, len(self._expressions), places)
         size = np.maximum(np.nanmax(np.abs(values), axis=(1, 2), initial=0.0), 1e-6)
         before, across, after = np.moveaxis(np.abs(np.diff(values, axis=2)), 2, 0)
         far = (across > _JUMP * size[:, None]) & (across > _SHARE * np.maximum(before, after))
@@ -235,7 +235,7 @@ def _across(
     return None
 
 
-def _computed(values: Evaluator, count: int, places: Sequence[Mapping[Expr, np.ndarray]]) -> np.ndarray:
+def _values_by_side(values: Evaluator, count: int, places: Sequence[Mapping[Expr, np.ndarray]]) -> np.ndarray:
     """Values by expression, place and side."""
     found = []
     step = _COLUMNS // 4
@@ -360,7 +360,7 @@ def _targets(
     memory_places = tuple(i for i, m in enumerate(t.memory) if m in moving)
     columns = [_Along(equations, direction, memory_places) for direction in asked]
     shown = [c for c in t.columns if c.name in of]
-    fires = [_fired(t, k, columns, memory_places) for k in range(len(t.fires))]
+    fires = [_values_after_event(t, k, columns, memory_places) for k in range(len(t.fires))]
     wanted = replace(
         t,
         carried=tuple(s for c in columns for s in c.states),
@@ -369,7 +369,7 @@ def _targets(
         columns=(*t.columns, *(made for c in columns for made in c.shown(shown))),
         updates=(
             *t.updates,
-            *(x for c in columns for x in _picked(tangents(t.updates, c.moving), memory_places)),
+            *(x for c in columns for x in _pick(tangents(t.updates, c.moving), memory_places)),
         )
         if t.updates
         else (),
@@ -380,7 +380,7 @@ def _targets(
     return wanted, {"memory_places": memory_places, "moving": tuple(c.moving for c in columns)}
 
 
-def _picked(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
+def _pick(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
     return [values[i] for i in places]
 
 
@@ -398,7 +398,7 @@ class _Along:
             return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size}")
 
         given = t.integrated
-        kept = _picked(t.memory, memory_places)
+        kept = _pick(t.memory, memory_places)
         self.states = tuple(of(s, "variable") for s in given)
         self.memories = tuple(of(m, "memory") for m in kept)
         # All that moves with p: the state, the memory, and p itself.
@@ -520,7 +520,9 @@ def jump_check(equations: DerivedSensitiveEquations) -> JumpCheck | None:
     return None if check.idle else check
 
 
-def _fired(t: Targets, k: int, columns: Sequence[_Along], memory_places: Sequence[int]) -> tuple[Expr, ...]:
+def _values_after_event(
+    t: Targets, k: int, columns: Sequence[_Along], memory_places: Sequence[int]
+) -> tuple[Expr, ...]:
     """Memory and state after an event, with their derivatives."""
     state, before = t.integrated, (*t.memory, *t.integrated)
     values, count = t.fires[k], len(t.memory)
@@ -540,6 +542,6 @@ def _fired(t: Targets, k: int, columns: Sequence[_Along], memory_places: Sequenc
             moving |= {s: moving[s] + rate * delay for s, rate in rates.items()}
             moving[t.time] = delay
         moved = tangents(values, moving)
-        memory += _picked(moved, memory_places)
+        memory += _pick(moved, memory_places)
         after += [x - rate * delay for x, rate in zip(moved[count:], later, strict=True)]
     return (*memory, *after)

@@ -123,16 +123,16 @@ class _Graph:
             outer = own.pop(k)
             for i, inner in sources.items():
                 found = _product(outer, inner)
-                own[i] = _named(own[i] + found) if i in own else found
+                own[i] = _name_partial(own[i] + found) if i in own else found
                 self.users[i][j] = None
         return [*sources, *users]
 
 
 def _product(a: Expr, b: Expr) -> Expr:
-    return b if a is UNIT else a if b is UNIT else _named(a * b)
+    return b if a is UNIT else a if b is UNIT else _name_partial(a * b)
 
 
-def _named(value: Expr) -> Expr:
+def _name_partial(value: Expr) -> Expr:
     """A value that is multiplied as a whole: products of products would repeat their factors."""
     return value if value.kind in ("number", "symbol", "let") else let(value, "partial")
 

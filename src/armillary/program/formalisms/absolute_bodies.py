@@ -321,7 +321,7 @@ def absolute_bodies(system: Description, plain: Undimensioned) -> AbsoluteBodies
 
 
 def _part(system: Description, group: RigidGroup, index: int, plain: Undimensioned) -> AbsoluteBody:
-    joint = _sorted(group.body, plain)
+    joint = _joint_steps(group.body, plain)
     name, flex = group.name, group.body.flex
     directions = [matrix_vector(group.mount, axis) for axis in joint.directions]
     held = flex is not None and flex.held is not None
@@ -360,7 +360,7 @@ def _part(system: Description, group: RigidGroup, index: int, plain: Undimension
     return replace(part, end=node_frame(index, part, flex.part.nodes[flex.held], plain))
 
 
-def _sorted(body: Body, plain: Undimensioned) -> JointSteps:
+def _joint_steps(body: Body, plain: Undimensioned) -> JointSteps:
     """The steps of a joint, without dimensions; translations must come before rotations."""
     slides: list[Slide] = []
     turns: list[Turn] = []

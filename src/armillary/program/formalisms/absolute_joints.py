@@ -89,7 +89,7 @@ class _Joint:
     ends: list[Triple]  # the turns' axes in the child's own axes, where they do not depend on later turns
 
 
-def _seen(parts: AbsoluteBodies, index: int) -> _Joint:
+def _joint_of_part(parts: AbsoluteBodies, index: int) -> _Joint:
     part = parts.parts[index]
     child: AbsoluteBody | NodeFrame = part if part.end is None else part.end
     name, base = part.name, part.parent
@@ -123,7 +123,7 @@ def _seen(parts: AbsoluteBodies, index: int) -> _Joint:
 
 def joint_rows(parts: AbsoluteBodies, index: int) -> list[AbsoluteConstraint]:
     """Constraints of the joint that carries a part."""
-    joint = _seen(parts, index)
+    joint = _joint_of_part(parts, index)
     bound = joint.part.parent != GROUND or joint.part.end is not None  # else d has the joint's slides alone
     found = _translation_rows(parts, joint) if bound else []
     found += _rotation_rows(joint)
@@ -185,7 +185,7 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
 
 def joint_speeds(parts: AbsoluteBodies, index: int) -> dict[Expr, Expr]:
     """Return the joint's own speeds and the speeds of the part's modes, from absolute ones."""
-    joint = _seen(parts, index)
+    joint = _joint_of_part(parts, index)
     found = _speeds(joint, joint.rate, joint.spin, joint.own_spin)
     modes = joint.part.modes
     return found if modes is None else found | dict(zip(modes.described[1], modes.xi, strict=True))
@@ -258,7 +258,7 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
 
     ``rates`` are q̇ = N(q) u in terms of the joint's speeds. Amplitudes are the absolute ones.
     """
-    joint = _seen(parts, index)
+    joint = _joint_of_part(parts, index)
     part = joint.part
     modal = {} if part.modes is None else dict(zip(part.modes.described[0], part.modes.eta, strict=True))
     shown: Triple = ZEROS

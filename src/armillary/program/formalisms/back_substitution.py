@@ -230,11 +230,11 @@ def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
             reached[hub] = flexed_acceleration(tree, hub, alpha, a, x)
         if links and links[-1] in hubs:
             for i in links:
-                reached[i] = _moved(tree, i, reached, x)
+                reached[i] = _link_acceleration(tree, i, reached, x)
     return x
 
 
-def _moved(
+def _link_acceleration(
     tree: Tree, i: int, reached: Mapping[int, tuple[Triple, Triple]], x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
     """(α, a) of a link with the accelerations along its own degrees of freedom."""

@@ -76,7 +76,7 @@ def choices(system: Description, reduction: Reduction, *, regrouped: bool) -> li
     off_centre = any(not all(map(is_zero, c)) for c in centres.values())
     tried = [("parent", centres)] if off_centre else []
     tried += [("body", {})] + ([("body", centres)] if off_centre else [])
-    return [_chosen(system, reduction, bodies, axes, at) for axes, at in tried] if bodies else []
+    return [_velocity_states(system, reduction, bodies, axes, at) for axes, at in tried] if bodies else []
 
 
 def _is_free(body: Body, tree: Tree) -> bool:
@@ -102,7 +102,7 @@ def _centre(tree: Tree, body: Body) -> Triple:
     return x, y, z
 
 
-def _chosen(
+def _velocity_states(
     system: Description,
     reduction: Reduction,
     bodies: Sequence[Body],

@@ -66,7 +66,10 @@ def appendage_targets(
     fires = [
         (
             *fire[:first],
-            *(_kept(s, value, found, reduction) for s, value in zip(states, fire[first:], strict=True)),
+            *(
+                _state_after_event(s, value, found, reduction)
+                for s, value in zip(states, fire[first:], strict=True)
+            ),
         )
         for fire in wanted.fires
     ]
@@ -103,7 +106,7 @@ def _check_events(system: Description, found: AppendageRates, formalism: str) ->
             )
 
 
-def _kept(state: Expr, value: Expr, found: AppendageRates, reduction: Reduction) -> Expr:
+def _state_after_event(state: Expr, value: Expr, found: AppendageRates, reduction: Reduction) -> Expr:
     """Return a state after an event: complex modes stay unchanged."""
     return reduction.plain(state) if state in found.states else value
 

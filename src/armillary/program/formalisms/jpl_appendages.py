@@ -130,12 +130,14 @@ class ComplexAppendage:
 
     def amplitude(self, delta: list[Scalar], eta: list[Scalar]) -> list[Scalar]:
         """y = 2 W (Ψ δ − Γ η)."""
-        return _applied(2 * self.amplitudes @ np.hstack([self.modes.psi, -self.modes.gamma]), [*delta, *eta])
+        return _apply_matrix(
+            2 * self.amplitudes @ np.hstack([self.modes.psi, -self.modes.gamma]), [*delta, *eta]
+        )
 
     def rate(self, delta: list[Scalar], eta: list[Scalar]) -> list[Scalar]:
         """ẏ = −2 W (Γ σ δ + Ψ σ η); with δ̇ and η̇ the second rate."""
         shapes = np.hstack([self.modes.gamma, self.modes.psi]) * np.tile(self.modes.frequencies, 2)
-        return _applied(-2 * self.amplitudes @ shapes, [*delta, *eta])
+        return _apply_matrix(-2 * self.amplitudes @ shapes, [*delta, *eta])
 
     def state_expressions(self, read: Reader) -> dict[Expr, Expr]:
         """The coordinates and speeds of the description as expressions of the states."""
@@ -148,7 +150,7 @@ class ComplexAppendage:
         return {symbol: as_expr(value) for symbol, value in found.items()}
 
 
-def _applied(matrix: Array, values: list[Scalar]) -> list[Scalar]:
+def _apply_matrix(matrix: Array, values: list[Scalar]) -> list[Scalar]:
     return [inner([float(x) if x else 0 for x in row], values) for row in _without_rounding(matrix)]
 
 
@@ -262,8 +264,8 @@ def spinning_appendage(
     for key, pair in pairs.items():
         s = _lump(part.node(key), lumps, found.body)
         p = particles[s]
-        shape = columns(_doubled(modes, slice(6 * s, 6 * s + 3)), place)
-        rotation = columns(_doubled(modes, slice(6 * s + 3, 6 * s + 6)), place)
+        shape = columns(_double_shapes(modes, slice(6 * s, 6 * s + 3)), place)
+        rotation = columns(_double_shapes(modes, slice(6 * s + 3, 6 * s + 6)), place)
         loads.append(NodeLoad(p.place, shape, rotation, *pair))
     spin = np.zeros(3) if part.spin is None else part.spin
     return SpinningAppendage(
@@ -277,7 +279,7 @@ def spinning_appendage(
     )
 
 
-def _doubled(modes: ComplexModes, rows: slice) -> Array:
+def _double_shapes(modes: ComplexModes, rows: slice) -> Array:
     """2 (Ψ, −Γ)."""
     return 2 * np.hstack([modes.psi[rows], -modes.gamma[rows]])
 

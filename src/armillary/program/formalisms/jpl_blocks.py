@@ -365,7 +365,7 @@ def shape_integrals(part: SpinningAppendage) -> tuple[ShapeIntegrals, ShapeInteg
             spins = [matrix_vector(s.inertia, turned[n]) for s, _, turned in shapes]
             spins += [cross_triples(s.place, p) for (s, _, _), p in zip(shapes, own, strict=True)]
             slopes = [moment_inertia(p, s.place) for (s, _, _), p in zip(shapes, own, strict=True)]
-            slopes += [_commuted(turned[n], s.inertia) for s, _, turned in shapes]
+            slopes += [_commutator(turned[n], s.inertia) for s, _, turned in shapes]
             found.momenta.append(add(*own))
             found.moments.append(add(*spins))
             found.slopes.append(matrix_sum(*slopes))
@@ -412,7 +412,7 @@ def squares_of(w: Triple) -> list[Scalar]:
     return [times(w[i], w[j]) for i, j in SIX]
 
 
-def _commuted(b: Triple, inertia: Matrix) -> Matrix:
+def _commutator(b: Triple, inertia: Matrix) -> Matrix:
     """[b] I − I [b]."""
     turn = skew(b)
     return matrix_sum(matrix_product(turn, inertia), scaled_matrix(matrix_product(inertia, turn), -1))

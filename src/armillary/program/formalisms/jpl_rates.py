@@ -72,7 +72,7 @@ def appendage_rates(system: Description, reduction: Reduction, name: str) -> App
     found = hinged_groups(system, read, name)
     _check_given(system, reduction, found, name)
     total = _total(found)
-    turned = _spun(found, total) if formulation.complex_modes else {}
+    turned = _complex_appendages(found, total) if formulation.complex_modes else {}
     for other in turned.values():
         reduction = replace(reduction, plain=reduction.plain.with_values(other.state_expressions(read)))
     loads = vehicle_loads(system, found, reader(reduction.plain))
@@ -120,7 +120,7 @@ def _total(found: HingedGroups) -> Scalar:
     return total
 
 
-def _spun(found: HingedGroups, total: Scalar) -> dict[str, ComplexAppendage]:
+def _complex_appendages(found: HingedGroups, total: Scalar) -> dict[str, ComplexAppendage]:
     return {body.name: complex_appendage(body, total) for group in found.groups for body in group.flexible}
 
 
@@ -186,17 +186,17 @@ def _hinge(
     name = step.speed.data.name
     return Hinge(
         group.axes[h], read(step.angle), read(step.speed), fn.named(torque, f"tau_{name}"),
-        _given(reduction, step.speed, read), name, read(armature),
+        _given_acceleration(reduction, step.speed, read), name, read(armature),
     )  # fmt: skip
 
 
 def _rotor(reduction: Reduction, group: HingedGroup, torque: Scalar, read: Reader) -> Rotor:
     speed = group.steps[0].speed
     assert group.axial is not None
-    return Rotor(group.axes[0], group.axial, read(speed), torque, _given(reduction, speed, read))
+    return Rotor(group.axes[0], group.axial, read(speed), torque, _given_acceleration(reduction, speed, read))
 
 
-def _given(reduction: Reduction, speed: Expr, read: Reader) -> Scalar | None:
+def _given_acceleration(reduction: Reduction, speed: Expr, read: Reader) -> Scalar | None:
     given = reduction.given.get(speed)
     return None if given is None else read(time_derivative(given.value))
 

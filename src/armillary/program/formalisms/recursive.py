@@ -317,7 +317,7 @@ def accelerations(
             group.gather(i, body)
         else:
             for d in reversed(unknown_freedoms(link)):
-                body, found = _eliminated(body, d, applied.forces.get(d.index, 0))
+                body, found = _eliminate_freedom(body, d, applied.forces.get(d.index, 0))
                 solved[i].append(found)
         if link.parent >= 0:
             felt[link.parent] = inertia_sum(felt[link.parent], inertia_at_parent(tree, i, body))
@@ -342,7 +342,9 @@ def _rigid(tree: Tree, applied: AppliedLoads, at_rest: bool) -> list[Articulated
     return found
 
 
-def _eliminated(body: Articulated, d: Freedom, applied: Scalar) -> tuple[Articulated, JointAcceleration]:
+def _eliminate_freedom(
+    body: Articulated, d: Freedom, applied: Scalar
+) -> tuple[Articulated, JointAcceleration]:
     """The inertia without one degree of freedom, and how to find its acceleration."""
     k, linear = d.direction % 3, d.direction >= LINEAR
     U = (*(row[k] for row in body.H), *body.M[k]) if linear else (*body.J[k], *body.H[k])
@@ -356,7 +358,7 @@ def _eliminated(body: Articulated, d: Freedom, applied: Scalar) -> tuple[Articul
         minus(times(applied, d.sign), times(component_along(d, body.n, body.f), d.sign)), f"e_{d.index + 1}"
     )
     name = f"{d.index + 1}"
-    left = _left(d, gain)
+    left = _armature_row(d, gain)
     J = _less_freedom(
         body.J, U[:3], gain[:3], None if linear else k, None if linear else k, f"J_{name}", left[:3]
     )
@@ -388,7 +390,7 @@ def _moves_rotor(d: Freedom) -> bool:
     return not is_zero(d.armature)
 
 
-def _left(d: Freedom, gain: tuple[Scalar, ...]) -> list[Scalar]:
+def _armature_row(d: Freedom, gain: tuple[Scalar, ...]) -> list[Scalar]:
     """A U/D: the row of the eliminated direction that an armature leaves in the inertia."""
     row = [times(d.armature, g) for g in gain]
     row[d.direction] = plus(d.armature, row[d.direction])

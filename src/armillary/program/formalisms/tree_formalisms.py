@@ -101,7 +101,7 @@ def geared_tree(reduction: Reduction) -> GearedTree:
     return embed_gears(reduction.free_tree or reduction.tree, reduction.elimination, reduction.remainders)
 
 
-def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
+def _back_substitution(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
     from armillary.program.formalisms.back_substitution import accelerations  # takes some 6 ms
 
     return accelerations(tree, applied, at_rest=at_rest)
@@ -126,14 +126,14 @@ def derive_tree(d: Derivation) -> DerivedEquations:
         raise explain_singular(
             error, Judged(d.declared, d.keep), lambda: d.again(formalism=d.formalism.name, small=False)
         ) from None
-    considered = [_considered(c) for c in candidates] if len(candidates) > 1 else []
+    considered = [_candidate_cost(c) for c in candidates] if len(candidates) > 1 else []
     cycles = [c.cycles for c in considered]
     best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
     made: DataTable = {}
     if d.effort == "high" and best.formalism is KANE and best.chosen is None:
-        best, made["searched"] = _searched(best, loads, system, reduction)
+        best, made["searched"] = _search_order(best, loads, system, reduction)
         clock.stage("search orders")
-    judged = _judged(d.declared, plain, best)
+    judged = _truncation_record(d.declared, plain, best)
     check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism.name, small=False).targets)
     made |= {"judged": judged, "considered": tuple(considered)}
     if best.chosen is not None:
@@ -160,7 +160,7 @@ RECURSIVE = AccelerationFormalism(
     "recursive", "recursive", derive_tree, contacts=True, rates=_recursive, gears=True
 )
 BACK_SUBSTITUTION = AccelerationFormalism(
-    "back_substitution", "back-substitution", derive_tree, contacts=True, rates=_by_tree(_back_substituted)
+    "back_substitution", "back-substitution", derive_tree, contacts=True, rates=_by_tree(_back_substitution)
 )
 AUTO = Formalism("auto", "kane", derive_tree, contacts=True)  # the cheaper one of the first two
 
@@ -212,7 +212,7 @@ def _candidate(
     return _Candidate(formalism, wanted, neglected)
 
 
-def _searched(
+def _search_order(
     best: _Candidate, loads: AppliedLoads, system: Description, reduction: Reduction
 ) -> tuple[_Candidate, tuple[Gain, ...]]:
     """Kane's equations with the order of elimination that takes the fewest operations of those tried."""
@@ -230,13 +230,13 @@ def _searched(
     return (best if order == first else tried(order)), (gain,)
 
 
-def _judged(declared: dict[Expr, int], plain: Undimensioned, best: _Candidate) -> Judged:
+def _truncation_record(declared: dict[Expr, int], plain: Undimensioned, best: _Candidate) -> Judged:
     if plain.truncation is None or best.neglected is None:
         return Judged()
     return Judged(declared, plain.truncation.keep, plain.truncation.neglected.joined(best.neglected))
 
 
-def _considered(candidate: _Candidate) -> Considered:
+def _candidate_cost(candidate: _Candidate) -> Considered:
     """A candidate's cost. Cycles, roughly: operations at the rate of a current core, and a share of the
     longest chain of dependent ones, which other work can fill in part.
 

@@ -67,7 +67,7 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
             constants.finished.update(met)
             graph.hoisted = True
         else:
-            graph = _hoisted(graph, constants, holding)
+            graph = _hoist_constants(graph, constants, holding)
     return graph
 
 
@@ -92,7 +92,7 @@ def holds_unnamed(node: Expr) -> bool:
     return False
 
 
-def _hoisted(graph: Graph, constants: Constants, holding: set[Expr]) -> Graph:
+def _hoist_constants(graph: Graph, constants: Constants, holding: set[Expr]) -> Graph:
     def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.constant:
             return node  # named where a variable node meets it

@@ -88,14 +88,14 @@ def factor(graph: Graph) -> Graph:
             return None
         offset, coefficients = node.data
         terms = list(zip(coefficients, args, [counted[a] == 1 for a in node.args], strict=True))
-        grouped = _grouped(terms)
+        grouped = _take_out_factors(terms)
         return None if grouped is None else total([*grouped, (1, number(offset))])
 
     long = {n for n in graph.order if n.kind == "sum" and len(n.args) > 1}
     return graph.remade(make, long)
 
 
-def _grouped(terms: list[tuple[float, Expr, bool]]) -> list[tuple[float, Expr]] | None:
+def _take_out_factors(terms: list[tuple[float, Expr, bool]]) -> list[tuple[float, Expr]] | None:
     """Return the terms with common factors taken out; `None` if no factor is worth taking."""
     loose = [(c, t) for c, t, own in terms if own and t.kind == "product"]
     rest = [(c, t) for c, t, own in terms if not (own and t.kind == "product")]
@@ -183,7 +183,7 @@ def spread(graph: Graph) -> Graph:
         terms: list[tuple[float, Expr]] = [(1, number(offset))]
         changed = False
         for c, old, new in zip(coefficients, node.args, args, strict=True):
-            opened = _opened(new) if counted[old] == 1 else None
+            opened = _open_product(new) if counted[old] == 1 else None
             changed = changed or opened is not None
             terms += [(c, new)] if opened is None else [(c * k, t) for k, t in opened]
         return total(terms) if changed else None
@@ -191,7 +191,7 @@ def spread(graph: Graph) -> Graph:
     return graph.remade(make, {n for n in graph.order if n.kind == "sum"})
 
 
-def _opened(term: Expr) -> list[tuple[float, Expr]] | None:
+def _open_product(term: Expr) -> list[tuple[float, Expr]] | None:
     """The terms of a constant times a sum of constants and their multiples; None for anything else."""
     if term.kind != "product":
         return None

@@ -324,14 +324,14 @@ def handout_text(
         "Intermediate values": definitions(book, notation),
         "Equations of motion": equations(book, notation, form),
     }
-    remarks = {"Equations of motion": _ABBREVIATIONS if _numbered(book) else ""}
+    remarks = {"Equations of motion": _ABBREVIATIONS if _has_numbered_coordinates(book) else ""}
     for title, lines in parts.items():
         if lines:
             blocks += [Heading(title, remarks.get(title, "")), *map(Displayed, lines)]
     return document(markup, f"{system.name}: equations of motion", summary(derived), blocks)
 
 
-def _numbered(book: Textbook) -> bool:
+def _has_numbered_coordinates(book: Textbook) -> bool:
     """Whether coordinates are numbered, so that their sines are abbreviated."""
     return any(entry.symbol.data.name.startswith("q_") for entry in book.coordinates)
 

@@ -88,11 +88,11 @@ def textbook(
     matrix = tuple(tuple(next(printed) for _ in range(n)) for _ in range(n))
     coriolis = tuple(next(printed) for _ in range(n))
     forces = {name: tuple(next(printed) for _ in range(n)) for name in causes}
-    dots = [_dotted(q) for q in used.coordinates]
+    dots = [_rate_variable(q) for q in used.coordinates]
     return Textbook(
         tuple(map(SymbolEntry, used.coordinates, pieces.coordinates)),
         tuple(map(SymbolEntry, used.speeds, pieces.speeds)),
-        tuple(map(_dotted, used.speeds)),
+        tuple(map(_rate_variable, used.speeds)),
         tuple((dot, rate) for dot, rate in zip(dots, printed, strict=True) if dot is not rate),
         matrix,
         coriolis,
@@ -137,7 +137,7 @@ class _Symbols:
         paired = zip(rates, self.coordinates, strict=True)
         of = {rate: q for rate, q in paired if by_rates or q in named}
         self.speeds = [
-            own.get(u.data.name, _dotted(of[u]) if u in of else _variable(f"u_{i}") if short else u)
+            own.get(u.data.name, _rate_variable(of[u]) if u in of else _variable(f"u_{i}") if short else u)
             for i, u in enumerate(pieces.speeds, start=1)
         ]
         self._known = dict(zip(pieces.coordinates, self.coordinates, strict=True))
@@ -170,7 +170,7 @@ def own_symbols(pieces: Pieces, given: Mapping[str, str] | None) -> dict[str, Ex
     for name, word in checked_names(
         table(given, "symbols="), known, "symbols=: there is no", ModelError
     ).items():
-        plain = _spelled(text(word, f"the symbol of '{name}'"))
+        plain = _spell_greek(text(word, f"the symbol of '{name}'"))
         if not plain.isidentifier():
             raise ModelError(
                 f"symbols=: {word!r} of '{name}' is no symbol: letters and digits, such as theta_1"
@@ -181,7 +181,7 @@ def own_symbols(pieces: Pieces, given: Mapping[str, str] | None) -> dict[str, Ex
     return found
 
 
-def _spelled(word: str) -> str:
+def _spell_greek(word: str) -> str:
     """Greek letters by their names: θ1 is theta1."""
     return "".join(_GREEK_NAMES.get(letter, letter) for letter in word)
 
@@ -190,7 +190,7 @@ def _variable(name: str) -> Expr:
     return symbol(name, "variable")
 
 
-def _dotted(s: Expr) -> Expr:
+def _rate_variable(s: Expr) -> Expr:
     return _variable(f"{s.data.name}'")
 
 

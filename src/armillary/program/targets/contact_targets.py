@@ -139,13 +139,13 @@ def contact_targets(
         static_capacity=[state.held if state.is_brake else 0 for state in states],
     )
     found = [fn.named(x, "contact_force") for x in solution["force"]]
-    with_forces = {i: _pushed(free_rates[k], [d[k] for d in D], found) for k, i in enumerate(speeds)}
+    with_forces = {i: _add_forces(free_rates[k], [d[k] for d in D], found) for k, i in enumerate(speeds)}
 
     place = {i: k for k, i in enumerate(speeds)}
     independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
 
     def kicked(impulses: Sequence[Scalar]) -> dict[Expr, Expr]:
-        return {u: _pushed(u, [d[k] for d in D], impulses) for u, k in independent}
+        return {u: _add_forces(u, [d[k] for d in D], impulses) for u, k in independent}
 
     def moved(impulses: Sequence[Scalar]) -> tuple[list[Expr], list[Expr]]:
         # Named, because a speed with all impulses would be written out in every row that adds it.
@@ -313,7 +313,7 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
     return held, weight, offset
 
 
-def _pushed(rate: Expr, columns: Sequence[Expr], forces: Sequence[Scalar]) -> Expr:
+def _add_forces(rate: Expr, columns: Sequence[Expr], forces: Sequence[Scalar]) -> Expr:
     """Return a rate, or a speed, with forces, or impulses."""
     return as_expr(plus(rate, total([times(d, x) for d, x in zip(columns, forces, strict=True)])))
 
@@ -355,7 +355,7 @@ def _without_drift(
         drifting = [fn.and_(far, x) for x in on_gap]
         shift = [fn.named(x, "contact_shift") for x in rows.hold(gaps, drifting)]
         change = {
-            plain(system.speeds[i]): _pushed(ZERO, [d[k] for d in D], shift) for k, i in enumerate(speeds)
+            plain(system.speeds[i]): _add_forces(ZERO, [d[k] for d in D], shift) for k, i in enumerate(speeds)
         }
         coordinates = reduction.coordinates(system)
         ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], change)
@@ -366,7 +366,7 @@ def _without_drift(
         }
     moving = [fn.and_(fast, x) for x in on_speed]
     left = [fn.named(x, "contact_left") for x in rows.hold(velocities, moving)]
-    corrected |= {u: _pushed(u, [d[k] for d in D], left) for u, k in independent}
+    corrected |= {u: _add_forces(u, [d[k] for d in D], left) for u, k in independent}
     return {s: x for s, x in corrected.items() if s is not x}
 
 

@@ -372,10 +372,10 @@ def check_vanished(judged: Judged, wanted: Targets, full: Callable[[], Targets])
         if rates[i] is not ZERO:
             s = wanted.integrated[i]
             what = "state" if s in wanted.states else "speed"
-            raise ModelError(_vanished(f"the equation of {what} '{s.data.name}' vanishes", judged))
+            raise ModelError(_vanishing_message(f"the equation of {what} '{s.data.name}' vanishes", judged))
 
 
-def _vanished(what: str, judged: Judged) -> str:
+def _vanishing_message(what: str, judged: Judged) -> str:
     lines = "\n".join(f"  {line}" for line in judged.lines())
     return (
         f"{what}, once negligible terms are dropped\n{lines}\n"
@@ -391,4 +391,4 @@ def explain_singular(error: ModelError, judged: Judged, full: Callable[[], objec
         full()
     except ModelError:
         return error
-    return ModelError(_vanished(f"the full model has a solution, but {error}", judged))
+    return ModelError(_vanishing_message(f"the full model has a solution, but {error}", judged))
