@@ -153,13 +153,13 @@ class Batch(PickledValue):
 
         batch["peak"]              a metric, one number per run
         batch["tip height"]        histories, a row per run, at ``batch.time``
-        batch.status, batch.failed how runs ended, and the numbers of those that did not get to an end
+        batch.status, batch.failed how runs ended, and the numbers of the runs that failed
         batch.ended_by             the event that ended a run
         batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")    (load_batch("batch.nc") reads it)
         batch.histogram("peak"), batch.scatter(), batch.fan("tip height")
 
-    Metrics and later samples of failed runs are NaN. After a run that an event ended, samples are NaN, and
-    metrics are those of the motion up to there.
+    Metrics and later samples of failed runs are NaN. After an event that ended a run, samples are NaN;
+    metrics cover the motion up to the event.
     """
 
     _of_process = ("picture",)
