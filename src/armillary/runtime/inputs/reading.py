@@ -30,7 +30,7 @@ _INTERVALS = 10_000  # in which a function is sampled over a run without fixed s
 
 
 def read_inputs(system: Description, inputs: object, settings: RunSettings) -> dict[str, Signal]:
-    """Signals by the names of inputs; an error names what is not an input and what is no signal."""
+    """Return the signals by the names of inputs; raise an error for an unknown input or an invalid signal."""
     known = [name for name, m in system.memories.items() if m.input]
     if not known:
         raise ParameterError(
@@ -53,7 +53,7 @@ def _hint(system: Description, name: str, known: list[str]) -> str:
 
 
 def factor(system: Description, memory: Memory, signal: Signal) -> float:
-    """The factor from the units of a signal to those of the model."""
+    """Return the factor from a signal's units to the model's units."""
     if signal.units is None:
         return memory.factor
     unit, wanted = parse_unit(signal.units), memory.symbol.dimension

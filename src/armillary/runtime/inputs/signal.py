@@ -88,8 +88,8 @@ class SignalPieces:
 class Signal:
     """Values over time: of one run, shape (instants,), or of many, (runs, instants).
 
-    ``units`` are those of the values, by default those that the input states; ``interpolation`` is "hold",
-    "linear", "smooth" or "cubic", by default that of the input.
+    The input states the defaults of ``units``, the units of the values, and of ``interpolation``: "hold",
+    "linear", "smooth" or "cubic".
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Signal:
         interpolation: str = "cubic",
         units: str | None = None,
     ) -> Signal:
-        """A function of time (of NumPy arrays, or of numbers), evaluated ``every`` so many seconds."""
+        """Sample a function of time (of NumPy arrays, or of numbers) at intervals of ``every``."""
         a_function(function, "the function of time", ParameterError)
         t0, t_end, every = (
             a_time(v, w, ParameterError) for v, w in ((t0, "t0"), (t_end, "t_end"), (every, "every"))
