@@ -385,7 +385,7 @@ class Batch(PickledValue):
                 name,
                 *_range_texts(values),
                 self.units.get(name, ""),
-                f"{self.definitions[name]}{_missing(values)}",
+                f"{self.definitions[name]}{_missing_note(values)}",
             ]
             for name, values in list(self.metrics.items())[:_SHOWN]
         ]
@@ -406,7 +406,7 @@ def _range_texts(values: np.ndarray) -> list[str]:
     return [f"{x:.4g}" for x in (np.min(known), np.median(known), np.max(known))]
 
 
-def _missing(values: np.ndarray) -> str:
+def _missing_note(values: np.ndarray) -> str:
     without = np.count_nonzero(~np.isfinite(values)) if values.ndim == 1 else 0
     return f", {without} without" if without else ""
 

@@ -112,7 +112,7 @@ def _signal(system: Description, name: str, value: Given, settings: RunSettings)
     if isinstance(value, tuple | list) and len(value) == 2 and np.ndim(value[0]) == 1:
         return _points(system, name, memory, *value)
     if callable(value) and not hasattr(value, "coords"):  # nor of xarray
-        return _sampled(name, value, settings)
+        return _sample_function(name, value, settings)
     if hasattr(value, "coords") and hasattr(value, "dims"):  # an xarray DataArray
         return _data_array(name, value)
     if hasattr(value, "index") and hasattr(value, "to_numpy"):  # a pandas Series
@@ -155,7 +155,7 @@ def _points(system: Description, name: str, memory: Memory, t: object, y: object
     return Signal(t, y, name=name)
 
 
-def _sampled(name: str, function: Given, settings: RunSettings) -> Signal:
+def _sample_function(name: str, function: Given, settings: RunSettings) -> Signal:
     length = settings.t_end - settings.t0
     if length <= 0.0:
         return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)

@@ -159,7 +159,7 @@ class Signal:
                 f"{count:g} intervals"
             )
         t = np.linspace(t0, t_end, round(np.ceil(count - 1e-9)) + 1)
-        return cls(t, _evaluated(function, t), interpolation=interpolation, units=units)
+        return cls(t, _evaluate_function(function, t), interpolation=interpolation, units=units)
 
     @property
     def runs(self) -> int | None:
@@ -239,7 +239,7 @@ def time_scale(units: str, where: str) -> float:
     return float(unit.scale)
 
 
-def _evaluated(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
+def _evaluate_function(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
     """A function at all times: of the array if it takes one, else of each number."""
     try:
         found = np.asarray(function(t), dtype=float)

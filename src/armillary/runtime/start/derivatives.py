@@ -191,7 +191,9 @@ class Derived:
                 reached = np.zeros(len(names), dtype=bool)
                 reached[[i for i, j in geometry.layout.rates if moving[j]]] = True
                 if not np.any(changed & ~reached):
-                    cases.append((_turned(geometry.layout, moving, changed, seeded), matrix, right))
+                    cases.append(
+                        (_free_turned_joints(geometry.layout, moving, changed, seeded), matrix, right)
+                    )
         moving, steps = self._chosen(cases, "coordinates")
         along = here.rates[:, moving]
         self.q += steps @ along.T
@@ -260,7 +262,7 @@ class Derived:
                 self.memory[:, i] = expression(self._values, self._moved())[0]
 
 
-def _turned(
+def _free_turned_joints(
     layout: GeometryLayout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray
 ) -> np.ndarray:
     """Return the speeds that may move, and all other speeds of joints that assembly has turned by them.

@@ -188,7 +188,7 @@ def _read(
 ) -> Solver:
     fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
-    texts = _function_texts(described[1:]) | _stepping(methods)
+    texts = _function_texts(described[1:]) | _method_functions(methods)
 
     def nodes_of(name: str) -> list[ast.AST] | None:
         """The nodes of a function as this program has it; only functions that are needed are parsed."""
@@ -201,7 +201,7 @@ def _read(
 
     folded: dict[str, list[ast.AST]] = {}
     order = list(_order_functions(wanted, nodes_of, folded))
-    changing = _changing({name: folded[name] for name in order})
+    changing = _find_changing_functions({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
     record = [f for f in read_fields(described[0]) if f.is_there(features) and f.name not in dropped]
@@ -218,7 +218,7 @@ def _function_texts(names: tuple[str, ...]) -> dict[str, str]:
 
 
 @cache
-def _stepping(methods: tuple[Method, ...]) -> dict[str, str]:
+def _method_functions(methods: tuple[Method, ...]) -> dict[str, str]:
     """The text of each function of some methods."""
     return _functions(source(methods)) if methods else {}
 
@@ -314,7 +314,7 @@ def _order_functions(
         yield name
 
 
-def _changing(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
+def _find_changing_functions(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
     """Return the functions that change the run, themselves or through others; callees must come first."""
     found = {"report", "close_again"}
     for name, nodes in definitions.items():
