@@ -97,7 +97,7 @@ def _largest_first(size: np.ndarray, runs: np.ndarray) -> Iterator[int]:
 
 
 def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
-    """The reasons of runs that failed on the way, from single runs, where it is a place without mass."""
+    """Add messages to failed runs that came to a place without mass; repeated single runs find the reason."""
     failed = np.flatnonzero((outcome.status == DIVERGED) | (outcome.status == TOO_SMALL)).tolist()
     reasons = {i: why for i in failed[:_EXPLAINED] if (why := _reason_of_stop(plan, i))}
     outcome.messages |= reasons
@@ -171,8 +171,8 @@ class Prepared:
         size: int | None = None,
         **how: Given,
     ) -> None:
-        """``how`` are further arguments of ``simulate_batch``, with some values of all that will differ;
-        ``size`` is the number of runs of later batches, where it is not that of these values.
+        """``how`` holds further arguments of ``simulate_batch``, with example values of all that will differ;
+        ``size`` is the number of runs of later batches, by default the number of runs with these values.
         """
         check_device(device, precision)
         began = time.perf_counter()

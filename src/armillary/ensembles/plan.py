@@ -53,9 +53,9 @@ class BatchMetric:
 class Plan:
     """The runs of a batch, checked and ready for any engine.
 
-    ``times`` are those of all rows, those of ``kept`` become histories of the columns ``history``, those of
-    ``measured`` are shown to the metrics. ``grid`` and ``steps`` are the ends and lengths of fixed steps, and
-    ``row_at`` the row that is due at each grid point or −1, where all rows lie on grid points; else None.
+    ``times`` are the times of all rows; ``kept`` rows become histories of the columns ``history``,
+    ``measured`` rows go to the metrics. If all rows lie on grid points, ``grid`` and ``steps`` are the ends
+    and lengths of fixed steps, and ``row_at`` is the row due at each grid point or −1; else they are `None`.
     """
 
     model: CompiledModel
@@ -302,8 +302,8 @@ def _grid_points(t0: float, t_end: float, step: float) -> np.ndarray:
 def _grid(
     t0: float, t_end: float, step: float, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[None, None, None]:
-    """Grid points, the steps between them, and the row due at each (−1: none); None where a row lies inside
-    a step.
+    """Return the grid points, the steps between them, and the row due at each (−1: none); `None` for all
+    three if a row lies inside a step.
     """
     points = _grid_points(t0, t_end, step)
     place = np.clip(np.rint((times - t0) / step).astype(int), 0, len(points) - 1)

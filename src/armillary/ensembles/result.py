@@ -153,13 +153,13 @@ class Batch(PickledValue):
 
         batch["peak"]              a metric, one number per run
         batch["tip height"]        histories, a row per run, at ``batch.time``
-        batch.status, batch.failed how runs ended, and the numbers of those that did not get to an end
+        batch.status, batch.failed how runs ended, and the numbers of the runs that failed
         batch.ended_by             the event that ended a run
         batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")    (load_batch("batch.nc") reads it)
         batch.histogram("peak"), batch.scatter(), batch.fan("tip height")
 
-    Metrics and later samples of failed runs are NaN. After a run that an event ended, samples are NaN, and
-    metrics are those of the motion up to there.
+    Metrics and later samples of failed runs are NaN. After an event that ended a run, samples are NaN;
+    metrics cover the motion up to the event.
     """
 
     _of_process = ("picture",)
@@ -385,7 +385,7 @@ class Batch(PickledValue):
                 name,
                 *_range_texts(values),
                 self.units.get(name, ""),
-                f"{self.definitions[name]}{_missing(values)}",
+                f"{self.definitions[name]}{_missing_note(values)}",
             ]
             for name, values in list(self.metrics.items())[:_SHOWN]
         ]
@@ -406,7 +406,7 @@ def _range_texts(values: np.ndarray) -> list[str]:
     return [f"{x:.4g}" for x in (np.min(known), np.median(known), np.max(known))]
 
 
-def _missing(values: np.ndarray) -> str:
+def _missing_note(values: np.ndarray) -> str:
     without = np.count_nonzero(~np.isfinite(values)) if values.ndim == 1 else 0
     return f", {without} without" if without else ""
 

@@ -68,8 +68,8 @@ class FoundStarts:
         memory: np.ndarray,
         named: set[str],
     ) -> None:
-        """``names`` are those of the parameters, ``u`` all speeds; what is ``named`` stays as it is, in all
-        runs. Why runs cannot start is in ``failed``.
+        """``names`` are the names of the parameters, ``u`` all speeds. Values in ``named`` stay unchanged in
+        all runs. ``failed`` tells why runs cannot start.
         """
         self.model, self.t0, self.states = model, t0, states
         self.names, self.parameters = names, parameters
@@ -143,8 +143,8 @@ Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are
 @dataclass(frozen=True)
 class CompactBlock:
     """Parameters, states and memory of neighbouring runs, in the model's own units: the parameters of the
-    first of all runs, the columns of those that differ by their place, and a column per run of states and
-    memory, or a single one where all runs start alike.
+    first of all runs, the columns of differing parameters by their place, and a column per run of states and
+    memory, or a single column if all runs start alike.
     """
 
     parameters: np.ndarray

@@ -1,9 +1,10 @@
 """Studies: many runs over a design, kept in a folder that survives whatever stops them.
 
-Enters: a model, what varies and how, what is kept. Leaves: ``results.zarr`` and ``metrics.parquet``, and a
-``Study`` that reads them. Read ``study.py`` first; ``sampling/`` has distributions and designs, ``runs.py``
-makes blocks of runs, ``store/`` keeps them, ``cluster.py`` makes them on Dask, ``sensitivity.py`` evaluates
-the results, and ``study_file.py`` reads studies from text files.
+Enters: a model, the varied quantities with their distributions, and the results to keep. Leaves:
+``results.zarr`` and ``metrics.parquet``, and a ``Study`` that reads them. Read ``study.py`` first;
+``sampling/`` has distributions and designs, ``runs.py`` makes blocks of runs, ``store/`` keeps them,
+``cluster.py`` makes them on Dask, ``sensitivity.py`` evaluates the results, and ``study_file.py`` reads
+studies from text files.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ time, so that the scheduler holds no more than those, however many blocks there 
 scheduler and the client some milliseconds, as much as a short block: as many of those go into one as take
 about half a second.
 
-Workers are checked before they get work, those that join later too. One that is unfit is left out, with a
-warning; blocks whose worker died, and those that a restarted scheduler forgot, are sent again.
+Every worker is checked before it gets work, also if it joins later. An unfit worker is left out, with a
+warning. Blocks whose worker died, or which a restarted scheduler forgot, are sent again.
 """
 
 from __future__ import annotations
@@ -348,7 +348,9 @@ def _result(future: Future) -> tuple[list[BlockRecord], float]:
 
 
 def _fitting(size: int, made: int, seconds: float) -> int:
-    """Blocks for the next tasks, where so many took so long: no more than twice those of the last."""
+    """Return the number of blocks per task for tasks of `_TASK` seconds, at most twice the last ``size``;
+    ``made`` blocks took ``seconds``.
+    """
     return max(1, min(2 * size, int(_TASK * made / max(seconds, 1e-9))))
 
 

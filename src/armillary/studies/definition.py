@@ -155,8 +155,8 @@ def _check_empty(folder: Folder) -> None:
 def check_same(
     there: Definition, here: Definition, folder: Folder, equations: Callable[[], str] = str
 ) -> None:
-    """An error that names what differs between the study in a folder and the one that is requested;
-    ``equations`` describes how equations differ, whose digests show nothing.
+    """Raise an error that names the differences between the study in a folder and the requested one.
+    ``equations`` describes how equations differ, since their digests do not show it.
     """
     found = list(data_differences(there.content, here.content))
     if not found:

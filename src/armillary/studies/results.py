@@ -78,7 +78,7 @@ def _first_line(reason: str) -> str:
 
 
 class Progress:
-    """The count of what is made, from the blocks that were there and each one that is finished."""
+    """The progress of a study, counted from the blocks found at the start and the blocks finished since."""
 
     def __init__(self, layout: StoreLayout, there: Iterable[BlockRecord]) -> None:
         self._layout = layout
@@ -196,11 +196,11 @@ class StudyResults:
     # ------------------------------------------------------------ results
 
     def dataset(self, **options: object) -> xarray.Dataset:
-        """An xarray dataset over the store: histories over ``run`` and ``time``, metrics, status, and what
-        varies as coordinates.
+        """Return an xarray dataset over the store: histories over ``run`` and ``time``, metrics, status, and
+        the varied quantities as coordinates.
 
-        It is read as it is requested; ``options`` are those of ``xarray.open_zarr``, such as ``chunks={}``
-        for Dask arrays. Runs that are not made yet are NaN.
+        Values are read on access; ``options`` go to ``xarray.open_zarr``, such as ``chunks={}`` for Dask
+        arrays. Runs not made yet are NaN.
         """
         return reading.dataset(self._folder, self._definition, **options)
 

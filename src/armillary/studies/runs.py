@@ -91,8 +91,8 @@ def run_here(
     lock: StudyLock,
     done: Callable[[BlockRecord], None],
 ) -> None:
-    """Blocks made one after another in this process; ``values`` are those of the design from one run up to
-    another.
+    """Make blocks one after another in this process; ``values(i0, i1)`` returns the design's values of the
+    runs from i0 up to i1.
     """
     for number in numbers:
         lock.check()

@@ -33,9 +33,10 @@ def part_of_variance(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float,
 
         1 − (left / (n − p)) / (total / (n − 1))
 
-    with the sum of squares in total, and what is left of it by straight lines in bins of x, of p coefficients
-    (adjusted as by Ezekiel 1930): zero on average where y does not depend on x. It estimates the first Sobol'
-    index, Var E(y|x) / Var y. Bins hold equal numbers of runs, or one value each where x has few.
+    where total is the total sum of squares and left the residual sum of squares of straight lines in bins of
+    x, with p coefficients (adjusted as by Ezekiel 1930). It is zero on average if y does not depend on x. It
+    estimates the first Sobol' index, Var E(y|x) / Var y. Bins hold equal numbers of runs, or one value each
+    if x has few.
 
     The interval is by a jackknife over random parts. Of intervals of 95 % of a linear and Ishigami's function
     from 128 to 4096 runs, 91 to 100 in a hundred held the truth.

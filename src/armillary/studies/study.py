@@ -76,12 +76,12 @@ class Study(StudyResults):
         study.table(); study.dataset(); study.rerun(123)
 
     ``vary`` names parameters and initial values with their distributions; ``design``, ``runs``, ``seed``,
-    ``levels`` and ``second_order`` are those of ``Design``. Histories of ``outputs`` are kept at ``sample``
-    times, all else are the arguments of ``simulate_batch``; ``inputs`` over time are the same for all runs.
-    ``block`` runs are made and written together (a study that is there keeps its number): one that is
-    interrupted, by whatever, goes on behind the last whole block when it is run again. A folder of another
-    study is refused. ``build`` ("package.module:function") is for the workers of a cluster, where no text can
-    describe the model. ``trust`` lets them load the FMUs of the model's text: machine code.
+    ``levels`` and ``second_order`` are arguments of ``Design``. Histories of ``outputs`` are kept at
+    ``sample`` times; the remaining arguments go to ``simulate_batch``; ``inputs`` over time are the same for
+    all runs. ``block`` runs are made and written together (an existing study keeps its number). An
+    interrupted study continues after the last whole block when it is run again. A folder of another study is
+    refused. ``build`` ("package.module:function") is for the workers of a cluster, if no text can describe
+    the model. ``trust`` lets them load the FMUs of the model's text: machine code.
     """
 
     @expanded_signature(SettingOptions)
@@ -163,9 +163,7 @@ class Study(StudyResults):
 
     @property
     def inputs(self) -> dict[str, Signal]:
-        """Inputs over time, the same for all runs; those of a study which was opened are read from its
-        folder.
-        """
+        """Inputs over time, the same for all runs; an opened study reads them from its folder."""
         if not self._signals:
             self._signals = read_signals(self._folder, self._definition.inputs)
         return dict(self._signals)
@@ -367,9 +365,9 @@ def open_study(
     build: str | None = None,
     trust: bool = False,
 ) -> Study:
-    """The study in a folder, to read its results, to make single runs again, or to go on with it.
+    """Open the study in a folder, to read its results, to repeat single runs, or to continue it.
 
-    Reading needs no model; for all else it is built from its text in the folder, unless ``model`` or
+    Reading needs no model; otherwise the model is built from its text in the folder, unless ``model`` or
     ``build`` ("package.module:function") gives it. ``trust`` lets the text load FMUs: machine code.
     """
     folder = Folder.at(path)

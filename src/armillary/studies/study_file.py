@@ -1,4 +1,4 @@
-"""Study files: a run file, and what varies, what is kept of each run, and how many runs there are.
+"""Study files: a run file with the varied quantities, the results kept of each run, and the number of runs.
 
     model = "car.toml"              # all that a run file has: parameters, initial, run, …
     [run]
@@ -13,13 +13,13 @@
     peak = "maximum(r)"
 
     [output]
-    select = ["r"]                  # outputs whose histories are kept too; none where it is left out
+    select = ["r"]                  # outputs whose histories are kept too (default: none)
 
     [study]
     design = "sobol"
     runs = 8192
     seed = 1
-    folder = "studies/car"          # relative to this file; its own name where it is left out
+    folder = "studies/car"          # relative to this file (default: named after it)
 
 A study file is data: nothing in it is executed. Its own form is checked here, its values against the model in
 `set_up` below.

@@ -92,8 +92,8 @@ class Device:
         return found
 
     def compiled(self, text: str, real: str, what: str, room: int = 0) -> LoadedKernel:
-        """A kernel made by NVRTC, whose blocks take so much ``room`` in shared memory; CuPy keeps compiled
-        ones on disk.
+        """Compile a kernel with NVRTC, whose blocks take ``room`` bytes of shared memory; CuPy keeps compiled
+        kernels on disk.
         """
         try:
             module = self.cupy.RawModule(code=text, options=("--std=c++14", *_OPTIONS[real]), backend="nvrtc")
@@ -189,8 +189,9 @@ class SignalData:
 
 
 def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Grid points, the steps between them, and what is due at each, with steps that end just before the
-    times at which inputs jump, by a few roundings of ``real``; as ``runtime/loop/stops.py`` has them.
+    """Return the grid points, the steps between them, and the code of the row due at each (`_due`). Steps end
+    just before the times at which inputs jump, by a few roundings of ``real``, as in
+    ``runtime/loop/stops.py``.
     """
     rounding = float(np.finfo(real).eps)
     assert plan.grid is not None and plan.steps is not None

@@ -1,4 +1,4 @@
-"""Adaptive steps of many runs at once: every lane has a time, a step and an error of its own.
+"""Adaptive steps of many runs at once: every lane has its own time, step and error.
 
 All lanes try a step together, each its own; those whose error is too large stay where they are and try a
 smaller one next: steps are chosen as in single runs. A lane whose run has ended takes the
@@ -249,7 +249,7 @@ class AdaptiveSteps(LaneFrame):
     # ------------------------------------------------------------ a step
 
     def step(self) -> None:
-        """Take a step in every lane, each of its own size; accept it if its error norm is at most one."""
+        """Take a step in every lane, each with its own size; accept it if its error norm is at most one."""
         tableau, t, h = self.tableau, self["t"], self["h"]
         active = (self["own"] >= 0.0) & self["done"].equals(0.0)
         tiny = active & self.control("is_too_short", h)

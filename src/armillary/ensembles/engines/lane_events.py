@@ -1,16 +1,15 @@
 """Steps of many runs at once, up to the step that holds an event.
 
-A run's record and work room are those of the compiled loop for single runs (runtime/loop/layout.py), one for
-each run. A lane takes a run that is ready for its next step, and gives it back, ready for its next step,
-before one in which an event function changes its sign or comes close to zero, or which fails: the single
-run's loop takes that step, and decides. Event functions have signs when a lane takes a run.
+Each run has the record and the workspace of the compiled loop for single runs (runtime/loop/layout.py). A
+lane takes a run that is ready for its next step, and gives it back, ready for its next step, before one in
+which an event function changes its sign or comes close to zero, or which fails: the single run's loop takes
+that step, and decides. Event functions have signs when a lane takes a run.
 
-Where loops are closed, coordinates are corrected in each lane as often as its own run needs it, and the
-single run's loop also takes the steps at which constraints that grow weak are looked at, and those in which
-a motion covers so much that a place of lost rank may be jumped over.
+Where loops are closed, each lane corrects its coordinates as often as its run needs. The single run's loop
+then also takes steps at which weakening constraints are examined, and steps so large that they may jump over
+a place of lost rank.
 
-Fixed steps lead from grid point to grid point, at which all rows are due; each lane has a grid point of its
-own.
+Fixed steps lead from grid point to grid point, at which all rows are due; each lane has its own grid point.
 """
 
 from __future__ import annotations
@@ -218,8 +217,8 @@ class StepsBetweenEvents(AdaptiveSteps):
         return leaves
 
     def is_coarse(self, motion: Value, rank: int) -> Value:
-        """Lanes whose step covers so much motion that it does not resolve a turn: see ``resolve_weakness`` of
-        runtime/solver/singularities/forecasts.py.
+        """Return the lanes whose motion within the step is too large to resolve a turn: see
+        ``resolve_weakness`` of runtime/solver/singularities/forecasts.py.
         """
         left = self.vector("g_start")[rank] + WEAK_RANK
         part = RESOLVED_ADAPTIVE if self.interpolates else RESOLVED_FIXED

@@ -1,4 +1,4 @@
-"""A function that makes runs on lanes, under construction: where its numbers are, and what it calls.
+"""A function under construction that makes runs on lanes: the places of its numbers, and its calls.
 
 Work vectors lie in a room that the caller gives: each number of a state, say, is a vector with a lane per
 run. The arrays of all runs lie outside: quantities row by row and runs column by column, ``stride`` in all.
@@ -273,8 +273,8 @@ class LaneSteps(LaneFrame):
         return not_finite(self, self.vector("trial"))
 
     def stages_with_sines(self, t: Value, h: Value) -> None:
-        """Stages with sines near those of the first one; with whole ones in lanes of which an angle has
-        changed too much in this step or in one before, whatever the other lanes do.
+        """Take the stages with sines near the sines of the first stage. A lane with too large a change of
+        some angle, in this step or an earlier one, takes them with whole sines; each lane decides for itself.
         """
         turning = self.turning
         with self.when(self.any(turning.get().equals(0.0))):

@@ -197,9 +197,9 @@ ARGUMENTS = (
 
 
 def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
-    """The module of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and that of the metrics. ``again``:
-    the status of a run that needs a change of configuration or does not advance; ``first``: the number of the
-    configuration in which runs start.
+    """Return the modules of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and of the metrics. ``again``
+    is the status of a run that needs a change of configuration or does not advance, ``first`` the number of
+    the configuration in which runs start.
     """
     metrics = Module()
     metrics_function(metrics, plan.metrics)
@@ -302,8 +302,8 @@ class _Runs(Code):
             size[0] = constant[0]
 
     def choose_start(self, run: Value) -> None:
-        """Another choice of dependent speeds where that of the first program is poor at the start, as in a
-        single run; where no other is known, the run ends there.
+        """Choose other dependent speeds if the first program's choice is poor at the start, as in a single
+        run; if no other choice is known, the run ends there.
         """
         k = self.plan.code.watched_index.get(DEPENDENT_SPEEDS)
         if k is None:
@@ -320,8 +320,8 @@ class _Runs(Code):
                 self.reason.set(self.whole(Reason.EVENT))
 
     def drive(self) -> None:
-        """The loop to the end of the run or of the visit. Where its room for events is full, what they were
-        is forgotten.
+        """Continue the loop to the end of the run or of the visit; forget recorded events when their room is
+        full.
         """
         with self.repeat() as loop:
             self.nowhere.set(self.gets_nowhere())

@@ -1,7 +1,7 @@
 """The data of a run's inputs as compiled code reads them, and the times at which they jump.
 
-The layout of a block is that of `llvm/piecewise.py`. The memory of every input holds the address of
-its block, as a number: addresses are below 2⁵³. Inputs without data are constant.
+`llvm/piecewise.py` defines the layout of a block. The memory of every input holds the address of its block,
+as a number: addresses are below 2⁵³. Inputs without data are constant.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class InputBlock:
 
 @dataclass(frozen=True, eq=False)
 class DrivenInputs:
-    """Inputs of a model over time: what was given, and pieces in the model's own units, by name."""
+    """Inputs of a model over time, by name: the given signals, and their pieces in the model's own units."""
 
     system: Description
     signals: Mapping[str, Signal]
@@ -84,7 +84,9 @@ class DrivenInputs:
         return memory
 
     def complete(self, memory: np.ndarray) -> DrivenInputs:
-        """With those that have no data held where a memory (numbers, or numbers × runs) has them."""
+        """Return these inputs, with each input without data held at its value in a memory (numbers, or
+        numbers × runs).
+        """
         held = {
             name: SignalPieces(np.zeros(1), np.repeat(memory[i, ..., None, None], 2, axis=-2))
             for name, i in self.places.items()
@@ -116,9 +118,9 @@ class DrivenInputs:
         return jumps, bends
 
     def stops(self, t0: float, t_end: float, adaptive: bool) -> np.ndarray | None:
-        """Times after the beginning of a run, up to its end, at which some input jumps; for adaptive methods
-        also those at which one has a kink, for their orders hold between such times only. None where there
-        are none.
+        """Return the times after ``t0``, up to ``t_end``, at which some input jumps; for adaptive methods
+        also the times of kinks, since their orders hold only between such times. Return `None` if there are
+        none.
         """
         jumps, bends = self.breaks()
         near = APART * max(abs(t0), abs(t_end))

@@ -30,7 +30,7 @@ _INTERVALS = 10_000  # in which a function is sampled over a run without fixed s
 
 
 def read_inputs(system: Description, inputs: object, settings: RunSettings) -> dict[str, Signal]:
-    """Signals by the names of inputs; an error names what is not an input and what is no signal."""
+    """Return the signals by the names of inputs; raise an error for an unknown input or an invalid signal."""
     known = [name for name, m in system.memories.items() if m.input]
     if not known:
         raise ParameterError(
@@ -53,7 +53,7 @@ def _hint(system: Description, name: str, known: list[str]) -> str:
 
 
 def factor(system: Description, memory: Memory, signal: Signal) -> float:
-    """The factor from the units of a signal to those of the model."""
+    """Return the factor from a signal's units to the model's units."""
     if signal.units is None:
         return memory.factor
     unit, wanted = parse_unit(signal.units), memory.symbol.dimension
@@ -112,7 +112,7 @@ def _signal(system: Description, name: str, value: Given, settings: RunSettings)
     if isinstance(value, tuple | list) and len(value) == 2 and np.ndim(value[0]) == 1:
         return _points(system, name, memory, *value)
     if callable(value) and not hasattr(value, "coords"):  # nor of xarray
-        return _sampled(name, value, settings)
+        return _sample_function(name, value, settings)
     if hasattr(value, "coords") and hasattr(value, "dims"):  # an xarray DataArray
         return _data_array(name, value)
     if hasattr(value, "index") and hasattr(value, "to_numpy"):  # a pandas Series
@@ -155,7 +155,7 @@ def _points(system: Description, name: str, memory: Memory, t: object, y: object
     return Signal(t, y, name=name)
 
 
-def _sampled(name: str, function: Given, settings: RunSettings) -> Signal:
+def _sample_function(name: str, function: Given, settings: RunSettings) -> Signal:
     length = settings.t_end - settings.t0
     if length <= 0.0:
         return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)

@@ -88,8 +88,8 @@ class SignalPieces:
 class Signal:
     """Values over time: of one run, shape (instants,), or of many, (runs, instants).
 
-    ``units`` are those of the values, by default those that the input states; ``interpolation`` is "hold",
-    "linear", "smooth" or "cubic", by default that of the input.
+    The input states the defaults of ``units``, the units of the values, and of ``interpolation``: "hold",
+    "linear", "smooth" or "cubic".
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Signal:
         interpolation: str = "cubic",
         units: str | None = None,
     ) -> Signal:
-        """A function of time (of NumPy arrays, or of numbers), evaluated ``every`` so many seconds."""
+        """Sample a function of time (of NumPy arrays, or of numbers) at intervals of ``every``."""
         a_function(function, "the function of time", ParameterError)
         t0, t_end, every = (
             a_time(v, w, ParameterError) for v, w in ((t0, "t0"), (t_end, "t_end"), (every, "every"))
@@ -159,7 +159,7 @@ class Signal:
                 f"{count:g} intervals"
             )
         t = np.linspace(t0, t_end, round(np.ceil(count - 1e-9)) + 1)
-        return cls(t, _evaluated(function, t), interpolation=interpolation, units=units)
+        return cls(t, _evaluate_function(function, t), interpolation=interpolation, units=units)
 
     @property
     def runs(self) -> int | None:
@@ -239,7 +239,7 @@ def time_scale(units: str, where: str) -> float:
     return float(unit.scale)
 
 
-def _evaluated(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
+def _evaluate_function(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
     """A function at all times: of the array if it takes one, else of each number."""
     try:
         found = np.asarray(function(t), dtype=float)

@@ -67,8 +67,8 @@ _FAILED_STATE = ("diverged", "step too small")
 
 @dataclass(frozen=True)
 class _Plan:
-    """The common part of runs of a model with a method and a kind of rows: a loop, and the numbers with
-    which it begins as far as they are the same for all.
+    """The common part of runs of a model with one method and one kind of rows: a loop, and the initial
+    numbers of its record that are the same for all runs.
     """
 
     shape: LoopShape
@@ -181,7 +181,7 @@ _CONTROL_SIZE = sizeof(Control)
 
 @dataclass(frozen=True)
 class _PreparedRuns:
-    """The common part of runs of a model with the same settings: all numbers but those of the start."""
+    """The common part of runs of a model with the same settings: all numbers except the start values."""
 
     settings: IntegrationSettings
     chosen: tuple[object, ...]
@@ -204,8 +204,8 @@ def _prepare_runs(
     changes: RunChanges | None,
     watched: bool,
 ) -> _PreparedRuns:
-    """The start of a run; that of the last run is kept with the functions, for runs with the same
-    settings (these are the same object where they have the same values, see `complete_settings`).
+    """Prepare runs with these settings. The last result is kept with the functions, for runs with the same
+    settings (equal settings are one object, see `complete_settings`).
     """
     figures = None if changes is None else changes.figures
     kept: _PreparedRuns | None = functions.plans.get(None)

@@ -99,8 +99,8 @@ class Outlook(NamedTuple):
 class RunChanges:
     """The configurations that a run may enter without leaving its loop: see loop/layout.py for the tables.
 
-    ``states`` and ``events`` are those of the largest, ``start`` the number of the first; ``owners`` keeps
-    what is at the addresses alive.
+    ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
+    first one; ``owners`` keeps the memory at the addresses alive.
     """
 
     shape: ChangeShape
@@ -121,9 +121,9 @@ class RunChanges:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``).
-    Those of a ``family`` are for equations of the same ``method_family``, and only for those; "" is that of
-    most. Exported programs have the ``exported`` ones.
+    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``). A
+    method integrates only equations whose ``method_family`` is its ``family``, "" for most. Exported programs
+    have the ``exported`` methods.
     """
 
     name: str
@@ -151,12 +151,12 @@ class Integration:
     `samples` has one row per entry of `time`. `final_state` and `final_memory` belong to `t_stop`, the last
     time at which all was well. `failed_state` is the index of the state that was not finite ("diverged") or
     had the largest error ("step too small"), `failed_event` the number of the event that happened faster and
-    faster ("events accumulate"). `events` lists (time, number) in the order in which they
-    happened, `changes` (time, number) of the configurations that were entered on the way, `passages` times
-    of places of lost rank and the lengths of the steps across; `refused_event` is one that cannot happen in
-    such a place, or that of rank itself where no step led across. `choice` has the rows and dependent speeds
-    of a configuration that the run needs at its end. What events of the last instant set speeds to that may
-    be no states is in `set_speeds`. `calm`: speeds are known not to jump in its rows.
+    faster ("events accumulate"). `events` lists (time, number) in the order in which they happened, `changes`
+    (time, number) of the configurations that were entered on the way, `passages` times of places of lost rank
+    and the lengths of the steps across; `refused_event` is an event that cannot happen in such a place, or
+    the event of lost rank if no step led across. `choice` has the rows and dependent speeds of a
+    configuration that the run needs at its end. `set_speeds` has the values to which events of the last
+    instant set speeds that may be no states. `calm`: speeds are known not to jump in its rows.
     """
 
     time: np.ndarray

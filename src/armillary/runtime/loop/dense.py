@@ -8,9 +8,9 @@ from armillary.runtime.loop.functions import LoopFunction, LoopModule
 
 
 def emit_prepare(program: LoopModule) -> LoopFunction:
-    """The coefficients F of the step just taken, computed once and only when a value is requested.
+    """Emit `prepare()`: the coefficients F of the step just taken, computed once, when a value is requested.
 
-    Where kₛ was needed for the error (dopri5), it is that of the state before normalisation.
+    If kₛ was needed for the error (dopri5), it belongs to the state before normalisation.
     """
     f = program.function("prepare")
     with f.when(f["prepared"].equals(1)):

@@ -1,9 +1,9 @@
 """The formulas of explicit Runge–Kutta methods, for one run or for as many as there are lanes.
 
 Stages, error estimates, sums over the states and the dense output are written over any function under
-construction that gives access to the numbers of a run; the choice of steps is that of
-runtime/solver/step_control.py. Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before
-the step), ``k0``, ``k1``, …, ``k_end``, ``tolerated``, ``ratio``, ``ratio_low`` and ``nest0``, ``nest1``, ….
+construction that gives access to the numbers of a run; runtime/solver/step_control.py chooses the steps.
+Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before the step), ``k0``, ``k1``, …,
+``k_end``, ``tolerated``, ``ratio``, ``ratio_low`` and ``nest0``, ``nest1``, ….
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def error_ratios(f: Stepper, h: Value) -> None:
 
 
 def squares(f: Stepper, values: Span) -> Value:
-    """The sum of the squares of some values over what is tolerated."""
+    """Sum of (value / tolerated error)² over the states."""
     tolerated = f.vector("tolerated")
 
     def square(m: Value) -> Value:

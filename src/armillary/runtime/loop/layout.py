@@ -207,7 +207,7 @@ def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
 class LoopShape:
     """The sizes and the method a loop is compiled for; `dense`: values inside a step can be requested.
 
-    A `general` loop is compiled for all sizes: `any_size` is what it is compiled for.
+    A `general` loop is compiled for the shape `any_size`, which fits all sizes.
     """
 
     tableau: Tableau | Rosenbrock
@@ -287,13 +287,13 @@ class LoopShape:
 
     @property
     def method_vectors(self) -> list[str]:
-        """The vectors of the method's stages and dense output, beside those of all methods."""
+        """The vectors of the method's stages and dense output, without the vectors common to all methods."""
         return self.tableau.vectors if self.dense else self.tableau.stage_vectors
 
     def lengths(self) -> dict[str, str]:
         """The vectors of the workspace in their order, each with the name of its size; states come first.
 
-        Vectors of one size are side by side, those of frequent use first: in a general loop the place of a
+        Vectors of one size are side by side, frequently used sizes first: in a general loop the place of a
         vector is a sum over the sizes before it, which each function computes (events last: rk4 of a
         slider-crank took 1.12 times as long).
         """

@@ -15,7 +15,9 @@ from armillary.runtime.loop.redundant.staggered import emit_staggered
 
 
 def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """The functions of the solver that a loop has from formulas.py, and those of redundant coordinates."""
+    """Return the functions of the solver that a loop has from formulas.py, and the functions of redundant
+    coordinates.
+    """
     shape = program.shape
     found: dict[str, LoopFunction] = {}
     if shape.scheme is not None:

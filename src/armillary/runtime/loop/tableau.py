@@ -44,7 +44,7 @@ class StepControl:
 
 @dataclass(frozen=True, eq=False)
 class Tableau:
-    """An explicit Runge–Kutta method; `control` and `errors` only for those that choose their own steps.
+    """An explicit Runge–Kutta method; only adaptive methods have `control` and `errors`.
 
     Each method is one object, so that tableaux are compared as objects: every run looks its loop up by one.
     """

@@ -46,7 +46,7 @@ MODELS: dict[type[DerivedEquations], type[CompiledModel]] = {
 
 
 def model_kind(equations: DerivedEquations) -> type[CompiledModel]:
-    """The class of their model: that of the nearest class of equations in the table."""
+    """Return the model class of the nearest class of equations in the table."""
     return next(MODELS[k] for k in type(equations).__mro__ if k in MODELS)
 
 
@@ -59,9 +59,9 @@ def compile_equations(
     compiler: Compiler | None = None,
     base: CompiledModel | None = None,
 ) -> CompiledModel:
-    """Equations as machine code in this process, as a model of this ``kind``; code of the tier "quick" is
-    ready sooner and runs longer. ``compiler`` makes further models of the same system, ``base`` is that of
-    the same equations without derivatives of the motion.
+    """Compile equations to machine code in this process, as a model of this ``kind``. Code of the tier
+    "quick" is ready sooner and runs longer. ``compiler`` makes further models of the same system; ``base`` is
+    the model of the same equations without derivatives of the motion.
     """
     made: Any = kind or model_kind(equations)  # only the kinds with derivatives of the motion take `base`
     code = machine_code(equations, backend, tier)

@@ -105,7 +105,7 @@ class CompiledModel(ConfiguredProgram):
     def _second_half_at(
         self, t: float, q: np.ndarray, u: Given, parameters: Given, memory: Given
     ) -> np.ndarray:
-        """The part of a state after the coordinates, from speeds as they are given."""
+        """Return the part of a state after the coordinates, from given speeds."""
         u = vector(u, len(self.speed_names), "speeds")
         return self.second_half(Instance(self, parameters), t, q, u, self._memory_vector(memory, t))
 
@@ -129,7 +129,9 @@ class CompiledModel(ConfiguredProgram):
         return instance.call(name, length, t, y, stored)
 
     def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
-        """The memory of a single call: by name or as a whole, what is left out as at the start of a run."""
+        """Return the memory of a single call, given by name or as a whole; omitted values are as at the start
+        of a run.
+        """
         if memory is None or isinstance(memory, Mapping):
             return initial_memory(self.equations, memory, t)
         return vector(memory, len(self.equations.system.memories), "memory")
@@ -179,7 +181,7 @@ class CompiledModel(ConfiguredProgram):
         on_start: OnStart | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Run:
-        """The motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
+        """Simulate the motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
 
         With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
         method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
@@ -191,7 +193,7 @@ class CompiledModel(ConfiguredProgram):
         model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data frame, a file.
 
         A run that diverges, or an event of which comes faster and faster without end, raises a
-        SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
+        SimulationError whose ``run`` holds the data so far; Ctrl-C returns the run so far.
         """
         return self.run_with(
             run_settings(CompiledModel.simulate, t_end, **settings), parameters=parameters, initial=initial,
@@ -252,7 +254,9 @@ class CompiledModel(ConfiguredProgram):
     def _again(
         self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
-        """A run with the same settings and parameters as one before; None where it is not as simple."""
+        """Return a run with the same settings and parameters as an earlier one; `None` if it needs the
+        general path.
+        """
         known = self._kept  # which other threads may replace
         if known is None or (repeated := known.repeated.get(id(given))) is None:
             return None
@@ -282,7 +286,7 @@ class CompiledModel(ConfiguredProgram):
     def driven_inputs(
         self, inputs: Given, memory: DataMapping | None, settings: RunSettings, many: bool = False
     ) -> DrivenInputs | None:
-        """Inputs over time, of one run or of ``many``; None where there are none."""
+        """Return the inputs over time, of one run or of ``many``; `None` if there are none."""
         if inputs is None or (isinstance(inputs, Mapping) and not inputs):
             return None
         system = self.equations.system

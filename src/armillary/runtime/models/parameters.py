@@ -121,7 +121,7 @@ class ParameterTable:
         return plain_number(value, where, self.system, known) / self.factors[i]
 
     def inside(self, values: Mapping[str, float]) -> np.ndarray:
-        """Values in the model's own units, for precompute; those that nothing needs may be absent."""
+        """Return values in the model's own units, for precompute; values that nothing needs may be absent."""
         return np.array(
             [values.get(name, 0.0) * f for name, f in zip(self.names, self.factors, strict=True)], dtype=float
         )
@@ -138,7 +138,7 @@ class ParameterTable:
 
 
 def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """A finite number as it is, or a quantity of the known dimension in the units of the system."""
+    """Return a finite number, or a quantity of the known dimension converted to the units of the system."""
     if is_quantity(value):
         size, own = magnitude_in_si(value)
         if dimension is not None and own is not dimension:

@@ -46,7 +46,7 @@ class CompiledRedundantModel(CompiledModel):
     """One system's equations in redundant coordinates as machine code.
 
     A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
-    ``state_names``: absolute coordinates and those of the joints, then absolute speeds, then the user's own.
+    ``state_names``: absolute coordinates and joint coordinates, then absolute speeds, then the user's own.
     ``state(initial)`` makes one from the joints' values; accelerations and multipliers may follow, as runs
     hand them on.
     """
@@ -180,15 +180,14 @@ class CompiledRedundantModel(CompiledModel):
         on_start: OnStart | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Run:
-        """The motion from ``t0`` to ``t_end`` with steps of one size.
+        """Simulate the motion from ``t0`` to ``t_end`` with steps of one size.
 
-        ``initial`` holds values of the joints' coordinates and speeds. Method "staggered", used where none is
-        named, is that of Park and Chiou: ``epsilon`` is their ε (constraints slip by ε times their
-        multiplier; by default 1e-10 over the total mass), ``passes`` the number of corrector passes (none:
-        first order), ``translation`` "explicit" (central differences) or "implicit" (mid-point rule). Method
-        "projected" is rk4 with a projection onto all constraints after each step. Sampling, events, memory
-        and errors are those of other models; as other methods of fixed step these have no use for ``rtol``,
-        ``atol`` and ``max_step``.
+        ``initial`` holds values of the joints' coordinates and speeds. Method "staggered", the default, is by
+        Park and Chiou: ``epsilon`` is their ε (constraints slip by ε times their multiplier; by default 1e-10
+        over the total mass), ``passes`` the number of corrector passes (none: first order), ``translation``
+        "explicit" (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a
+        projection onto all constraints after each step. Sampling, events, memory and errors are as in other
+        models; as other methods of fixed step these have no use for ``rtol``, ``atol`` and ``max_step``.
         """
         return self.run_with(
             run_settings(CompiledRedundantModel.simulate, t_end, **settings), parameters=parameters,

@@ -1,9 +1,9 @@
-"""Runs of a model with the same settings and parameters, again and again: what they have in common is kept.
+"""Repeated runs of a model with the same settings and parameters: their common data are kept.
 
-A run is then one straight way: initial values into the room of a loop that is ready, loops closed, the
-compiled loop, a record. Whatever is not usual there (values that are not plain numbers, a start at which
-another choice of dependent speeds is better, an end that is not the one that was wanted) is left to the
-ordinary functions of compiled.py and legs.py, whose results these are to the last bit.
+Such a run takes one straight path: initial values into the workspace of a prepared loop, loops closed, the
+compiled loop, a record. Unusual cases (values that are not plain numbers, a start at which another choice of
+dependent speeds is better, an end other than the requested one) are left to the ordinary functions of
+compiled.py and legs.py. Both paths give the same results to the last bit.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class KnownParameters:
 
 
 def plain_key(parameters: DataMapping | None) -> Key | None:
-    """`key_of` parameters where all are plain numbers; None where not."""
+    """Return `key_of` parameters if all are plain numbers, else `None`."""
     given = {} if parameters is None else parameters
     if type(given) is not dict:
         return None

@@ -132,7 +132,9 @@ class CompiledSensitiveModel(CompiledModel):
         return np.concatenate([memory, rows.ravel()])
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
-        """Tolerances of all states, from those of coordinates and speeds: the same for each derivative."""
+        """Return the tolerances of all states, from the tolerances of coordinates and speeds: the same for
+        each derivative.
+        """
         count = len(self.base.equations.program.state)
         return np.tile(atol, 1 + len(self.directions)).tolist() if np.shape(atol) == (count,) else atol
 
@@ -148,8 +150,8 @@ class CompiledSensitiveModel(CompiledModel):
         return place._replace(memory=self._extend_memory(place.memory, found.memory), along=along)
 
     def _name_initial_values(self, initial: Initial) -> Initial:
-        """Initial values among which are all that the motion is differentiated by: what is left out is
-        held where it is described.
+        """Return the initial values with every value that the motion is differentiated by; omitted ones are
+        as described in the system.
         """
         directions = self.equations.directions
         varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]

@@ -1,8 +1,8 @@
 """Changes of configuration inside a run, in the small language of language.py.
 
-A configuration is a set of locked joints and a choice of dependent speeds; each has a program of its own,
-with the sections of every program and five more (program/configurations). The motion [q, u, z] has all
-coordinates, all speeds of the system and the user's own states, in one layout for all of them:
+A configuration is a set of locked joints and a choice of dependent speeds; each has its own program, with the
+sections of every program and five more (program/configurations). The motion [q, u, z] has all coordinates,
+all speeds of the system and the user's own states, in one layout for all of them:
 
     leave          the motion at a state of the present configuration
     enter          the state of a configuration at a motion
@@ -12,15 +12,15 @@ coordinates, all speeds of the system and the user's own states, in one layout f
 
 Events cause a change by their role: a user's event that locks, unlocks or sets the speed of a joint that is
 released at its time, or the internal one for a choice of dependent speeds that has become poor. All events of
-one instant act together. What is released at an instant at which something locks is held through the impulse,
-unless its speed is set. Where events set dependent speeds, these stay as set, and the others are changed as
-little as possible. Where the configuration that is needed is not at hand, the run ends at this event, before
-the change: the process then derives it and goes on.
+one instant act together. A joint that is released at an instant at which another one locks is held through
+the impulse, unless its speed is set. Where events set dependent speeds, these stay as set, and the others are
+changed as little as possible. If the configuration that is needed is not available, the run ends at this
+event, before the change: the process then derives it and goes on.
 
 With the locks that are requested, the choice of dependent speeds that comes first in the table of
-configurations is taken where it is good, else the best rated one of the others there. The process and
-exported programs have the same table, so they make the same choices. Where none of the table is good, an
-exported program ends, and the process makes a choice for this place (choices.py).
+configurations is taken if it is good, else the best rated of the others there. The process and exported
+programs have the same table, so they make the same choices. Where none of the table is good, an exported
+program ends, and the process makes a choice for this place (choices.py).
 
 Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
 strength of the weakest of them, extrapolated with its slope and bend, is zero (singularities/forecasts.py).
@@ -48,8 +48,8 @@ from armillary.runtime.solver.singularities.passages import plan_passage, refuse
 
 
 def read_requests(run: RunRecord) -> truth:
-    """The requirements of the events that happen now: the locks after them, and those that are held through
-    the impulse; false where they cannot be met here.
+    """Read the requirements of the events that happen now: the locks after them, and the locks held through
+    the impulse. Return false if they cannot be met here.
     """
     if LOCKING_EVENTS:
         for j in range(N_LOCKABLE):
@@ -95,8 +95,8 @@ def set_speeds(run: RunRecord) -> None:
 
 
 def change_others(run: RunRecord) -> real:
-    """Speeds changed so that they satisfy the constraints, except for those that stay: the largest change,
-    which is infinite where some are not numbers.
+    """Change speeds so that they satisfy the constraints, except for speeds that stay. Return the largest
+    change, infinite if some are not numbers.
     """
     largest: real = 0.0
     total: real = 0.0
@@ -111,9 +111,8 @@ def change_others(run: RunRecord) -> real:
 
 
 def adjust_others(run: RunRecord) -> truth:
-    """Speeds that satisfy the constraints, with those as they are that events of this instant set; false
-    where these contradict each other. The second change removes what rounding left, and is small if they
-    do not.
+    """Make the speeds satisfy the constraints; speeds that events of this instant set stay. Return false if
+    the set speeds contradict each other; if not, the second change removes rounding errors only and is small.
     """
     for s in range(N_SETTINGS):
         if run.crossed[SETTING_EVENT[s]] > 0:
@@ -138,7 +137,7 @@ def has_locks(run: RunRecord, c: whole, held: truth) -> truth:
 
 
 def with_locks(run: RunRecord, held: truth) -> whole:
-    """The first configuration with the locks that are required; NONE where there is none."""
+    """Return the first configuration with the required locks, or NONE."""
     for c in range(N_CONFIGURATIONS):
         if has_locks(run, c, held):
             return c
@@ -183,9 +182,10 @@ def with_choice(run: RunRecord, c: whole) -> whole:
 
 
 def suitable(run: RunRecord, c: whole) -> whole:
-    """The configuration itself if its dependent speeds are a good choice at the motion, else the one of the
-    table with the same locks whose rating is largest there; where none of these is good, the process makes a
-    choice for this place. NONE where the one that is needed is not at hand; one of them is left installed.
+    """Return the configuration itself if its dependent speeds are a good choice at the motion, else the one
+    of the table with the same locks whose rating is largest there. If none of these is good, the process
+    makes a choice for this place. Return NONE if the configuration is not available; one of them is left
+    installed.
     """
     install(run, c)
     if CHOICE_EVENT[c] == NONE:
@@ -217,8 +217,8 @@ def suitable(run: RunRecord, c: whole) -> whole:
 
 
 def next_configuration(run: RunRecord) -> whole:
-    """The configuration after the events of this instant, installed, with its state in `stage`; NONE where it
-    is not at hand.
+    """Return the configuration after the events of this instant, installed, with its state in `stage`; NONE
+    if it is not available.
     """
     c: whole = run.configuration
     if LOCKING_EVENTS:
@@ -251,7 +251,7 @@ def chooses_in_place(run: RunRecord) -> truth:
 
 
 def end_at_change(run: RunRecord) -> None:
-    """The end of a run at an event that requires a configuration which is not at hand."""
+    """End the run at an event that requires a configuration that is not available."""
     run.status = EVENT
     run.failed = CHOICE_EVENT[run.configuration]
     for k in range(N_EVENTS):
@@ -260,7 +260,7 @@ def end_at_change(run: RunRecord) -> None:
 
 
 def change(run: RunRecord) -> None:
-    """Another configuration for the events that happen now; where it is not at hand, the run ends here."""
+    """Change the configuration for the events that happen now; end the run if no fitting one is available."""
     before: whole = run.configuration
     possible: truth = False
     if PASSING:

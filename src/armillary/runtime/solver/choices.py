@@ -1,10 +1,10 @@
 """The choice of dependent speeds at a place, in the small language of language.py.
 
-The process makes it where no choice of the table of configurations is good (`suitable` of changes.py). It is
-that of mechanics/constraints/partition.py: complete pivoting over the rows of J in terms of the sizes
-of speeds, where what is dependent now is preferred if it is nearly as good; then dependent and independent
-speeds are exchanged while some factor exceeds two. It depends on the place and on the present choice alone,
-not on the configurations that runs have met.
+The process makes it if no choice of the table of configurations is good (`suitable` of changes.py). The
+method is the same as in mechanics/constraints/partition.py: complete pivoting over the rows of J in terms of
+the sizes of speeds, where present dependent speeds are preferred if they are nearly as good; then dependent
+and independent speeds are exchanged while some factor exceeds two. It depends on the place and on the present
+choice alone, not on the configurations that runs have met.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def measure_rows(run: RunRecord, state: States) -> None:
 
 
 def pair_rows(run: RunRecord) -> None:
-    """A speed for each row that is independent of the others, of those that are allowed; `preferred` are the
+    """Pair each row that is independent of the others with one of the allowed speeds; `preferred` are the
     speeds that rows have now.
     """
     run.left = run.jacobian

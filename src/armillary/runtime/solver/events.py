@@ -28,7 +28,7 @@ A function with the direction FINDS_LOWEST is the rate of a gap. It never happen
 inside a step, the gap is lowest there, and the functions of contacts are evaluated at that place, too: else a
 point that grazes its surface and leaves it within one step would not be seen.
 
-Inside a step the state is that of the dense output, whose error nothing controls. Events of the user's own
+Inside a step the state comes from the dense output, whose error nothing controls. Events of the user's own
 accept it, for they are to be zeros of their functions. Where a run goes on in another program (LANDS), the
 step is taken again, to end there: the dense output of a step that reaches into the neighbourhood of a
 singular place lost several hundred times the tolerance in energy (a ball rolling along a slot).
@@ -211,7 +211,7 @@ def retreat(run: RunRecord, place: real) -> None:
 
 
 def cut(run: RunRecord, high: real) -> None:
-    """The step shortened to its first event; crossed is left at those that happen there."""
+    """Shorten the step to its first event; crossed is left only at the events that happen there."""
     near: real = closeness(run)
     place: real = high
     first: whole = NONE
@@ -446,7 +446,7 @@ def scan(run: RunRecord) -> None:
 
 
 def close_if_set(run: RunRecord) -> None:
-    """The loops closed again where events of this instant have set coordinates, which stay as they are."""
+    """Close the loops again if events of this instant have set coordinates; set coordinates stay."""
     again: truth = False
     for i in range(N_COORDINATES):
         run.set_now[i] = False
@@ -470,9 +470,7 @@ def leave_if_adjusting(run: RunRecord) -> None:
 
 
 def read_settings(run: RunRecord, k: whole) -> None:
-    """Speeds that an event is to set and that may be no states, from what is known before it, as all that it
-    sets.
-    """
+    """Read the speeds that an event sets and that may be no states, from the values before the event."""
     if not below(k, N_OWN_EVENTS):
         return
     left: truth = False

@@ -4,14 +4,13 @@ Each stage of such a step (`Rosenbrock` of runtime/loop/tableau.py) solves
 
     ( I/g − ∂f/∂y ) w = r,    g = h γ
 
-with one matrix, factorised once. A state whose rate is a multiple of another state, as that of a coordinate
+with one matrix, factorised once. A state whose rate is a multiple of another state, such as a coordinate with
 q' = v u, follows it: w_q = g (r_q + v w_u). Followers are left out of the matrix, which has half the size
-then, and an eighth of the operations. What follows is seen from ∂f/∂y itself at each step, so that no table
-says it.
+then, and an eighth of the operations. Followers are found from ∂f/∂y itself at each step, without a table.
 
 Large systems have sparse equations in place of these: see sparse_equations.py.
 
-States are those of the present configuration. Matrices are stored column by column, for then all inner loops
+The states belong to the present configuration. Matrices are stored column by column, for then all inner loops
 go through memory in order.
 """
 
@@ -211,8 +210,8 @@ def begin_stages(run: RunRecord, t: real, h: real, shift: real) -> None:
 
 
 def blame_rates(run: RunRecord, h: real) -> None:
-    """Name the first state whose rate is not finite a step ahead, or the one with the largest rate there: the
-    equations spread what is not finite to all states.
+    """Name the first state whose rate is not finite a step ahead, else the state with the largest rate there:
+    the equations spread a value that is not finite to all states.
     """
     run.stage = run.state + h * run.k0
     run.right_side = derivatives(run.t + h, run.stage)

@@ -17,8 +17,8 @@ _COMMON = ("k0", "k_end", "nest0", "nest1", "nest2")  # vectors of all methods: 
 
 
 def exported_methods(adaptive: bool, stiff: bool = False) -> list[Method]:
-    """The methods of exported programs, in the order of their numbers; with those that choose steps and with
-    linearly implicit ones, or without them.
+    """Return the methods of exported programs, in the order of their numbers, with or without adaptive and
+    linearly implicit ones.
     """
     known = [m for m in METHODS.values() if adaptive or not m.adaptive]
     return [m for m in known if m.exported] + [
@@ -37,7 +37,7 @@ def tableau(method: Method) -> Tableau | Rosenbrock:
 
 
 def fields(methods: Sequence[Method]) -> dict[str, str]:
-    """Vectors of the run that the methods need beside those of record.py: stages and dense output."""
+    """Return the vectors of the run that the methods need besides record.py: stages and dense output."""
     own = [name for m in methods for name in m.coefficients.vectors if name not in _COMMON]
     return dict.fromkeys(sorted(own, key=lambda name: name.startswith("nest")), "States")
 
@@ -89,7 +89,7 @@ def _dense(methods: Sequence[Method]) -> list[str]:
 
 
 def _nested(terms: int) -> str:
-    """The polynomial of runtime/loop/tableau.py with so many terms beyond the cubic ones."""
+    """Return the polynomial of runtime/loop/tableau.py with ``terms`` terms beyond the cubic ones."""
     nested = f"run.nest{2 + terms}"
     for i in reversed(range(2 + terms)):
         nested = f"run.nest{i} + {'(1.0 - theta)' if i % 2 == 0 else 'theta'} * ({nested})"
@@ -120,7 +120,7 @@ def _function(head: str, about: str, lines: Sequence[str]) -> str:
 
 
 def _cases(methods: Sequence[str], lines: dict[str, list[str]], last: bool = True) -> list[str]:
-    """The lines of the method chosen; those of the last where there is no other, or none."""
+    """Return a branch with lines for each method; with ``last``, the last method has no condition."""
     found: list[str] = []
     for method in methods[:-1] if last else methods:
         found.append(f"{'el' if found else ''}if run.method == METHOD_{method.upper()}:")

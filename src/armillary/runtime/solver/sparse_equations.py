@@ -3,7 +3,7 @@
 Their unknowns are the increments of the states and some intermediate values of the rates
 (program/derivatives/sparse_rates.py). Rows stand in the order of elimination; what each of them holds is in
 tables, so that the time of a step grows with the number of elements alone. The factors of a row are found
-from those of the rows before (Gauss's elimination row by row, without exchange), with a dense row to work on.
+from the rows before (Gauss's elimination row by row, without exchange), with a dense row to work on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The control of steps by an error estimate, in the small language of language.py.
 
 Runs in the process, lanes of many runs and exported programs all have these functions. The lanes of
-ensembles/engines compute both sides of a choice, so what they take from here has one return, at its end, and
-no vector is assigned in a choice. The process and the lanes have `error_ratios` and `squares` from
+ensembles/engines compute both sides of a choice, so the functions they take from here have one return, at the
+end, and assign no vector in a choice. The process and the lanes have `error_ratios` and `squares` from
 runtime/loop/formulas.py: there a sum over the states is four sums of every fourth term.
 
 Source: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.4 and II.10; for the
@@ -23,7 +23,7 @@ def tolerate(run: RunRecord) -> None:
 
 
 def squares(run: RunRecord, values: States) -> real:
-    """The sum of the squares of some values over what is tolerated."""
+    """Sum of (value / tolerated error)^2 over the states."""
     total: real = 0.0
     for i in range(N_STATES):
         ratio: real = values[i] / run.tolerated[i]
@@ -43,7 +43,7 @@ def root_mean(run: RunRecord, total: real) -> real:
 
 
 def error_norm(run: RunRecord, h: real) -> real:
-    """The root mean square of the error over what is tolerated; of the two estimates of dop853 that of
+    """Root mean square of the error over the tolerated error; the two estimates of dop853 are combined to
     e5^2 / sqrt(e5^2 + 0.01 e3^2).
     """
     error_ratios(run, h)

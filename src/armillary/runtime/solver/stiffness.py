@@ -5,8 +5,9 @@ whose last stage and end are both at t + h,
 
     λ ≈ ‖f(y₁) − f(g)‖ / ‖y₁ − g‖,    h λ > 6.1 in fifteen steps, before six in a row that are below
 
-(Hairer, Nørsett, Wanner 1993, IV.2 of the second volume, and dop853.f; norms in terms of what is tolerated).
-Then a linearly implicit method takes over. While it steps, λ is found from its partial derivatives by powers,
+(Hairer, Nørsett, Wanner 1993, IV.2 of the second volume, and dop853.f; norms relative to the tolerated
+errors). Then a linearly implicit method takes over. While it steps, λ is found from its partial derivatives
+by powers,
 
     λ ≈ ( ‖J² v‖ / ‖v‖ )^½,    v ← J² v
 
@@ -70,7 +71,7 @@ def fastest_rate(run: RunRecord) -> real:
 
 
 def watch_stiffness(run: RunRecord, h: real) -> None:
-    """Count steps that stability limits, and those that it does not; request another method."""
+    """Count the steps that stability limits and the steps that it does not; request another method."""
     speed: real = 0.0
     if IMPLICIT:
         speed = h * fastest_rate(run)

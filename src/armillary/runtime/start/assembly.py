@@ -1,8 +1,7 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
-What the user names stays as it is named; what depends on it is found, by the compiled description of
-runtime/solver/assembly/assembly.py. This module sets its records and reports errors where loops stay
-open.
+Values that the user names stay; dependent values are found by the compiled functions of
+runtime/solver/assembly/assembly.py. This module sets their records and reports errors if loops stay open.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class ConstraintSizes:
         return numbers, np.array(own, dtype=int), np.array([self._place[sizes[i]] for i in own], dtype=int)
 
     def __call__(self, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Those of speeds and of rows; a row of each per row of constants."""
+        """Return the sizes of speeds and of rows; a row of each per row of constants."""
         speeds, rows = (self._with(constants, *sizes) for sizes in (self._speeds, self._rows))
         return speeds, rows
 
@@ -172,8 +171,8 @@ class LoopStart:
         return found
 
     def numbers(self, constants: np.ndarray) -> tuple[np.ndarray, int, int]:
-        """`ConstraintSizes.scales` of one set of constants, and the addresses of both; those of the last one
-        are kept.
+        """Return `ConstraintSizes.scales` of one set of constants, and the addresses of both; the last result
+        is kept.
         """
         known, found = self._last
         if known is not constants:
@@ -192,8 +191,9 @@ class LoopStart:
         memory: np.ndarray,
         flags: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and speeds changed so that loops are closed and constraints hold, a row per start: what
-        became of each, and what is left of gaps or of constraints on speeds where that failed.
+        """Change coordinates and speeds so that loops are closed and constraints hold, a row per start.
+        Return the status of each start, and the remaining gaps or violated constraints on speeds if that
+        failed.
 
         ``geometry`` is the address of the section; constants, coordinates, speeds and memory have a row each.
         """
@@ -248,8 +248,8 @@ class LoopStart:
     def close_loops(
         self, instance: Instance, place: Place, named: Collection[str], at_event: bool = False
     ) -> Place:
-        """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,
-        stays as it is.
+        """Close the loops of a place and make its speeds agree; values that are ``named``, or set
+        ``at_event``, stay.
         """
         bench = self.bench(instance, place.t, place.memory)
         note = self.close(bench, instance, place.q, place.u, named, at_event=at_event)
@@ -274,8 +274,8 @@ class LoopStart:
         agreeing: bool = True,
         at_event: bool = False,
     ) -> str:
-        """Coordinates and, where they are to be ``agreeing``, speeds of a bench, from those of a start, and a
-        note on what was moved.
+        """Close the loops on a bench from the values of a start; if ``agreeing``, make its speeds agree.
+        Return a note on moved coordinates.
         """
         status = bench.close(q, u, self.flags(named), agreeing)
         if status != CLOSED:

@@ -56,8 +56,8 @@ class StartDerivatives:
     def moved(
         self, values: Mapping[str, float], q: np.ndarray, u: np.ndarray, *others: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Derivatives of parameters, coordinates and speeds, by name; with ``others``, states and memories
-        too. ``values`` are those of the parameters.
+        """Return the derivatives of parameters, coordinates and speeds by name; with ``others``, of states
+        and memories too. ``values`` are the values of the parameters.
         """
         sizes = np.diag(np.array(self._sizes(values), dtype=float))
         found = {d.name: row for d, row in zip(self.directions, sizes, strict=True) if d.role == "parameter"}
@@ -83,7 +83,7 @@ class StartDerivatives:
 
     @cached_property
     def centres(self) -> list[tuple[list[str], Along]]:
-        """Names that starts of mass centres set, with what they set them to."""
+        """Names that starts of mass centres set, with the expressions for their values."""
         found = []
         for start in mass_centre_starts(self.equations.system):
             names = [s.data.name for s in (*start.coordinates, *start.speeds)]
@@ -170,8 +170,8 @@ class Derived:
     def _close_positions(
         self, geometry: Geometry, here: GeometryValues, changed: np.ndarray, named: set[str]
     ) -> None:
-        """With the speeds moving that assembly may have moved, and what is named kept; of more names than the
-        loops leave free, those of dependent coordinates are first guesses.
+        """Close positions by the speeds that assembly may have moved; named values are kept. If more values
+        are named than the loops leave free, named dependent coordinates are first guesses.
         """
         reduction, names = self._starts.equations.reduction, self._starts.coordinates
         varied = {d.name for d in self._starts.directions}
@@ -191,7 +191,9 @@ class Derived:
                 reached = np.zeros(len(names), dtype=bool)
                 reached[[i for i, j in geometry.layout.rates if moving[j]]] = True
                 if not np.any(changed & ~reached):
-                    cases.append((_turned(geometry.layout, moving, changed, seeded), matrix, right))
+                    cases.append(
+                        (_free_turned_joints(geometry.layout, moving, changed, seeded), matrix, right)
+                    )
         moving, steps = self._chosen(cases, "coordinates")
         along = here.rates[:, moving]
         self.q += steps @ along.T
@@ -260,13 +262,13 @@ class Derived:
                 self.memory[:, i] = expression(self._values, self._moved())[0]
 
 
-def _turned(
+def _free_turned_joints(
     layout: GeometryLayout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray
 ) -> np.ndarray:
-    """The speeds that may move, and all others of joints that assembly has turned by them.
+    """Return the speeds that may move, and all other speeds of joints that assembly has turned by them.
 
     A joint with q̇ = N(q) u that turns about several axes in many small steps ends where their order leads
-    it, and one that turns about a single axis takes what is varied along. Both have derivatives only if the
+    it, and one that turns about a single axis takes varied values along. Both have derivatives only if the
     equations determine where the joint ends by themselves, with all of its speeds free.
     """
     matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)

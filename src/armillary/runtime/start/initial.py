@@ -22,7 +22,7 @@ _FLOATS = {float, np.float64}
 
 
 def vector(values: object, length: int, what: str) -> np.ndarray:
-    """Return ``length`` numbers as an array, or raise an error that says what was expected."""
+    """Return values as an array of ``length`` numbers; raise an error if they have another form."""
     try:
         found = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -153,7 +153,9 @@ def initial_memory(
 
 
 def checked_memories(given: Iterable[str], system: Description) -> DataTable:
-    """What is given by names of memories, of which those that were called name_mode are name_status."""
+    """Return values by names of memories; raise an error if a name is unknown. For a former name_mode it
+    gives the present name_status.
+    """
     for name in map(str, given):
         renamed = name.removesuffix("_mode") + "_status"
         if name.endswith("_mode") and name not in system.memories and renamed in system.memories:

@@ -21,9 +21,9 @@ _MAKING = threading.Lock()  # a second code would be freed while it runs
 
 
 class LoopCode:
-    """The compiled functions; their code is freed with them. ``close`` takes addresses of records and room,
-    the number of records and their length, ``check`` those of one; the others are the loops of
-    llvm/building/routines.py.
+    """The compiled functions; their code is freed with them. ``close`` takes the addresses of records and of
+    workspace, the number of records and their length; ``check`` takes the addresses for one record. The
+    others are the loops of llvm/building/routines.py.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The LLVM code behind loop_code.py, which is made only where it is not in the cache."""
+"""The LLVM code behind loop_code.py, made only if the cache does not have it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def started_memory(
 
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
-    """The place with the statuses of contacts decided where none was given; one that is struck bounces."""
+    """Return the place with contact statuses decided if none was given; a contact that is struck bounces."""
     if not instance.equations.system.contacts:
         return place
     _check_given_statuses(instance, place)
@@ -128,7 +128,9 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
 
 
 def _gap_unit(system: Description, gap: Expr) -> str:
-    """The unit of a gap inside the model: that of its dimension, or of its coordinates; radians."""
+    """Return the unit of a gap inside the model, by its dimension, or else of its coordinates; radians for
+    angles.
+    """
     kinds = [gap.dimension, *(q.dimension for q in _coordinates(gap)), LENGTH]
     kind = next(kind for kind in kinds if kind is not None)
     return "rad" if kind is ONE else system.units.unit_text(kind)
@@ -139,8 +141,9 @@ def _coordinates(expression: Expr) -> list[Expr]:
 
 
 def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:
-    """The place with the joints of bodies set whose mass centres ``start_mass_centre`` places; a whole state
-    given in order stays as it is."""
+    """Return the place with the joints set for bodies whose mass centres ``start_mass_centre`` places. A
+    whole state given in order stays unchanged.
+    """
     equations = instance.equations
     if not equations.system.centres or (initial is not None and not isinstance(initial, Mapping)):
         return place

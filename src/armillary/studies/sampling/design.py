@@ -110,7 +110,7 @@ class Correlated:
         zᵢ = Φ⁻¹(uᵢ),   xᵢ = Fᵢ⁻¹(Φ((L z)ᵢ)),   L Lᵀ = correlation
 
     so that each quantity keeps its own distribution. Between normal distributions `correlation` is theirs;
-    between others it is that of the normal ones behind them, which comes close.
+    between others it is the correlation of the underlying normal variables, which comes close.
 
         arm.Correlated({"Cf": arm.Normal(80e3, 5e3), "Cr": arm.Normal(90e3, 5e3)}, [[1, 0.8], [0.8, 1]])
     """

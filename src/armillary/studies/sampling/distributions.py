@@ -21,10 +21,11 @@ from armillary.untyped import DataTable, Given
 
 
 def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[DataTable, str]:
-    """Floats and arrays of floats by name, and the unit they are in.
+    """Return floats and arrays of floats by name, and their common unit.
 
-    A number may be plain, a text ("pi/2", "55 mile/hour") or a Pint quantity. Either all bring units or none
-    does; plain ones are in `units`, or where that is empty in those of what they are given for.
+    A number may be plain, a text ("pi/2", "55 mile/hour") or a Pint quantity. Plain numbers are in `units`.
+    If `units` is empty, either all numbers bring units or none does; plain ones are then in the units of the
+    varied quantity.
     """
     read = {name: _read_value(value, f"{where}: {name}") for name, value in given.items()}
     own = [unit for _, unit in read.values() if unit is not None]
@@ -118,8 +119,8 @@ class Distribution:
     """The distribution of a varied quantity.
 
     `ppf(u)` is the value below which the quantity lies with probability u, for numbers or arrays u from 0 to
-    1; `low` and `high` are its bounds, which may be infinite. Numbers without `units` are in those of the
-    parameter or initial value they are given for.
+    1; `low` and `high` are its bounds, which may be infinite. Without `units`, numbers are in the units of
+    the parameter or initial value.
     """
 
     word: ClassVar[str]  # its name as data
@@ -284,7 +285,7 @@ class LogNormal(Distribution):
     """A positive quantity whose logarithm is normal: half the values below `median`, and about two thirds
     of them between median/exp(sigma) and median·exp(sigma).
 
-    With `low` or `high` it is truncated there, as a normal one; median and sigma are those of the whole.
+    With `low` or `high` it is truncated there; `median` and `sigma` describe it before truncation.
     """
 
     median: float
@@ -429,8 +430,8 @@ class UserDistribution(Distribution):
     """A distribution from whatever has `ppf`, as SciPy's frozen ones do, or from a function of a number
     between 0 and 1; either may take arrays, or one number at a time.
 
-    Its bounds are those of SciPy's `support()`, or the function's values at 0 and 1 where it has any there.
-    A function is code and no data: a study that holds one cannot be described in a file.
+    SciPy's `support()` gives its bounds, or else the function's values at 0 and 1, if it has any there. A
+    function is code and no data: a study that holds one cannot be described in a file.
     """
 
     word = "own"

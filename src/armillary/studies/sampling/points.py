@@ -36,9 +36,9 @@ def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
 def permute_range(seed: int, name: str, size: int, i0: int, i1: int) -> np.ndarray:
     """Places i0 to i1 of a permutation of range(size), without the rest of it.
 
-    A bijection of numbers of so many bits as size needs, by rounds of an addition, a multiplication by an odd
-    number and x ^= x >> half the bits, each of which can be undone. What leaves the range goes through once
-    more (cycle walking) until it is back. A million take about 20 ms.
+    A bijection of the numbers with as many bits as `size` needs, by rounds of an addition, a multiplication
+    by an odd number and x ^= x >> half the bits, each of which can be undone. A number outside the range goes
+    through once more (cycle walking) until it is back. A million take about 20 ms.
     """
     keys = _generator(seed, name).random_raw(2 * _ROUNDS).astype(np.uint32).reshape(_ROUNDS, 2)
     bits = max((size - 1).bit_length(), 2)

@@ -41,9 +41,10 @@ _REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
 
 
 class RecordedNumbers:
-    """The numbers of runs, from the records of blocks; NaN where a run is not made.
+    """The numbers of runs, from the records of blocks; NaN if a run is not made.
 
-    A record holds all columns of a block: what was read for one column is kept for the next, if it is small.
+    A record holds all columns of a block: the numbers read for one column are kept for the next, if they are
+    small.
     """
 
     def __init__(self, folder: Folder, definition: Definition) -> None:

@@ -160,8 +160,8 @@ _COMPRESSION = {"cname": "lz4", "clevel": 5}
 
 
 def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str, object]) -> None:
-    """The descriptions of a store's arrays, and the times: made again, and put in place where they are not as
-    they should be. What is not computed reads as NaN.
+    """Write the descriptions of a store's arrays and the times; replace only files that differ. Values not
+    computed yet read as NaN.
     """
     zarr = require("zarr", extra="study", purpose="Studies")
     making = folder.unfinished / os.urandom(6).hex()

@@ -117,7 +117,9 @@ class RatedChoices:
 
 
 def rated_choices(equations: DerivedEquations, locked: frozenset[str]) -> RatedChoices | None:
-    """The choices that the table of these equations has for a set of locks; None where there is one alone."""
+    """Return the choices that the table of these equations has for a set of locks; `None` if there is only
+    one.
+    """
     table = configurations_of(equations)
     ratings = table.ratings(locked)
     if not ratings:

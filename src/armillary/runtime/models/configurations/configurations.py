@@ -1,6 +1,6 @@
 """The programs of one system by configuration: other dependent speeds, joints locked and unlocked.
 
-Each configuration has a program of its own, derived and compiled when a run first needs it and kept.
+Each configuration has its own program, derived and compiled when a run first needs it, then kept.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Configurations:
     def tolerances(
         self, configuration: Configuration, atol: float | Sequence[float]
     ) -> float | Sequence[float]:
-        """Tolerances of the states of a configuration, from those of the first by name; a speed that is no
-        state there has the least of the others.
+        """Return the tolerances of a configuration's states, from the first configuration's tolerances by
+        name. A speed that is no state there gets the least tolerance of the first configuration's speeds.
         """
         if type(atol) is float or configuration == self.first or not np.ndim(atol):
             return atol

@@ -1,7 +1,7 @@
 """The configurations that a run may enter without leaving its compiled loop, as the tables of that loop.
 
-They are those that runs of this model have met so far: the first run that needs a configuration derives and
-compiles it (configurations.py), later ones find it here.
+The tables hold the configurations that runs of this model have met so far. The first run that needs a
+configuration derives and compiles it (configurations.py); later runs find it here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class KnownChanges:
 
 
 def known_changes(configurations: Configurations) -> KnownChanges | None:
-    """The data of a system's configurations; None where runs change theirs outside of the loop."""
+    """Return the data of a system's configurations; `None` if runs change configuration outside the loop."""
     kept, so_far = configurations.changes, configurations.so_far
     if kept is None or kept[0] != so_far:
         kept = configurations.changes = so_far, _known_changes(configurations)
@@ -140,7 +140,7 @@ Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependen
 
 
 def _figures(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures | None:
-    """The tables of some configurations; None where they do not fit into those of the first."""
+    """Return the tables of some configurations; `None` if they do not fit into the first one's tables."""
     strikes = [len(models) > 1 and "impulse" in model.change_code.lengths for model in models]
     return change_figures([model.equations for model in models], strikes, groups)
 
@@ -153,9 +153,10 @@ def change_figures(
     listed: bool = False,
     passing: bool = False,
 ) -> ChangeFigures | None:
-    """The tables of some configurations, which are ``listed`` where a run can meet no others; None where they
-    do not fit into those of the first. Impulses act in those of ``strikes``; choices are made in
-    ``groups``. A listed table has what is needed for ``passing`` places of lost rank, or not.
+    """Return the tables of some configurations; `None` if they do not fit into the tables of the first one.
+
+    Configurations are ``listed`` if a run can meet no others. ``strikes`` tells in which of them impulses
+    act; choices are made in ``groups``. A listed table is for ``passing`` places of lost rank, or not.
     """
     first = every[0]
     system = first.system
@@ -262,9 +263,9 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
 
 
 def near_place(event: EventRecord, equations: DerivedEquations) -> int:
-    """The effect of an event near a place where rank is lost (runtime/solver/singularities/passages.py): one
-    that sets only memories, on which no rate depends, leaves the motion as it is; others cannot change it
-    there.
+    """Return the effect of an event near a place where rank is lost
+    (runtime/solver/singularities/passages.py). An event that sets only memories on which no rate depends
+    leaves the motion unchanged; others cannot change it there.
     """
     if event.name == PIVOT_SIGN:
         return FLIPS
@@ -382,8 +383,9 @@ def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
-    """Those of `SECTIONS`, except for ratings. A configuration that is ``alone`` leaves its state only where
-    events change it that set speeds, too: these are read from the motion (`read_settings` of the solver).
+    """Return the addresses of `SECTIONS`, except for ratings. A configuration that is ``alone`` leaves its
+    state only if some event that sets speeds also changes the configuration: such speeds are read from the
+    motion (`read_settings` of the solver).
     """
     model, equations = instance.model, instance.equations
     found = {"constants": instance.constants.ctypes.data}

@@ -11,8 +11,8 @@ units.
 In most systems each link's own inertia keeps the pivots of its joint from falling so far, wherever links are
 (`Instance.masses_suffice`): then there is nothing to search for.
 
-With constraints, pivots are those of the tree without them: M is singular on the admissible speeds only where
-it is singular at all, and the motion that moves no mass has to be one that the constraints allow.
+With constraints, pivots are taken from the tree without them: M is singular on the admissible speeds only if
+M itself is singular, and the motion that moves no mass has to be one that the constraints allow.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _jumps(sizes: np.ndarray) -> list[int]:
 
 
 def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
-    """Whether kinetic energy in the rows from ``end`` on is far above that of the rows before."""
+    """Return whether kinetic energy is far higher in the rows from ``end`` on than in the rows before."""
     rows = range(max(0, end - _ROWS), min(end + _ROWS, len(result.time)))
     known = [_row_values(instance, result, k) for k in rows]
     values = {name: np.array([each[name] for each in known]) for name in known[0]}
@@ -124,7 +124,7 @@ def _row_values(instance: Instance, result: Integration, k: int) -> ValueTable:
 
 
 def _with_given_values(instance: Instance, values: ValueTable) -> ValueTable:
-    """Values with those of prescribed and locked coordinates and speeds."""
+    """Add the values of prescribed and locked coordinates and speeds."""
     for given in instance.equations.reduction.given.values():
         pairs = ((given.speed, given.value), (given.coordinate, given.position))
         for s, x in pairs:

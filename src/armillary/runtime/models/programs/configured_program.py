@@ -79,8 +79,8 @@ class ConfiguredProgram(CompiledProgram):
         return ChangeCode(with_changes(self.base.equations).program)
 
     def choices(self, locked: frozenset[str]) -> RatedChoices | None:
-        """The choices of dependent speeds with some locks, found and their ratings compiled at the first use;
-        None where the table of configurations has one alone. Of the model that was derived first.
+        """Return the choices of dependent speeds with some locks; `None` if the table of configurations has
+        only one. The model derived first finds them and compiles their ratings at the first use.
         """
         if self.base is not self:
             return self.base.choices(locked)
@@ -117,7 +117,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @property
     def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Further states and memory at the start of every run; None where they are not always the same."""
+        """Further states and memory at the start of every run; `None` if they are not always the same."""
         return np.empty(0), np.empty(0)
 
     def in_configuration(self, configuration: Configuration) -> ConfiguredProgram:
@@ -184,7 +184,7 @@ class ConfiguredProgram(CompiledProgram):
         return False
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
-        """Tolerances of all states, from those of coordinates and speeds."""
+        """Return the tolerances of all states, from the tolerances of coordinates and speeds."""
         return atol
 
     def plain(self, instance: Instance) -> Instance:

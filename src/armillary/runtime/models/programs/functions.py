@@ -48,7 +48,7 @@ class Continuation(Protocol):
 
     @property
     def operations(self) -> Operations:
-        """Those of one evaluation."""
+        """Operations of one evaluation."""
 
     def text(self, name: str) -> str:
         """A function ``name`` of the array."""
@@ -155,10 +155,10 @@ class ModelFunctions:
         inputs: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> np.ndarray:
-        """The results of a function at many places, a row each, in one compiled loop, which several threads
-        share where it takes long.
+        """Return the results of a function at many places, a row each. One compiled loop finds them, which
+        several threads share if it takes long.
 
-        Time, state, memory, inputs and parameters are those of all rows, or have a leading axis of rows.
+        Time, state, memory, inputs and parameters are common to all rows, or have a leading axis of rows.
         """
         numbers = self.constants(parameters) if constants is None else constants
         if memory is None:
@@ -204,11 +204,11 @@ class ModelFunctions:
         constants: np.ndarray,
         shared: str = "",
     ) -> np.ndarray:
-        """The matrices of a function that is linear in its inputs, with a leading axis of points: a column
-        for each unit vector of inputs, a point after another. The last inputs are the results of the function
-        ``shared``, computed once for all columns of a point.
+        """Return the matrices of a function that is linear in its inputs, with a leading axis of points: a
+        column for each unit vector of inputs. The last inputs are the results of the function ``shared``,
+        computed once for all columns of a point.
 
-        Time, state, memory and constants are those of all points, or have a leading axis.
+        Time, state, memory and constants are common to all points, or have a leading axis.
         """
         n = self._inputs - (self._lengths[shared] if shared else 0)
         given = np.eye(n, self._inputs)

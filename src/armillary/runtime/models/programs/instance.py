@@ -100,8 +100,8 @@ class Instance:
     def masses_suffice(self) -> bool:
         """Whether no pivot of the mass matrix can be weak on any run with these parameters.
 
-        A link that slides makes more of what the pivots before it are compared with: where there is one, it
-        may come ten times as far as it starts.
+        A sliding link increases the values that the pivots before it are compared with. If there is one, it
+        may move to ten times its initial distance.
         """
         masses, _ = self.model.masses
         start = {s.data.name: value for s, value in self.equations.system.initial.items()}
@@ -118,8 +118,8 @@ class Instance:
         )
 
     def check(self, place: Place, reached: bool = False) -> None:
-        """An error where a place does not satisfy the constraints, or its speeds do not follow from
-        the independent ones, which those of a place that was ``reached`` by this program do.
+        """Raise an error if a place does not satisfy the constraints, or if its speeds do not follow from the
+        independent ones. Speeds of a place that this program has ``reached`` are not checked.
         """
         if not self.equations.reduction.rows:
             return
@@ -248,7 +248,7 @@ class Instance:
 
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of speeds, and of the rows of constraints."""
+        """Sizes of the speeds, and of the rows of constraints."""
         return self.model.loops.sizes(self.constants)
 
     @cached_property
@@ -266,8 +266,8 @@ class Instance:
         return rates[: len(place.q)], rates[len(place.q) :]
 
     def close_loops(self, place: Place, named: set[str], at_event: bool = False) -> Place:
-        """The place with its loops closed and its speeds made to agree; what is named, or set ``at_event``,
-        stays as it is.
+        """Close the loops of a place and make its speeds agree; values that are ``named``, or set
+        ``at_event``, stay.
         """
         return self.model.loops.close_loops(self, place, named, at_event)
 

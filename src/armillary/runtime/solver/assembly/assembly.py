@@ -5,7 +5,7 @@ matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among thos
 motions are in terms of their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths
 to angles. Where gaps cannot be closed, damped steps lead to the smallest ones: δ = −(JᵀJ + λ)⁻¹ Jᵀ Φ.
 
-What is given stays as it is; what depends on it is found. Attempts with more and more freedom: the dependent
+Given values stay unchanged; dependent values are found. Attempts have more and more freedom: the dependent
 coordinates; all that the loops depend on; these from scattered starts. Only where more is given than the
 loops leave free are given coordinates first guesses, which decide in what way a loop is closed.
 """
@@ -32,7 +32,7 @@ from armillary.runtime.solver.language.language import *
 
 
 def set_equations(run: Loops, weight: real) -> None:
-    """J d = -gap for speeds that may move; N d = 0, so much weighed, for coordinates that are held."""
+    """Set J d = -gap for speeds that may move, and N d = 0 with this weight for coordinates that are held."""
     largest: real = 0.0
     for i in range(N_GAPS):
         for j in range(N_SPEEDS):
@@ -140,7 +140,7 @@ def approach(run: Loops) -> None:
 
 
 def measure_gaps(run: Loops) -> None:
-    """The rest of each gap, in its own unit, in place of it; 0 for those that are closed."""
+    """Convert each remaining gap to its own unit; a closed gap becomes 0."""
     shown: real = CLOSED_LOOP
     for i in range(N_GAPS):
         shown = max(shown, SHOWN_GAP * abs(run.numbers[i]))
@@ -168,8 +168,8 @@ def measure_reach(run: Loops) -> None:
 
 
 def search_elsewhere(run: Loops) -> truth:
-    """From scattered starts: the closed place that is nearest to the start, of those that the nearest group
-    of starts leads to; whether there is one.
+    """Search from scattered starts: of the closed places that the nearest group of starts leads to, take the
+    one nearest to the start. Return whether there is one.
     """
     if not some_speed_moves(run):
         return False
@@ -287,7 +287,7 @@ def find_place(run: Loops) -> truth:
 
 
 def close_loops(run: Loops) -> None:
-    """The loops closed from the start, with the coordinates that are given as they are."""
+    """Close the loops from the start, with the given coordinates unchanged."""
     for k in range(N_COORDINATES):
         run.held[k] = run.given[k]
     for m in range(N_JACOBIAN):

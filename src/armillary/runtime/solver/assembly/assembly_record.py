@@ -1,4 +1,4 @@
-"""The record of loops that are being closed, as record.py has that of a run."""
+"""The record of loops that are being closed, as record.py has the record of a run."""
 
 from __future__ import annotations
 

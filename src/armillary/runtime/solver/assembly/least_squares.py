@@ -1,11 +1,11 @@
 """The shortest of the best solutions of linear equations, in the small language of language.py.
 
-The rows of `left` with the sides `right` are those of a least-squares problem; the first `active` count. Rows
-that are independent by a wide margin are made orthogonal one after another, A = L Q; then L y = right, and
-the step is Qᵀ y. ‖A‖ ‖L⁻¹‖ in Frobenius' norm is at least the quotient of the largest and the smallest
-singular value, so it shows that none has to be left out. Other rows are turned in pairs until all are at
-right angles; their lengths are then the singular values, of which small ones are left out. Neither depends on
-a library, so that every language finds the same solution.
+The first `active` rows of `left`, with the sides `right`, are a least-squares problem. Rows that are
+independent by a wide margin are made orthogonal one after another, A = L Q; then L y = right, and the step is
+Qᵀ y. ‖A‖ ‖L⁻¹‖ in Frobenius' norm is at least the quotient of the largest and the smallest singular value, so
+it shows that none has to be left out. Other rows are turned in pairs until all are at right angles; their
+lengths are then the singular values, of which small ones are left out. Neither depends on a library, so that
+every language finds the same solution.
 
 Source: Hestenes (1958), Inversion of matrices by biorthogonalization, J. SIAM 6, 51–90.
 """

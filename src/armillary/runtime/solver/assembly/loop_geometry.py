@@ -97,7 +97,7 @@ def make_unit(run: Loops) -> None:
 
 
 def displace(run: Loops) -> None:
-    """The coordinates after a small motion; those that are held stay."""
+    """Find the coordinates after a small motion; held coordinates stay."""
     for k in range(N_COORDINATES):
         total: real = run.place[k]
         for j in range(N_SPEEDS):

@@ -1,5 +1,5 @@
-"""Speeds that satisfy the constraints at the start of a run, and what is redundant there, in the language of
-language.py: the least change of speeds with J (u + δ) + b = 0.
+"""Speeds that satisfy the constraints at the start of a run, and a check of redundant constraints there, in
+the language of language.py: the least change of speeds with J (u + δ) + b = 0.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from armillary.runtime.solver.language.language import *
 
 
 def scaled_rows(run: Loops, all_rows: truth) -> None:
-    """Rows of J whose columns are in terms of their largest elements, all or those that are kept."""
+    """Take all rows of J, or only the kept ones, with columns in terms of their largest elements."""
     largest: real = 0.0
     for m in range(N_JACOBIAN):
         largest = max(largest, abs(run.jacobian[m]))
@@ -99,7 +99,7 @@ def adjust_speeds(run: Loops, first_try: truth) -> truth:
 
 
 def agree_speeds(run: Loops) -> None:
-    """Speeds that satisfy all constraints at the place, where those that are fixed stay as they are."""
+    """Find speeds that satisfy all constraints at the place; fixed speeds stay unchanged."""
     agreed: truth = False
     look(run)
     agreed = adjust_speeds(run, True)

@@ -15,7 +15,7 @@ The subset:
     the model    a vector that a section of the program gives is assigned: run.k0 = derivatives(t, run.state)
     choices      `a if c else b` is the whole right-hand side of an assignment
 
-A function that changes the run is called in a statement of its own, so that languages without references can
+A call of a function that changes the run is a separate statement, so that languages without references can
 return the run. Conditions do not rely on the order of `and` and `or`, for Fortran may evaluate both sides.
 """
 

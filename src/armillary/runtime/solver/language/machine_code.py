@@ -52,8 +52,8 @@ class SolverCode:
     ``sizes`` are the lengths of vectors by kind, and other whole numbers by name, each a number or the name
     of a size of the loop; ``known`` fields of the run that are constants; ``tables`` give entries of constant
     vectors; ``model`` calls the sections of the program; ``given`` are functions that the loop has made in
-    another way, ``rare`` those that are not worth much of LLVM's time. Without a ``program`` no function is
-    made: statements are written in line.
+    another way, ``rare`` functions on which LLVM should spend little time. Without a ``program`` no function
+    is made: statements are written in line.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Statements:
                 loop.leave()
 
     def nested(self, body: Sequence[ast.stmt], ends: tuple[Block, Block]) -> None:
-        """The body of a loop; what follows is a block of its own, where nothing may lead."""
+        """Write the body of a loop. Code after a jump goes to a separate block, which nothing leads to."""
         self.loops.append(ends)
         self.statements(body)
         self.loops.pop()

@@ -2,7 +2,7 @@
 
 `read_solver` takes the functions that a program needs, decides what depends on its features, and finds what
 printers need: the types of locals, which functions change the run, and an order in which every function
-stands before those that call it.
+stands before its callers.
 """
 
 from __future__ import annotations
@@ -148,11 +148,11 @@ def read_solver(
     given: Collection[str] = (),
     commented: bool = True,
 ) -> Solver:
-    """The functions `wanted` and those that they call, for a program with these features and methods.
+    """Read the functions `wanted` and the functions they call, for a program with these features and methods.
 
     ``facts`` are functions of the method, fields of the run and tables whose values are decided; functions
-    that are ``given`` are not read. Without comments it is read in half of the time. A solver that was read
-    is kept, since that takes 20 ms.
+    that are ``given`` are not read. Without comments, reading takes half of the time. A solver is kept once
+    it is read, since reading takes 20 ms.
     """
     decided = tuple(sorted((facts or {}).items()))
     return _read(
@@ -161,12 +161,12 @@ def read_solver(
 
 
 def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented: bool = True) -> Solver:
-    """The functions `wanted` that close loops at the start of a run, and those that they call."""
+    """Read the functions `wanted` that close loops at the start of a run, and the functions they call."""
     return _read(_LOOPS, frozenset(features), (), tuple(wanted), (), frozenset(), commented)
 
 
 def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
-    """The functions `wanted` that find forces and impulses of contacts, and those that they call."""
+    """Read the functions `wanted` that find forces and impulses of contacts, and the functions they call."""
     return _read(_CONTACTS, frozenset(), (), tuple(wanted), (), frozenset(), commented)
 
 
@@ -188,7 +188,7 @@ def _read(
 ) -> Solver:
     fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
-    texts = _function_texts(described[1:]) | _stepping(methods)
+    texts = _function_texts(described[1:]) | _method_functions(methods)
 
     def nodes_of(name: str) -> list[ast.AST] | None:
         """The nodes of a function as this program has it; only functions that are needed are parsed."""
@@ -201,7 +201,7 @@ def _read(
 
     folded: dict[str, list[ast.AST]] = {}
     order = list(_order_functions(wanted, nodes_of, folded))
-    changing = _changing({name: folded[name] for name in order})
+    changing = _find_changing_functions({name: folded[name] for name in order})
     functions = {name: _function(folded[name], name in changing) for name in order}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
     record = [f for f in read_fields(described[0]) if f.is_there(features) and f.name not in dropped]
@@ -218,7 +218,7 @@ def _function_texts(names: tuple[str, ...]) -> dict[str, str]:
 
 
 @cache
-def _stepping(methods: tuple[Method, ...]) -> dict[str, str]:
+def _method_functions(methods: tuple[Method, ...]) -> dict[str, str]:
     """The text of each function of some methods."""
     return _functions(source(methods)) if methods else {}
 
@@ -230,7 +230,7 @@ def _functions(text: str) -> dict[str, str]:
 
 
 class _Fold(ast.NodeTransformer):
-    """Conditions on features decided, and what they exclude left out."""
+    """A transformer that decides conditions on features and drops the excluded code."""
 
     def __init__(self, features: Collection[str], facts: Mapping[str, bool]) -> None:
         self.features = features
@@ -303,7 +303,7 @@ def _order_functions(
     nodes_of: Callable[[str], list[ast.AST] | None],
     folded: dict[str, list[ast.AST]],
 ) -> Iterator[str]:
-    """Functions that are needed, each after those that it calls; ``folded`` gets the nodes of each."""
+    """Yield the needed functions, each after the functions it calls; ``folded`` gets the nodes of each."""
     for name in wanted:
         nodes = None if name in folded else nodes_of(name)
         if nodes is None:
@@ -314,8 +314,8 @@ def _order_functions(
         yield name
 
 
-def _changing(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
-    """Functions that change the run, themselves or through others; those that they call come before them."""
+def _find_changing_functions(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
+    """Return the functions that change the run, themselves or through others; callees must come first."""
     found = {"report", "close_again"}
     for name, nodes in definitions.items():
         for node in nodes:

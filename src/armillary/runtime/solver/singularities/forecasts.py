@@ -1,6 +1,6 @@
 """Forecasts of places where constraints lose rank, in the small language of language.py.
 
-The strength of the weakest constraint is extrapolated with its slope and bend to where it is zero.
+The strength of the weakest constraint is extrapolated to zero, with its slope and bend.
 """
 
 from __future__ import annotations

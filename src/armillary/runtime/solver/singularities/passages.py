@@ -7,7 +7,7 @@ much of a small gap.
 
 Dormand and Prince's method of order eight has no stage between 0.34 and 0.59 of its step (Hairer, Nørsett &
 Wanner 1993, II.5), so the place is put in the middle of that, whatever the method of the run. Rows near the
-place are found from rows around it, by a polynomial. Events near the place that leave the motion as it is
+place are found from rows around it, by a polynomial. Events near the place that leave the motion unchanged
 happen inside the step; others end it. A step that is too rough is tried again from nearer by, shorter.
 
 A run that begins, or begins again, right before a place has no room for that; see collocation.py.
@@ -108,7 +108,7 @@ def plan_passage(run: RunRecord, ahead: real) -> None:
 
 
 def take_stages(run: RunRecord, h: real) -> None:
-    """The rates at all stages of the step, those of its end and of its dense output too: the state reached
+    """Find the rates at all stages of the step, also at its end and for its dense output. The state reached
     is in `trial`, with its loops closed in `finish`.
     """
     for i in range(N_STAGES):
@@ -185,8 +185,8 @@ def shorten(run: RunRecord) -> None:
 
 
 def judge_events(run: RunRecord) -> None:
-    """The effect of events that were found in the step: near the place, those that leave the motion as it
-    is happen inside of it, and those that change it cannot happen in the place itself.
+    """Judge the events that were found in the step. Near the place, events that leave the motion unchanged
+    happen inside the step; events that change it cannot happen in the place itself.
     """
     if not run.pending:
         return
@@ -289,8 +289,8 @@ def adopt_signs_inside(run: RunRecord) -> None:
 
 
 def continue_across(run: RunRecord) -> None:
-    """The rest of the step after an event that left the motion as it is, or after the end of the run has been
-    moved: no run can begin near the place.
+    """Take the rest of the step after an event that left the motion unchanged, or after the end of the run
+    has been moved: no run can begin near the place.
     """
     happened: truth = False
     for k in range(N_EVENTS):
@@ -324,8 +324,8 @@ def is_near_place(run: RunRecord, t: real) -> truth:
 
 
 def row_near_place(run: RunRecord, t: real) -> None:
-    """A row by Lagrange's interpolation through the rows around; what is the same in all of them stays so.
-    The first of them is left out where the step begins beside the place.
+    """Find a row by Lagrange's interpolation through the rows around; values that are the same in all of them
+    stay so. The first row is left out if the step begins beside the place.
     """
     x: real = (t - run.t_old) / run.h_taken
     left_out: truth = run.singular - run.t_old < BLIND * run.h_taken
