@@ -175,7 +175,7 @@ _MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds mi
 
 
 def compiled_sines(lanes: int) -> tuple[str, str]:
-    """Name and declaration of the function of so many angles, which LLVM finds in this process."""
+    """Name and declaration of the function of ``lanes`` angles, which LLVM finds in this process."""
     with _MAKING:
         name, declaration, _ = _made(lanes, chosen())
     return name, declaration

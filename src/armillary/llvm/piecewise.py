@@ -17,7 +17,7 @@ FEW = 32  # breaks up to which counting takes less time than bisection
 
 
 def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
-    """LLVM code of a function for a piecewise polynomial; with ``lanes`` above one, of vectors of so many."""
+    """LLVM code of a function for a piecewise polynomial, on vectors if ``lanes`` is above one."""
     v = Instructions(lanes, single=lanes == 1)
     arguments = [f"%x{axis}" for axis in range(table.arity)]
     data = [constant_array(f"{name}_coefficients", np.ravel(table.coefficients))]

@@ -26,7 +26,7 @@ def within_limit(v: Instructions, x: str) -> str:
 
 
 def reduced(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
-    """ROUND + n, whose last bits are those of n, and r, and e."""
+    """ROUND + n, whose last bits equal the last bits of n; r; and e."""
     shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
@@ -260,8 +260,9 @@ def sine_cosine_function(name: str, lanes: int) -> str:
 
 
 def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str]:
-    """sin and cos of x from those of r: exchanged where n is odd, signs from its last two bits. ``third``: of
-    the parts of π/2.
+    """sin and cos of x from sin and cos of r: exchanged if n is odd, signs from its last two bits.
+
+    ``third``: the third part of π/2.
     """
     return of_reduced(v, *reduced(v, x, third))
 

@@ -51,7 +51,7 @@ _LIKELY = '!0 = !{!"branch_weights", i32 2000, i32 1}'
 
 
 def library_text() -> str:
-    """LLVM text of all functions; those that are not called are dropped when the module is linked."""
+    """LLVM text of all functions; the linker drops functions that are not called."""
     parts = []
     for name in (*vector_math.UNARY, *vector_math.BINARY):
         if name == "atan":
@@ -135,7 +135,7 @@ def _atan2() -> str:
 
 
 def _without_fused(text: str) -> str:
-    """LLVM text that calls functions of its own for products and sums with one rounding."""
+    """Replace LLVM's fused operations by calls to functions that are appended to the text."""
     text = _TURNS.sub(r"@turned_\1(", text)
     text = _SINES.sub(lambda body: body[0].replace("@llvm.fma.", "@llvm.fmuladd."), text)
     for lanes in {int(match[1] or 0) for match in _TURNED.finditer(text)}:
