@@ -287,7 +287,7 @@ def _solve(
             solved.append(k)
     for first in range(0, len(solved), w.together):
         some = solved[first : first + w.together]
-        x |= _substituted(w, some, {k: [j for j in rows[k] if j in solved] for k in some}, g, x)
+        x |= _substitute_neighbours(w, some, {k: [j for j in rows[k] if j in solved] for k in some}, g, x)
         for k in some:
             if k not in factors.turned and k in blocks.rows:
                 given = w.load("right", added[k]) if k in added else None
@@ -316,7 +316,7 @@ def _solve(
                     w.store(solution, m * width, value)
 
 
-def _substituted(
+def _substitute_neighbours(
     w: _Writer,
     some: Sequence[int],
     terms: Mapping[int, Sequence[int]],

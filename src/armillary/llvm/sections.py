@@ -232,11 +232,11 @@ def _with_shared_values(
     rest = f"{name}_rest"
     _function(module, rest, module.shared.rest[name], given, {**places, **module.shared.places}, outs)
     lines = [f"  %{array} = alloca [{n} x {module.real}], align 64" for array, n in arrays.items()]
-    inputs = _passed(_inputs(module))
+    inputs = _call_arguments(_inputs(module))
     for group in groups:
         passed = ", ".join([inputs, *(f"ptr %{array}" for array in (*group.needs, group.array))])
         lines.append(f"  call void @{group.array}({passed})")
-    lines.append(f"  call void @{rest}({_passed(given)})")
+    lines.append(f"  call void @{rest}({_call_arguments(given)})")
     module.define(f"void @{name}({arguments})", "\n".join(lines))
 
 
@@ -245,7 +245,7 @@ def _rarely(name: str) -> str:
     return " optnone" if name.startswith("fire") and name.endswith("_rest") else ""
 
 
-def _passed(arguments: str) -> str:
+def _call_arguments(arguments: str) -> str:
     """Return the arguments of a function as its caller hands them on."""
     return arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
 
@@ -446,7 +446,7 @@ def _function(
             module.functions.append(constant_array(array, number_values(given)))
         module.define(f"void @{name}({arguments})", body)
         return
-    passed = _passed(arguments)
+    passed = _call_arguments(arguments)
     calls = []
     numbers: NumberPlaces | None = {} if loading or arranging else None
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"

@@ -121,11 +121,11 @@ def words_of_steps(
 
 
 def compiled_words() -> RoutineMethod:
-    return _compiled(chosen())
+    return _words_method(chosen())
 
 
 @cache
-def _compiled(chosen: tuple[object, ...]) -> RoutineMethod:
+def _words_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """The words and the choice, kept for this process, which takes 2 ms to load a method."""
     files = [Path(__file__), Path(choice.__file__)]
     return compiled_method("arm64 words", _text, files, ["steps", "words"], 1, GENERAL)

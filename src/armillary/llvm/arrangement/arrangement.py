@@ -92,7 +92,9 @@ def arranged(
     """
     if not registers:
         own, given = stored_values(stores, {line[0] for line in lines})
-        return _Lines(loads, opposites, own, _NEVER).text(_needed(_operations(lines, opposites, given), own))
+        return _Lines(loads, opposites, own, _NEVER).text(
+            _needed_operations(_operations(lines, opposites, given), own)
+        )
     order, own = in_order(lines, opposites, stores)
     return _Lines(loads, opposites, own, registers - SPARE).text(order, "volatile ")
 
@@ -124,7 +126,7 @@ def chosen_order(
     """Operations whose values are used or stored, as the model machine starts them; ``pairs`` of values wait
     for each other. ``change`` may put others in their place, by the cycles that they could be late.
     """
-    needed = _needed(operations, results)
+    needed = _needed_operations(operations, results)
     if not pairs:
         return _order(needed, change, limits)
     other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
@@ -199,7 +201,7 @@ def _kind(text: str) -> str:
     return found[1] if found else ""
 
 
-def _needed(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
+def _needed_operations(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
     """Operations whose values are used or stored."""
     wanted = set(results)
     found = []

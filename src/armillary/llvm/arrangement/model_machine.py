@@ -123,7 +123,7 @@ class ModelMachine:
         numbers = {
             "size": self.size, "most": most, "window": window, "patient": int(patient), "excess": excess,
         }  # fmt: skip
-        _compiled(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
+        _machine_method(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
 
 
 def starts(counts: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ def starts(counts: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _compiled(chosen: tuple[object, ...]) -> RoutineMethod:
+def _machine_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """The machine, one for all sections, kept for this process.
 
     It is compiled in 40 ms, and orders the 8,000 operations of a chain of 64 links in 3.5; without

@@ -59,11 +59,11 @@ class Steps(NamedTuple):
 
 
 def compiled_choice() -> RoutineMethod:
-    return _compiled(chosen())
+    return _choice_method(chosen())
 
 
 @cache
-def _compiled(chosen: tuple[object, ...]) -> RoutineMethod:
+def _choice_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """One for all sections, kept for this process."""
     return compiled_method("register choice", _text, [Path(__file__)], ["steps"], 1, GENERAL)
 
