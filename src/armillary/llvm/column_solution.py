@@ -49,10 +49,10 @@ _Part = tuple[list[str], str, list[tuple[int, int]]]
 class ColumnCode:
     """The layout of a solution in an array of results, and the code that fills it.
 
-    ``work`` are what the function before it computes: results of its own, coefficients, then the right sides
-    and addends of blocks of columns, lane by lane. The solution follows them in the same array, which so
-    needs no copy; the element of a column and an unknown is at ``places``. ``lanes`` are the doubles of a
-    vector. Right sides that are numbers, those of the inverse, are ``given`` beside the code.
+    ``work``: values of the function before: its results, coefficients, then the right sides and addends of
+    blocks of columns, lane by lane. The solution follows them in the same array, which avoids a copy;
+    ``places`` has the element of a column and an unknown. ``lanes``: doubles per vector. Right sides
+    that are numbers, as for the inverse, are ``given`` beside the code.
     """
 
     solution: ColumnSolution
@@ -114,7 +114,7 @@ class ColumnCode:
         return _Blocks(group, width, lanes, "given" if given else "out", first, rows)
 
     def _lay_out(self, blocks: _Blocks) -> None:
-        """Places of the solution, after what is there already."""
+        """Append places for the solution of ``blocks``."""
         blocks.first_solution = self.length
         for i, column in enumerate(blocks.lanes):
             if column is None:
@@ -125,7 +125,7 @@ class ColumnCode:
         self.length += len(blocks.lanes) * len(blocks.rows)
 
     def text(self, name: str) -> str:
-        """A function ``name`` of the array, and those that it calls."""
+        """Return the text of function ``name`` of the array, and of the functions that it calls."""
         parts, calls = [], []
         arguments = "ptr %out, ptr %right, ptr %solution"
         arrays = {"out": "%out", "given": f"@{name}_given"}
@@ -287,7 +287,7 @@ def _solve(
             solved.append(k)
     for first in range(0, len(solved), w.together):
         some = solved[first : first + w.together]
-        x |= _substituted(w, some, {k: [j for j in rows[k] if j in solved] for k in some}, g, x)
+        x |= _substitute_neighbours(w, some, {k: [j for j in rows[k] if j in solved] for k in some}, g, x)
         for k in some:
             if k not in factors.turned and k in blocks.rows:
                 given = w.load("right", added[k]) if k in added else None
@@ -316,7 +316,7 @@ def _solve(
                     w.store(solution, m * width, value)
 
 
-def _substituted(
+def _substitute_neighbours(
     w: _Writer,
     some: Sequence[int],
     terms: Mapping[int, Sequence[int]],
@@ -357,9 +357,7 @@ def _runs(
 
 
 class _Writer:
-    """Lines of code on blocks of so many columns (``width``), in vectors of ``lanes``; counts operations of a
-    column.
-    """
+    """Writer of code on blocks of ``width`` columns in vectors of ``lanes``; counts operations per column."""
 
     def __init__(self, coefficients: Mapping[tuple[int, int], int], lanes: int, width: int) -> None:
         self.lines: list[str] = []
@@ -386,8 +384,8 @@ class _Writer:
         return self.number("out", self._coefficients[k, j])
 
     def number(self, array: str, place: int) -> str:
-        """A number in all lanes. Those of neighbours are loaded as one vector: on arm64 operations take a
-        lane of it, and a load into all lanes takes the place of an operation.
+        """Load a number into all lanes. With two lanes, neighbours are loaded as one vector: on arm64 an
+        operation takes a lane of it, and a load into all lanes would take the place of an operation.
         """
         if self._lanes != 2:
             value = self._emit(f"load double, ptr {self._at(array, place)}")
@@ -407,7 +405,7 @@ class _Writer:
 
     @contextmanager
     def repeated(self, times: int) -> Iterator[str]:
-        """Code that runs so many times; gives the name of the number that counts them."""
+        """Write a loop that runs ``times`` times; yield the name of its counter."""
         name = f"loop{self._loops}"
         self._loops += 1
         before, alone = self._label, self.operations

@@ -1,8 +1,8 @@
 """The choice of products that are fused into the sums that they are terms of.
 
-A fused operation ±a·b ± c is one operation of every machine that has it. A product whose users are all sums
-needs no operation of its own then, however many these are: each sum takes its factors. But a sum of such
-products alone begins with one that is computed. Together
+A fused operation ±a·b ± c is one operation on every machine that has it. A product that is used only by sums
+then needs no separate operation, however many the sums are: each takes the product's factors. But a sum of
+such products alone begins with a computed product. Together
 
     operations = Σ (terms − 1) over sums + products that are computed,
 

@@ -37,7 +37,7 @@ def constant_array(name: str, values: Given) -> str:
 
 @dataclass(frozen=True)
 class ValueTypes:
-    """The LLVM types of values: vectors of so many doubles, or ``single`` ones."""
+    """The LLVM types of values: vectors of ``lanes`` doubles, or ``single`` doubles."""
 
     lanes: int
     single: bool = False
@@ -206,8 +206,8 @@ class Instructions:
         return self.emit(f"call i1 {name}({self.mask} {mask})")
 
     def mended(self, mask: str, usual: Sequence[str], rare: Values) -> list[str]:
-        """The usual values, but in lanes that the mask leaves out those of another way: a lane never
-        depends on its neighbours.
+        """Return the usual values in lanes of the mask and the rare ones in others: no lane depends on its
+        neighbours.
         """
         self.lines.insert(0, "first:")
         bit = self.all_of(mask)
@@ -234,7 +234,7 @@ class Instructions:
         return self.emit(f"call {v} @{name}({v} {x})")
 
     def function(self, name: str, arguments: Sequence[str], kind: str, result: str, attribute: str) -> str:
-        """The lines as a function, with what they call."""
+        """Return the lines as a function, with the functions they call."""
         taken = ", ".join(f"{self.real} {a}" for a in arguments)
         head = f"define internal {kind} @{name}({taken}) {attribute} nounwind {{"
         body = [head, *self.lines, f"  ret {kind} {result}", "}"]

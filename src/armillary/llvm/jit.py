@@ -40,7 +40,7 @@ def holds_addresses(text: str) -> bool:
 
 
 def is_arranged(text: str) -> bool:
-    """Whether a module holds code in an order of its own, as lines or as words."""
+    """Whether a module holds arranged code (arrangement.py), as lines or as words."""
     return LABEL in text or "module asm" in text
 
 
@@ -130,11 +130,11 @@ def engine(
     *,
     of_all_models: bool = False,
 ) -> LlvmObject:
-    """Modules linked into one, optimised by these passes and compiled; the code lives as long as the engine.
+    """Link modules, optimise them by these passes and compile them; the code lives as long as the engine.
 
-    ``name`` holds all that decides the code; code of that name is taken from the cache where it is there, and
-    then no text is made. "" for code that is of use in this process only. ``adjust`` changes the linked
-    module before it is optimised. Code ``of_all_models`` is optimised whatever the tier.
+    ``name`` holds everything that decides the code. If the cache has code of that name, no text is made; use
+    "" for code of this process only. ``adjust`` changes the linked module before it is optimised. Code
+    ``of_all_models`` is optimised in every tier.
 
     In the small code model constants would be operands of instructions; in a JIT's default one the address of
     each is loaded first, 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code and constants
@@ -174,9 +174,11 @@ def tier(name: str) -> Iterator[None]:
 
 
 def quick() -> bool:
-    """Whether a tier or ``ARMILLARY_COMPILE`` is "quick": LLVM translates without optimising, code has no
-    vectors of branches and no order of its own, products and sums are not fused, so last digits may differ.
-    That pays for many short runs of models that change all the time, such as tests.
+    """Whether a tier or ``ARMILLARY_COMPILE`` is "quick".
+
+    LLVM then translates without optimising. Code is not arranged and has no vectors of branches; products and
+    sums are not fused, so last digits may differ. This pays for short runs of models that change all the
+    time, such as tests.
     """
     given = os.environ.get("ARMILLARY_COMPILE", "")
     if given not in ("", "full", "quick"):
@@ -414,7 +416,7 @@ def _chosen_passes(llvm: LlvmObject, passes: Passes | None) -> LlvmObject:
 
 @once
 def _builder(level: int, passes: Passes, flags: str) -> tuple[LlvmObject, LlvmObject]:
-    """A target machine and LLVM's pass builder for it; ``flags`` are those that the machine was made with."""
+    """Return a target machine and LLVM's pass builder for it; ``flags``: the flags of that machine."""
     llvm = prepared()
     machine = _machine(level)
     options = llvm.create_pipeline_tuning_options(speed_level=max(passes.speed, 0))

@@ -175,14 +175,14 @@ _MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds mi
 
 
 def compiled_sines(lanes: int) -> tuple[str, str]:
-    """Name and declaration of the function of so many angles, which LLVM finds in this process."""
+    """Name and declaration of the function of ``lanes`` angles, which LLVM finds in this process."""
     with _MAKING:
-        name, declaration, _ = _made(lanes, chosen())
+        name, declaration, _ = _compile_sines(lanes, chosen())
     return name, declaration
 
 
 @cache
-def _made(lanes: int, settings: tuple[str, ...]) -> tuple[str, str, Compiled]:
+def _compile_sines(lanes: int, settings: tuple[str, ...]) -> tuple[str, str, Compiled]:
     # The name holds all that decides the code: programs that call it are kept between processes.
     name = f"sincos{lanes}_{digest(machine_code_key(0))[:16]}"
     module = Module()

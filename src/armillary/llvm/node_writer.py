@@ -1,7 +1,7 @@
 """The nodes of a section as lines of LLVM code, on single doubles or on vectors of them.
 
-With ``lanes`` above one every value is a vector, a number of so many runs: the same program then makes a step
-of all of them at once. Arrays hold the lanes of a quantity side by side, so that a load takes them together.
+With ``lanes`` above one every value is a vector with a number of each run: the same program then makes a step
+of all runs at once. Arrays hold the lanes of a quantity side by side, so that a load takes them together.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Writer(Instructions):
         return place if isinstance(place, str) else self.load(*place)
 
     def loaded_number(self, numbers: NumberPlaces, known: dict[float, str], value: float) -> str:
-        """A number of the array, loaded once; written into the code where it is simple, or one too many."""
+        """Load a number of the array once; write it into the code if it is simple or the array is full."""
         found = known.get(value)
         if found is None:
             if value == 0 or (not self.module.registers and (abs(value) in INSTANT or len(known) >= LOADED)):
@@ -201,8 +201,9 @@ class Writer(Instructions):
         return self.mul(a, b)
 
     def sum(self, node: Expr) -> str:
-        """Terms in the order in which they are known, so that the last one waits for one operation only; the
-        first one that is no product of its own before them.
+        """Add terms in the order of their arrival, so that the last one waits for one operation only.
+
+        The sum begins with the first term that is not a fused product.
         """
         constant, coefficients = node.data
         arrival = self.arrival
@@ -294,7 +295,7 @@ class Writer(Instructions):
         return values, minus
 
     def runs(self, terms: Terms, value: str | None) -> tuple[Terms, str | None]:
-        """Terms without those that are neighbours in the state, whose products are taken LANES at a time.
+        """Add products of neighbours in an array, LANES at a time; return the other terms and the sum.
 
         The modes of a flexible body are such neighbours, and most of its work is such sums: a quarter of the
         instructions, to compile and to run.
@@ -314,7 +315,7 @@ class Writer(Instructions):
         return [(c, t) for c, t in terms if t not in taken], self.run_total(products, value)
 
     def with_run(self, products: Products, array: str, first: int, factors: list[float]) -> Products:
-        """A vector of sums of products, with those of LANES neighbours and their factors."""
+        """Add the products of LANES neighbours and their factors to a vector of sums."""
         listed = ", ".join(f"double {real(c)}" for c in factors)
         x = self.neighbours(array, first)
         product = self.emit(f"fmul contract <{LANES} x double> {x}, <{listed}>")

@@ -278,11 +278,11 @@ class PackWriter(Writer):
         return self.together([self.value(n) for n in column]), plain
 
     def lane(self, vector: str, lane: int, count: int) -> str:
-        """A lane of a vector of so many."""
+        """Extract a lane of a vector of ``count`` lanes."""
         return self.emit(f"extractelement <{count} x double> {vector}, i64 {lane}")
 
     def chosen_lanes(self, vector: str, places: Sequence[int], count: int) -> str:
-        """Lanes of a vector of so many as another vector."""
+        """Return lanes of a vector of ``count`` lanes as another vector."""
         kind, mask = f"<{count} x double>", ", ".join([f"i32 {i}" for i in places])
         return self.emit(f"shufflevector {kind} {vector}, {kind} poison, <{len(places)} x i32> <{mask}>")
 

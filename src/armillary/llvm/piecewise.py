@@ -17,20 +17,20 @@ FEW = 32  # breaks up to which counting takes less time than bisection
 
 
 def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
-    """LLVM code of a function for a piecewise polynomial; with ``lanes`` above one, of vectors of so many."""
+    """LLVM code of a function for a piecewise polynomial, on vectors if ``lanes`` is above one."""
     v = Instructions(lanes, single=lanes == 1)
     arguments = [f"%x{axis}" for axis in range(table.arity)]
     data = [constant_array(f"{name}_coefficients", np.ravel(table.coefficients))]
     intervals, distances = [], []
     for axis, (x, breaks) in enumerate(zip(arguments, table.breaks, strict=True)):
         array = f"{name}_breaks{axis}"
-        data.append(constant_array(array, _padded(breaks)))
+        data.append(constant_array(array, _pad_breaks(breaks)))
         if table.outside[axis] == "clamp":
             x = v.clamp(x, float(breaks[0]), float(breaks[-1]))
         else:
             x = v.add(x, 0.0)
         counting = lanes > 1 and len(breaks) <= FEW
-        interval = _counted(v, x, breaks) if counting else _bisected(v, x, breaks, array)
+        interval = _count_breaks(v, x, breaks) if counting else _bisect_breaks(v, x, breaks, array)
         intervals.append(interval)
         distances.append(v.sub(x, v.elements(array, interval)))
     value = _horner(v, f"{name}_coefficients", table, intervals, distances)
@@ -44,13 +44,13 @@ def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
     return "\n".join([*data, v.function(name, arguments, v.real, value, "noinline")])
 
 
-def _padded(breaks: np.ndarray) -> np.ndarray:
+def _pad_breaks(breaks: np.ndarray) -> np.ndarray:
     """The left breaks of all intervals, and NaN up to a power of two: nothing is beyond it."""
     left = np.asarray(breaks[:-1], dtype=float)
     return np.concatenate([left, np.full((1 << (len(left) - 1).bit_length()) - len(left), np.nan)])
 
 
-def _counted(v: Instructions, x: str, breaks: np.ndarray) -> str:
+def _count_breaks(v: Instructions, x: str, breaks: np.ndarray) -> str:
     interval = v.whole(0)
     for inner in breaks[1:-1]:
         passed = v.compare("oge", x, float(inner))
@@ -58,9 +58,9 @@ def _counted(v: Instructions, x: str, breaks: np.ndarray) -> str:
     return interval
 
 
-def _bisected(v: Instructions, x: str, breaks: np.ndarray, array: str) -> str:
+def _bisect_breaks(v: Instructions, x: str, breaks: np.ndarray, array: str) -> str:
     interval = v.whole(0)
-    step = len(_padded(breaks)) // 2
+    step = len(_pad_breaks(breaks)) // 2
     while step:
         further = v.integer("add", interval, step)
         passed = v.compare("oge", x, v.elements(array, further))

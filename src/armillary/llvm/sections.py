@@ -42,10 +42,11 @@ _ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
 
 
 def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, *, encodes: str = "") -> str:
-    """The whole program: precompute, derivatives, outputs, and events, update, fire, normalise where there
-    are any. Code for a machine with so many ``registers`` for doubles is arranged (``arrangement.py``).
-    ``sines`` gives those that this process has compiled already. ``encodes``: the instruction set in
-    which code is written where that is known (``arrangement/machine_code.py``).
+    """Return the program: precompute, derivatives, outputs and, if any, events, update, fire, normalise.
+
+    With ``registers``, the machine's registers for doubles, code is arranged (``arrangement.py``). ``sines``
+    gives sines that this process has compiled already. ``encodes``: the instruction set of machine code, if
+    it is supported (``arrangement/machine_code.py``).
     """
     module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
@@ -95,13 +96,13 @@ def for_this_machine(program: Program) -> Program:
 
 
 def for_lanes(program: Program, width: int) -> Program:
-    """The program with packs of at most so many lanes."""
+    """Return the program with packs of at most ``width`` lanes."""
     alike = in_lanes(program.alike, width)
     return program if alike == program.alike else replace(program, alike=alike)
 
 
 def change_text(program: Program) -> str:
-    """The sections of changes alone, as a module of its own, and the constants of all sections."""
+    """Return a separate module of the sections of changes and the constants of all sections."""
     module = Module()
     _precompute(module, program)
     _changes(module, program)
@@ -117,12 +118,12 @@ def _changes(module: Module, program: Program) -> None:
 
 
 def lanes_module(program: Program, lanes: int, near: NearSines | None = None) -> Module:
-    """The sections of steps between events, for so many runs at once: every value a vector.
+    """Return the sections of steps between events, for ``lanes`` runs at once: every value is a vector.
 
     The functions are for a loop in the same module; ``t`` is a vector too, and arrays hold the lanes of each
-    quantity side by side. Where a vector is a register of arm64, code is arranged as that of single runs.
+    quantity side by side. If a vector fits a register of arm64, code is arranged as for single runs.
 
-    With ``near``, ``derivatives`` also stores sines and cosines, to an array before that of its results.
+    With ``near``, ``derivatives`` also stores sines and cosines, to an array before its results.
     derivatives_near(t, state, constants, memory, sines, base, out, turned) takes them, and the state that
     they belong to as ``base``; ``turned`` is the largest d².
     """
@@ -158,7 +159,7 @@ def _near_derivatives(module: Module, near: NearSines, places: Places) -> None:
 
 
 def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr) -> str:
-    """A section that a start computes as a module of its own, with one function of (t, state, parameters,
+    """Return a separate module for a section that a start computes: one function of (t, state, parameters,
     memory, out) by the section's name.
     """
     module = Module()
@@ -170,7 +171,7 @@ def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr
 
 
 def section_text(program: Program, section: ProgramSection) -> str:
-    """A further section of a program as a module of its own, with one function by the section's name."""
+    """Return a separate module for a further section of a program: one function by the section's name."""
     module = Module()
     _ordinary(module, section.name, section, _places(program))
     return module.text()
@@ -231,11 +232,11 @@ def _with_shared_values(
     rest = f"{name}_rest"
     _function(module, rest, module.shared.rest[name], given, {**places, **module.shared.places}, outs)
     lines = [f"  %{array} = alloca [{n} x {module.real}], align 64" for array, n in arrays.items()]
-    inputs = _passed(_inputs(module))
+    inputs = _call_arguments(_inputs(module))
     for group in groups:
         passed = ", ".join([inputs, *(f"ptr %{array}" for array in (*group.needs, group.array))])
         lines.append(f"  call void @{group.array}({passed})")
-    lines.append(f"  call void @{rest}({_passed(given)})")
+    lines.append(f"  call void @{rest}({_call_arguments(given)})")
     module.define(f"void @{name}({arguments})", "\n".join(lines))
 
 
@@ -244,7 +245,7 @@ def _rarely(name: str) -> str:
     return " optnone" if name.startswith("fire") and name.endswith("_rest") else ""
 
 
-def _passed(arguments: str) -> str:
+def _call_arguments(arguments: str) -> str:
     """Return the arguments of a function as its caller hands them on."""
     return arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
 
@@ -445,7 +446,7 @@ def _function(
             module.functions.append(constant_array(array, number_values(given)))
         module.define(f"void @{name}({arguments})", body)
         return
-    passed = _passed(arguments)
+    passed = _call_arguments(arguments)
     calls = []
     numbers: NumberPlaces | None = {} if loading or arranging else None
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
@@ -468,8 +469,8 @@ def _function(
 
 
 def is_arithmetic(section: ProgramSection, places: Places) -> bool:
-    """Whether all operations may be written here: no functions but sines of states and the like, and no given
-    values but those of arrays.
+    """Whether all operations can be written here: no functions except grouped calls of states, min, max and
+    abs; given values only from arrays; exponents only multiples of ½.
     """
     given = {s for s, place in places.items() if isinstance(place, tuple)}
     states = {s for s in given if places[s][0] == "state"}

@@ -43,7 +43,7 @@ class SharedSections:
 
 
 def share_sections(sections: Mapping[str, ProgramSection]) -> SharedSections:
-    """Return what sections with blocks have in common, and what is left of each; empty if that is little."""
+    """Return the common values of sections with blocks and the rest of each; empty if these are few."""
     users = _users_of_nodes(sections)
     if not any(is_block(node) for node in users):
         return SharedSections()

@@ -26,7 +26,7 @@ def within_limit(v: Instructions, x: str) -> str:
 
 
 def reduced(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
-    """ROUND + n, whose last bits are those of n, and r, and e."""
+    """ROUND + n, whose last bits equal the last bits of n; r; and e."""
     shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
@@ -173,7 +173,7 @@ def far_angle_function() -> str:
     tau, rest = 2 * PI_OVER_2[0] * 2, (PI_OVER_2[1] + PI_OVER_2[2]) * 4
     return _TEXT.format(
         words=_WORDS,
-        table=", ".join(f"i64 {_signed(w)}" for w in table),
+        table=", ".join(f"i64 {_signed_word(w)}" for w in table),
         limit=2 * int(real(LIMIT), 16),
         loads="\n".join(lines),
         part=real(PI_OVER_2[2]),
@@ -204,7 +204,7 @@ def _arctangent(inverse: int, unit: int) -> int:
     return total
 
 
-def _signed(word: int) -> int:
+def _signed_word(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
@@ -260,8 +260,9 @@ def sine_cosine_function(name: str, lanes: int) -> str:
 
 
 def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str]:
-    """sin and cos of x from those of r: exchanged where n is odd, signs from its last two bits. ``third``: of
-    the parts of π/2.
+    """sin and cos of x from sin and cos of r: exchanged if n is odd, signs from its last two bits.
+
+    ``third``: the third part of π/2.
     """
     return of_reduced(v, *reduced(v, x, third))
 
@@ -274,7 +275,7 @@ def of_reduced(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]
     sign = v.integer("shl", v.integer("lshr", n, 1), 63)
     odd = v.emit(f"icmp slt {v.bits} {last}, {v.whole(0)}")
     s, c = v.choose(odd, cosine, sine), v.choose(odd, sine, cosine)
-    return _turned(v, s, sign), _turned(v, _turned(v, c, sign), last)
+    return _flip_sign(v, s, sign), _flip_sign(v, _flip_sign(v, c, sign), last)
 
 
 def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
@@ -287,6 +288,6 @@ def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
     return v.sub(r, bend), v.fused(w, rest, 1.0)
 
 
-def _turned(v: Instructions, value: str, sign: str) -> str:
+def _flip_sign(v: Instructions, value: str, sign: str) -> str:
     """The value with its sign changed where the first bit of another is set."""
     return v.as_reals(v.integer("xor", v.as_bits(value), sign))

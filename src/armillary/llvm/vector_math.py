@@ -95,7 +95,7 @@ def asin(v: Instructions, x: str) -> str:
     size = v.size(x)
     inner = v.compare("ole", size, 0.5)
     base = [v.choose(inner, 0.0, part) for part in HALF_PI]
-    return v.signed_as(_turned(v, size, inner, base, v.choose(inner, 1.0, -2.0)), x)
+    return v.signed_as(_add_arcsine(v, size, inner, base, v.choose(inner, 1.0, -2.0)), x)
 
 
 def acos(v: Instructions, x: str) -> str:
@@ -107,10 +107,10 @@ def acos(v: Instructions, x: str) -> str:
         v.choose(inner, half, v.choose(right, 0.0, whole)) for half, whole in zip(HALF_PI, PI, strict=True)
     ]
     factor = v.choose(inner, v.signed_as(1.0, v.neg(x)), v.choose(right, 2.0, -2.0))
-    return _turned(v, size, inner, base, factor)
+    return _add_arcsine(v, size, inner, base, factor)
 
 
-def _turned(v: Instructions, size: str, inner: str, base: list[str], factor: Operand) -> str:
+def _add_arcsine(v: Instructions, size: str, inner: str, base: list[str], factor: Operand) -> str:
     """base + factor · asin s, the first of double length."""
     half = v.mul(v.sub(1.0, size), 0.5)
     root = v.call("sqrt", half)

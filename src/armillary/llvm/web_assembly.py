@@ -51,7 +51,7 @@ _LIKELY = '!0 = !{!"branch_weights", i32 2000, i32 1}'
 
 
 def library_text() -> str:
-    """LLVM text of all functions; those that are not called are dropped when the module is linked."""
+    """LLVM text of all functions; the linker drops functions that are not called."""
     parts = []
     for name in (*vector_math.UNARY, *vector_math.BINARY):
         if name == "atan":
@@ -68,7 +68,7 @@ def library_text() -> str:
 
 def for_modules(text: str) -> str:
     """LLVM text that calls nothing but what modules have: the host far from zero, and no fused products."""
-    return _without_fused(_with_host(text))
+    return _replace_fused_operations(_with_host(text))
 
 
 def _with_host(text: str) -> str:
@@ -134,21 +134,21 @@ def _atan2() -> str:
     return text.replace("define internal", "define")
 
 
-def _without_fused(text: str) -> str:
-    """LLVM text that calls functions of its own for products and sums with one rounding."""
+def _replace_fused_operations(text: str) -> str:
+    """Replace LLVM's fused operations by calls to functions that are appended to the text."""
     text = _TURNS.sub(r"@turned_\1(", text)
     text = _SINES.sub(lambda body: body[0].replace("@llvm.fma.", "@llvm.fmuladd."), text)
     for lanes in {int(match[1] or 0) for match in _TURNED.finditer(text)}:
-        text += "\n" + _turned(lanes)
+        text += "\n" + _reduction_function(lanes)
     found = {match[0]: int(match[2] or 0) for match in _FUSED.finditer(text)}
     for name, lanes in found.items():
         own = f"@fused_{lanes or 'single'}"
         text = re.sub(rf"declare [^\n]*{re.escape(name)}\([^\n]*\n", "", text).replace(f"{name}(", f"{own}(")
-        text += "\n" + _fused(own, lanes)
+        text += "\n" + _fused_function(own, lanes)
     return text
 
 
-def _turned(lanes: int) -> str:
+def _reduction_function(lanes: int) -> str:
     """x − n·π/2, with arguments of a product and sum: n, −π/2, x."""
     v = Instructions(lanes or 1, single=not lanes)
     value = v.sub(v.sub("%x", v.mul("%n", _HIGH)), v.mul("%n", PI_OVER_2[0] - _HIGH))
@@ -156,14 +156,14 @@ def _turned(lanes: int) -> str:
     return v.function(name, ("%n", "%b", "%x"), v.real, value, "alwaysinline")
 
 
-def _fused(name: str, lanes: int) -> str:
+def _fused_function(name: str, lanes: int) -> str:
     v = Instructions(lanes or 1, single=not lanes)
     product = v.mul("%a", "%b")
-    value = v.add(v.add(product, "%c"), _lost(v, product))
+    value = v.add(v.add(product, "%c"), _product_error(v, product))
     return v.function(name[1:], ("%a", "%b", "%c"), v.real, value, "alwaysinline")
 
 
-def _lost(v: Instructions, product: str) -> str:
+def _product_error(v: Instructions, product: str) -> str:
     """The rounding error of a·b."""
     (a, a_low), (b, b_low) = _split(v, "%a"), _split(v, "%b")
     rest = v.sub(v.mul(a, b), product)
@@ -329,7 +329,7 @@ def linked(
     found = _read(code)
     imported, kinds = _imports(found, hosts)
     stack = -(-stack // 16) * 16
-    places, segments, end = _placed(found, stack)
+    places, segments, end = _place_segments(found, stack)
     values = [_value(s, places) for s in found.symbols]
     pages = -(-(end + room) // PAGE)
     bodies = [_body(found, body, values) for body in _functions(found)]
@@ -446,7 +446,7 @@ def _imports(found: _Object, hosts: Mapping[str, tuple[str, str]]) -> tuple[list
     return names, entries
 
 
-def _placed(found: _Object, stack: int) -> tuple[list[int], list[tuple[int, bytes]], int]:
+def _place_segments(found: _Object, stack: int) -> tuple[list[int], list[tuple[int, bytes]], int]:
     """The address of each segment, the segments with theirs, and where they end."""
     reader = Reader(found.sections.get(_DATA, b"\0"))
     places: list[int] = []

@@ -26,7 +26,7 @@ from armillary.mechanics.tree.tree import Freedom, Link, Tree, deformed
 
 @dataclass(frozen=True, eq=False)
 class LinkArrays:
-    """One link's numbers; the first axis of every array is that of the places."""
+    """One link's numbers; the first axis of every array runs over places."""
 
     inertia: np.ndarray  # 6 + modes by 6 + modes
     armature: np.ndarray  # of each of the link's degrees of freedom, modes included
@@ -187,7 +187,7 @@ SINGULAR = 1e-13  # of the inertias that a pivot was made of: below this nothing
 
 @dataclass(frozen=True, eq=False)
 class Pivot:
-    """A link's freedoms taken out; the first axis of the arrays is that of the places."""
+    """A link's eliminated freedoms; the first axis of the arrays runs over places."""
 
     freedoms: tuple[Freedom, ...]
     indices: list[int]  # of their directions in the link's twist

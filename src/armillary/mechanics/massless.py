@@ -490,7 +490,7 @@ class RunMasses:
     def _suspects(
         self, fixed: Mapping[str, NumericValue], own: Mapping[str, np.ndarray], looked: np.ndarray
     ) -> np.ndarray:
-        """Those of the sets, by number, with which M is singular at one place, or not known."""
+        """Numbers of the sets with which M is singular, or not known, at one place."""
         found = [np.empty(0, dtype=int)]
         here = at_place(self._places, 0) | self._named(fixed)
         masses = self._tree[0]

@@ -1,9 +1,8 @@
 """Machine code of arranged sections for 64-bit ARM.
 
-Words are those of the Arm Architecture Reference Manual (DDI 0487), section C7.2. A function takes addresses
-of arrays alone, in x0 to x7, and calls nothing. Values are in the vector registers, of which the first lane
-is a double; two registers are for what operations need on their way, if some do. d8 to d15 are saved for the
-caller.
+Instruction words follow the Arm Architecture Reference Manual (DDI 0487), section C7.2. A function takes only
+addresses of arrays, in x0 to x7, and calls nothing. Values are in the vector registers, whose first lane is a
+double; two registers are spare if some operations need them. d8 to d15 are saved for the caller.
 """
 
 from __future__ import annotations
@@ -314,7 +313,7 @@ _WRITERS: dict[str, Callable[[Operation], list[InstructionRow]]] = {
 
 
 class _ArmSelection(Selection):
-    """Cycles are those of a Neoverse N1."""
+    """Selection of instructions for 64-bit ARM, with the latencies of a Neoverse N1."""
 
     LATENCIES: ClassVar[dict[str, int]] = {
         **dict.fromkeys(_WRITERS, 3),
@@ -345,9 +344,9 @@ class _ArmSelection(Selection):
             self.operations[-1].renewed = given[0][0]
 
     def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
-        """Of values whose lanes are known from others: a product of pairs, where both lanes of a factor are
-        the same, is one of the other factor and that lane; two lanes of a pair are added as they are. A
-        register may hold the opposite value, so that no sign is changed on the way.
+        """Use known lanes: a product of pairs with a factor of two equal lanes becomes a product with that
+        lane, and the two lanes of one pair are added directly. A register may hold the opposite value, so
+        that no sign changes on the way.
         """
         of_one = self.of_one
         if form is BOTH_LANES or form is SECOND_LANE:
@@ -403,12 +402,13 @@ class _ArmSelection(Selection):
 
 
 def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
-    """Products become fused operations with −0, where a cycle more does no harm, and sums become those with 1
-    as a factor. A unit has one result in a cycle: an operation of fewer cycles than the one before waits for
-    its turn, and with random operations of two kinds a tenth of the time is lost. By the sums alone the arm
-    takes 0.97 of the time, a chain of eight, one of 64 and 12 models on average 0.98. Only those that could
-    be two cycles late: 0.985. Where most operations are on pairs, whose products and sums stay as they are,
-    nothing is gained.
+    """Turn products into fused operations with −0, where a cycle more does no harm, and sums into fused
+    operations with the factor 1.
+
+    A unit has one result per cycle: an operation of fewer cycles than the one before waits for its turn, and
+    random operations of two kinds lose a tenth of the time. With the sums alone the arm takes 0.97 of the
+    time; a chain of eight, one of 64 and 12 models on average 0.98. With only the sums that may be two cycles
+    late: 0.985. Products and sums of pairs do not change; code that is mostly pairs gains nothing.
     """
     real = [o for o in operations if o.shape is not None]
     single = sum([o.shape.wide for o in real]) < _PAIRS * len(real)
@@ -466,7 +466,7 @@ _SET_LIMIT = [
 
 
 def reaches(entry: Entry, words: int) -> bool:
-    """Whether one instruction loads each angle, and reaches what lies beside so many words of code."""
+    """Whether one instruction loads each angle, and reaches the data beside ``words`` words of code."""
     around = words + len(_SET_LIMIT) + 8 + 5 * len(entry.angles)
     return max(entry.angles, default=0) < 4096 and around < _BESIDE
 
@@ -517,5 +517,5 @@ def framed(
 
 
 def _address(register: int, words: int) -> int:
-    """The address so many words from here."""
+    """Load the address ``words`` words from here."""
     return 0x10000000 | words << 5 | register

@@ -45,9 +45,11 @@ PUT_ZERO, PUT_DOUBLE, PUT_PAIR = -1, -2, -3  # in place of a word
 
 
 class InstructionRow(NamedTuple):
-    """An instruction without registers; those of up to three operands, by their places, with the values of
-    their lowest bits; that of the result in the lowest bits; the spare register whose number is taken, and
-    the one that is changed.
+    """An instruction word without registers, and the registers to insert.
+
+    ``a``, ``b``, ``c``: operands by their places, each with the value of the lowest bit of its field;
+    ``result``: the register in the lowest bits; ``number``: the spare register whose number is used;
+    ``changed``: the spare register that changes.
     """
 
     word: int
@@ -94,9 +96,11 @@ class EncodedSteps(NamedTuple):
 def words_of_steps(
     arrays: dict[str, np.ndarray], room: list[int], values: int, first_odd: int
 ) -> EncodedSteps:
-    """The words of so many values, with free registers, the first one last, and registers of integers from
-    ``first_odd`` on. Other ``arrays`` than these are made here: the first row of each operation and the end,
-    all rows, the values ``given`` to operations, the base, index and kind of each place in memory.
+    """Return the words for ``values`` values.
+
+    ``room``: free registers, the first one last; integer registers from ``first_odd`` on are free. ``arrays``
+    has the first row of each operation and the end, all rows, the values ``given`` to operations, and the
+    base, index and kind of each place in memory; the other arrays are made here.
     """
     state = np.zeros(_STATE, dtype=np.int64)
     state[[_ROOM, _MADE, _BESIDE]] = len(room), -1, -1
@@ -117,11 +121,11 @@ def words_of_steps(
 
 
 def compiled_words() -> RoutineMethod:
-    return _compiled(chosen())
+    return _words_method(chosen())
 
 
 @cache
-def _compiled(chosen: tuple[object, ...]) -> RoutineMethod:
+def _words_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """The words and the choice, kept for this process, which takes 2 ms to load a method."""
     files = [Path(__file__), Path(choice.__file__)]
     return compiled_method("arm64 words", _text, files, ["steps", "words"], 1, GENERAL)
@@ -157,9 +161,10 @@ def _write(r: Routine, word: Value) -> None:
 
 
 def _near(r: Routine) -> None:
-    """A register with an address so many doubles further: one that is there, or the oldest of them. The work
-    of humanoids is in arrays of thousands: with additions for each access their A and B are 6 % more
-    instructions.
+    """Return a register with an address ``middle`` doubles after the base: a present one, or the oldest.
+
+    The work arrays of humanoids have thousands of numbers: with an addition for each access A and B take 6 %
+    more instructions.
     """
     base, middle = r.argument(1), r.argument(2)
     last, older = ([_get(r, first + i) for first in (_BASES, _MIDDLES, _NEAR)] for i in range(2))
@@ -387,7 +392,7 @@ class _Writer:
                 self.two(_STORE_TWO, other, made, base, there)
 
     def _spill(self, value: Value) -> None:
-        """A value to a place of its own, together with another one, which stays where it is, or alone."""
+        """Store a value to a new stack slot, alone or together with another one, which keeps its register."""
         r = self.r
         beside, wide, stack = _get(r, _BESIDE), 1 - r.index("single", value), r.whole(STACK)
         slot = Local(r, _get(r, _SLOTS))

@@ -3,8 +3,8 @@
     m·(a·x + c) = (m·a)·x + m·c,     (a·x)·b + c = (a·b)·x + c,     (a·x)·b = (a·b)·x,
 
 where x arrives last and the operation is on the longest chain of a section. No operation is added: m·a and
-a·b are known already, or what they replace has no other user. Elimination has such chains: x is a reciprocal
-or an unknown that was found, m·a a coefficient of the elimination. The arm's longest chain is 7 % shorter,
+a·b are known already, or the operation they replace has no other user. Elimination has such chains: x is a
+reciprocal or a solved unknown, m·a a coefficient of the elimination. The arm's longest chain is 7 % shorter,
 and its time on a Xeon 5 %.
 """
 
@@ -49,7 +49,7 @@ class ProductForms(NamedTuple):
 
 
 class _Grouping(NamedTuple):
-    """A line in place of another, of factors whose product is another line, and what it adds to."""
+    """A line that replaces another of this name: late·(known₀·known₁) + scale·rest."""
 
     name: str
     without: str  # the line that the chain does not go through any more
@@ -68,9 +68,10 @@ def shortened(
     negative: Callable[[str], str],
     named: Callable[[], str],
 ) -> list[Line]:
-    """Lines with shorter chains, without those that nothing uses; long code as it is. ``stored``: values that
-    are stored; ``forms`` of lines that are grouped; ``negative`` gives the name of an opposite, ``named`` a
-    new name.
+    """Return lines with shorter chains, without unused lines; code longer than LONGEST is returned unchanged.
+
+    ``stored``: values that are stored; ``forms``: forms of lines to group; ``negative`` gives the name of an
+    opposite, ``named`` a new name.
     """
     if len(lines) > LONGEST:
         return list(lines)
@@ -85,7 +86,7 @@ def shortened(
 
 
 def used_lines(lines: Sequence[Line], opposites: Mapping[str, str], stored: Sequence[str]) -> list[Line]:
-    """Those that stored values need."""
+    """Lines that the stored values need."""
     wanted, found, negated = {opposites.get(name, name) for name in stored}, [], opposites.keys()
     for line in reversed(lines):
         name, _, names = line
@@ -133,7 +134,7 @@ class _Section:
         return i if i < before else -1
 
     def groupings(self) -> list[_Grouping]:
-        """Those of lines on the longest chain; none takes away what another one takes."""
+        """Groupings of lines on the longest chain; none removes a line that another one uses."""
         if len(self.lines) > WIDEST * self.machine.longest_chain:
             return []
         found: list[_Grouping] = []
@@ -345,8 +346,9 @@ class ArrangedWriter(Writer):
     # ---------------------------------------------------------------- sines and cosines
 
     def trigonometry(self, angles: list[Expr]) -> None:
-        """Sines and cosines of states by two, neighbours together, or an angle of two runs; those of other
-        angles by a call.
+        """Write sines and cosines of states in pairs: two neighbours, or one angle of two runs.
+
+        Other angles take a call.
         """
         states = sorted([a for a in angles if self._in_state(a)], key=lambda a: self.places[a][1])
         super().trigonometry([a for a in angles if not self._in_state(a)])
@@ -490,7 +492,7 @@ class Pairs(Instructions):
 
 
 def number_values(numbers: NumberPlaces) -> list[float]:
-    """Numbers of an array; those of lanes are entered with all of their vector and their place in it."""
+    """Numbers of an array; the number of a lane is entered as its whole vector and its place in it."""
     return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 

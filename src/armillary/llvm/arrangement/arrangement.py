@@ -1,16 +1,16 @@
-"""The order of straight-line code, and which of its values are in registers: LLVM's are not for such code.
+"""The order and register allocation of straight-line code; LLVM's are not made for such code.
 
 A section is one block of hundreds of operations, with more values alive than a machine has registers. LLVM
 orders it for few live values, keeps numbers and inputs in registers, and stores results to make room: on a
 Neoverse N1, where a store takes the place of an addition, a fifth of the arm's time. Here
 
-    1. operations start in the order of a model machine: of those that are ready the one with the longest
-       chain behind it. While more values than a limit wait for their users, that which leaves the fewest goes
-       first. On a Xeon a chain of eight takes 6 % less if operations that are not ready are not waited for
-       even then; a tree of 31 bodies, with more operations per cycle of the longest chain (its *width*),
-       takes 4 % more, so a limit decides whether it is done. Of wide code only the next operations of the
-       given order are looked at. Chains that would outlast all other operations go first in any case.
-    2. where a value needs a register, that with the farthest next use gives its own up (Belady 1966).
+    1. operations start in the order of a model machine: of the ready operations, the one with the longest
+       chain behind it. While more values than a limit wait for their users, the operation that leaves the
+       fewest goes first. On a Xeon a chain of eight takes 6 % less if even then nothing waits for operations
+       that are not ready; a tree of 31 bodies, with more operations per cycle of the longest chain (its
+       *width*), takes 4 % more, so a limit of the width decides. In wide code only the next operations of the
+       given order are candidates. Chains that would outlast all other operations go first in any case.
+    2. if a value needs a register, the value with the farthest next use gives up its own (Belady 1966).
        Inputs and numbers are loaded again; others are stored once, on the first such occasion. Where one
        instruction stores two values (``arm64.py``), the value that would be next is stored as well, and
        results wait for their neighbours.
@@ -83,16 +83,18 @@ def arranged(
     stores: Sequence[Store],
     registers: int,
 ) -> tuple[list[str], list[str]]:
-    """The allocation for stored values, and operations on doubles and pairs of them, ``%v… = …`` line by
-    line, in an order and with loads and stores for a machine of so many registers.
+    """Return the allocation for stored values and the lines ``%v… = …`` on doubles and pairs of doubles,
+    ordered, with the loads and stores for a machine with ``registers`` registers.
 
-    ``loads``: names of values that are loaded where they are used; ``opposites``: names of values to those
-    whose opposites they are, which cost nothing as operands. Values that are stored are loaded from there
-    again, so the arrays of ``stores`` are no others'. With 0 ``registers`` LLVM decides on all that.
+    ``loads``: names of values that are loaded at their use; ``opposites``: names of values to the values they
+    negate, free as operands. Stored values are loaded from their place again, so no other array may alias the
+    arrays of ``stores``. With 0 ``registers`` LLVM decides the order, loads and stores.
     """
     if not registers:
         own, given = stored_values(stores, {line[0] for line in lines})
-        return _Lines(loads, opposites, own, _NEVER).text(_needed(_operations(lines, opposites, given), own))
+        return _Lines(loads, opposites, own, _NEVER).text(
+            _needed_operations(_operations(lines, opposites, given), own)
+        )
     order, own = in_order(lines, opposites, stores)
     return _Lines(loads, opposites, own, registers - SPARE).text(order, "volatile ")
 
@@ -124,7 +126,7 @@ def chosen_order(
     """Operations whose values are used or stored, as the model machine starts them; ``pairs`` of values wait
     for each other. ``change`` may put others in their place, by the cycles that they could be late.
     """
-    needed = _needed(operations, results)
+    needed = _needed_operations(operations, results)
     if not pairs:
         return _order(needed, change, limits)
     other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
@@ -199,7 +201,7 @@ def _kind(text: str) -> str:
     return found[1] if found else ""
 
 
-def _needed(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
+def _needed_operations(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
     """Operations whose values are used or stored."""
     wanted = set(results)
     found = []
@@ -266,8 +268,8 @@ def _order(
 class Registers:
     """A pass over operations in a given order, with the loads and stores that they need.
 
-    What is written is a subclass's: ``operate`` gives the register of a value, ``load`` one with an element
-    of an array, ``store`` stores one, ``release`` frees one.
+    A subclass writes the code: ``operate`` gives the register of a value, ``load`` a register with an element
+    of an array, ``store`` stores a register, ``release`` frees it.
     """
 
     STORES_TWO: ClassVar[bool] = False  # whether one instruction stores two doubles
@@ -379,7 +381,7 @@ class Registers:
             self.stored[name] = place
 
     def spill(self, value: str) -> None:
-        """A value to a place of its own."""
+        """Store a value to a new stack slot."""
         kind = self.kinds[value]
         self.slots += -self.slots % _DOUBLES[kind]
         self.stored[value] = ("slots", self.slots, kind)

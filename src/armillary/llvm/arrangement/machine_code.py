@@ -30,7 +30,7 @@ WIDTHS = {"double": 0, PAIR: 1, FOUR: 2}
 
 
 class Form(NamedTuple):
-    """An operation without its operands: what it does, and on one, two or four doubles (0, 1, 2)."""
+    """An operation without its operands: its name, and one, two or four doubles (0, 1, 2)."""
 
     name: str
     wide: int
@@ -121,7 +121,7 @@ class Entry(NamedTuple):
     numbers: Sequence[float]
 
     def arrays(self, used: Iterable[str], most: int) -> list[str]:
-        """Arrays by the registers of their addresses: where they are too many, only those that are used."""
+        """Arrays by the registers of their addresses; if there are more than ``most``, only used arrays."""
         further = (["angles", "thirds"] if self.angles else []) + (["numbers"] if self.numbers else [])
         if len(self.arguments) + len(further) <= most:
             return [*self.arguments, *further]
@@ -249,7 +249,7 @@ class Selection:
         return form, given, False
 
     def opposite(self, operation: Operation) -> bool:
-        """Changes an operation to that of the opposite value, where this costs no instruction."""
+        """Make an operation give the opposite value, if this costs no instruction; return whether it does."""
         raise NotImplementedError
 
     def store(self, stores: Sequence[Store]) -> bool:
@@ -326,7 +326,7 @@ class MachineCode(Registers):
         self.made = -1
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
-        """The code of operations in this order, or None where it cannot be written."""
+        """Return the code of operations in this order; `None` if it cannot be written."""
         raise NotImplementedError
 
 
@@ -339,7 +339,7 @@ def encoded(
     machine: type[MachineCode],
     registers: int,
 ) -> Encoded | None:
-    """The code of ``arranged``, or None where one of its operations is not written here."""
+    """Return the machine code of arranged lines; `None` if one of the operations is not supported."""
     selection = machine.SELECTION(lines, loads, opposites)
     if not selection.complete or not selection.store(stores):
         return None

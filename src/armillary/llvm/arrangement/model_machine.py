@@ -1,10 +1,10 @@
-"""The model machine that orders operations (``arrangement.py``), compiled: it looks at each many times.
+"""The model machine that orders operations (``arrangement.py``), compiled: it visits each many times.
 
-Among those that can start, the operation with the least key goes first: in its turn i − size·behind, and
-i + size·begin where its operands are there only at a later cycle, ``begin``. While too many values are alive,
-the operation comes first that leaves the fewest: of those whose operands are there, or, where the machine is
-``patient``, of all. Even then an operation is not held back whose chain would end ``excess`` operations or
-more after all that are left, two in a cycle: the last part of a section would wait for it.
+Among the operations that can start, the one with the least key goes first: i − size·behind if its operands
+are ready, i + size·begin if they are ready only at a later cycle, ``begin``. While too many values are alive,
+the operation that leaves the fewest goes first: among those with ready operands, or among all if the machine
+is ``patient``. Even then an operation is not held back if its chain would end ``excess`` operations or more
+after all remaining ones, two in a cycle: the last part of a section would wait for it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ _FIELDS = RoutineLayout(
 
 
 class ModelMachine:
-    """Operations by their places: the ``operands`` of all of them, so many of each, −1 for given values;
-    cycles until the value of each can be used, and whether it takes a register. ``late``: pairs of an
-    operation and the operand that it takes LATE cycles after it has started.
+    """Operations by their places.
+
+    ``operands`` of all operations, ``counts`` for each, −1 for given values; ``latency``: cycles until its
+    value can be used; ``held``: whether it takes a register; ``late``: pairs of an operation and the operand
+    that it takes LATE cycles after its start.
     """
 
     def __init__(
@@ -107,7 +109,10 @@ class ModelMachine:
         return found
 
     def order(self, most: int, window: int, patient: bool, excess: int = NO_EXCESS) -> list[int]:
-        """Places in the order in which operations start, for so many live values, looking ahead so far."""
+        """Return places in the order in which operations start.
+
+        ``most``: limit of live values; ``window``: operations to look ahead.
+        """
         self._run("order", most, window, patient, excess)
         found: list[int] = self._arrays["order"].tolist()
         return found
@@ -118,7 +123,7 @@ class ModelMachine:
         numbers = {
             "size": self.size, "most": most, "window": window, "patient": int(patient), "excess": excess,
         }  # fmt: skip
-        _compiled(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
+        _machine_method(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
 
 
 def starts(counts: np.ndarray) -> np.ndarray:
@@ -126,7 +131,7 @@ def starts(counts: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _compiled(chosen: tuple[object, ...]) -> RoutineMethod:
+def _machine_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """The machine, one for all sections, kept for this process.
 
     It is compiled in 40 ms, and orders the 8,000 operations of a chain of 64 links in 3.5; without

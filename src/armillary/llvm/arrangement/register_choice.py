@@ -1,7 +1,7 @@
-"""The choice of values in registers (``arrangement.py``), compiled: each time room is made all are looked at.
+"""The choice of values in registers (``arrangement.py``), compiled: to free a register it visits all values.
 
-Operations in their order, by the places of their values, become a list of steps: what is loaded, stored and
-dropped before and after each operation. Registers have no numbers here.
+Operations in their order, by the places of their values, become a list of steps: the loads, stores and drops
+before and after each operation. Registers have no numbers here.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ _FIELDS = RoutineLayout(
 
 
 class Steps(NamedTuple):
-    """What is done, and with which value, operation or result. Also, by their numbers, values of operations,
-    the last users of values, and which of them are of one double.
+    """Steps: their kinds and the places of their values, operations or results.
+
+    ``made``: values of operations; ``last_user`` of each value; ``single``: whether it is one double.
     """
 
     kinds: np.ndarray
@@ -58,11 +59,11 @@ class Steps(NamedTuple):
 
 
 def compiled_choice() -> RoutineMethod:
-    return _compiled(chosen())
+    return _choice_method(chosen())
 
 
 @cache
-def _compiled(chosen: tuple[object, ...]) -> RoutineMethod:
+def _choice_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """One for all sections, kept for this process."""
     return compiled_method("register choice", _text, [Path(__file__)], ["steps"], 1, GENERAL)
 
@@ -94,14 +95,14 @@ def chosen_steps(
     pairs: bool,
     compiled: RoutineMethod,
 ) -> Steps:
-    """What is done, in order.
+    """Return the steps in order.
 
-    Values have numbers, first so many that are loaded. ``operands`` of all operations, so many of each, −1
-    where they are in no register of this kind, and the ways in which they are taken; the values that are
-    ``made``, or −1; the number of ``results`` of each operation, the values that can be stored together with
-    them, or −1, and whether a value can be loaded from there again. ``single``: values of one double, of
-    which an instruction stores two to neighbouring places where there are ``pairs``. ``compiled``: a method
-    with the routine of ``write_choice``.
+    Values have numbers; the first ``loads`` of them are loaded. ``operands`` of all operations, ``counts``
+    for each, −1 for one in no register of this kind; ``ways`` in which operands are taken; values ``made``,
+    or −1; number of ``results`` of each operation; ``partners``: values that can be stored together with
+    them, or −1; ``remembered``: whether a value can be loaded from its result again. ``single``: values of
+    one double; with ``pairs`` one instruction stores two of them to neighbouring places. ``compiled``: a
+    method with the routine of ``write_choice``.
     """
     size = len(counts)
     flat = whole_array(operands)[: len(operands)]
@@ -255,7 +256,7 @@ def _steps(r: Routine, free: Routine) -> None:
 
 
 def _bring_operands(r: Routine, free: Routine, i: Value) -> None:
-    """Missing operands into registers, but for those that are taken from memory."""
+    """Load missing operands into registers, except operands taken from memory."""
     first, end = r.index("first_operand", i), r.index("first_operand", i + 1)
     far, farthest = Local(r, r.whole(-1)), Local(r, i + REPEATED)
     with r.span(first, end) as j:

@@ -2,7 +2,7 @@
 
 entry     angles = state; thirds = those below; limit
 common    numbers = those below; registers are saved; room on the stack
-          operations; among them, for each angle: to far where it is beyond the limit
+          operations; among them, for each angle: to far if beyond the limit
           the stack and registers are restored; return
 far       they are restored; to the function that replaces angles, which calls the second entry
 entry_at  angles and thirds from the stack where arguments are many; a limit that nothing is beyond, NaN
@@ -67,8 +67,8 @@ class AddressRegisters(NamedTuple):
     def of(
         entry: Entry, arrays: Sequence[str], used: Set[str], long: bool, size: int
     ) -> AddressRegisters | None:
-        """None where arguments do not fit into registers. ``long``: some values are four doubles; ``size``:
-        operations.
+        """Assign registers; `None` if arguments do not fit. ``long``: some values are four doubles; ``size``:
+        number of operations.
         """
         taken = [a for a in arrays if a in entry.arguments]
         if len(taken) > len(_ARGUMENTS):
@@ -518,7 +518,7 @@ _WRITERS: dict[str, Callable[[X86, Operation], int]] = {
 
 
 class X86Selection(Selection):
-    """Opposites go to the users of a value, as far as these can take them. Cycles are those of Skylake."""
+    """Selection for x86-64, latencies of Skylake; users of a value take its opposite where they can."""
 
     WIDEST = 2
 
@@ -534,7 +534,7 @@ class X86Selection(Selection):
         self.alike[name] = given
 
     def negated(self, name: str, kind: str) -> str:
-        """The opposite of a value or, of another kind, of its first lane, in a register of its own."""
+        """Return the opposite of a value or, with another kind, of its first lane, in a new register."""
         own = f"-{kind} {name}"
         if own not in self.made:
             self.append(own, kind, NEGATIONS[WIDTHS[kind]], [(name, False)])

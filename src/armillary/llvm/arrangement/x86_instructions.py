@@ -19,7 +19,7 @@ CODE = -1  # the place of the instruction as an address
 @dataclass(frozen=True, eq=False, slots=True)
 class Instruction:
     """A prefix (1: 66, 2: F3, 3: F2), table (1: 0F, 2: 0F 38, 3: 0F 3A), opcode, and bytes of an operand in
-    memory. ``wide``: the bit W of VEX; that of EVEX is always set. ``only``: the one prefix it can have.
+    memory. ``wide``: the bit W of VEX; EVEX always sets its bit W. ``only``: the one prefix it can have.
     ``long``: on four doubles.
     """
 
@@ -89,7 +89,7 @@ def of_registers(what: Instruction, first: int, second: int, third: int, number:
 def with_memory(
     what: Instruction, first: int, second: int, base: int, offset: int, registers: int, number: int = -1
 ) -> bytes:
-    """An instruction whose third operand is so many bytes from an address."""
+    """An instruction whose third operand is ``offset`` bytes from the address in ``base``."""
     end = bytes([number]) if number >= 0 else b""
     field = (first & 7) << 3
     high = base >> 3 if base > 0 else 0
@@ -155,12 +155,12 @@ def store_zero(base: int, offset: int) -> bytes:
 
 
 def address(register: int, offset: int) -> bytes:
-    """The address so many bytes after this instruction."""
+    """Load the address ``offset`` bytes after this instruction."""
     return _integer(0x8D, register, CODE, offset)
 
 
 def address_from(register: int, base: int, offset: int) -> bytes:
-    """The address so many bytes from that in a register."""
+    """Load the address ``offset`` bytes from the address in ``base``."""
     return _integer(0x8D, register, base, offset)
 
 
@@ -196,7 +196,7 @@ def compare_integers(a: int, b: int) -> bytes:
 
 
 def move_stack(size: int) -> bytes:
-    """The stack's pointer so many bytes further; a negative number makes room."""
+    """Move the stack pointer by ``size`` bytes; a negative size makes room."""
     if not size:
         return b""
     opposite = size < 0
@@ -204,8 +204,10 @@ def move_stack(size: int) -> bytes:
 
 
 def make_room(size: int) -> bytes:
-    """A frame of so many bytes. Pages are taken one after the other, by ``or qword ptr [rsp], 0``, so that a
-    stack that is too small ends at its guard page.
+    """Make a frame of ``size`` bytes.
+
+    Pages are touched one after the other, by ``or qword ptr [rsp], 0``, so that a stack that is too small
+    ends at its guard page.
     """
     return (move_stack(-4096) + b"\x48\x83\x0c\x24\x00") * (size // 4096) + move_stack(-(size % 4096))
 
@@ -219,7 +221,7 @@ def pop(register: int) -> bytes:
 
 
 def align_stack(bytes_: int) -> bytes:
-    """The stack's pointer to a multiple of so many bytes."""
+    """Align the stack pointer to a multiple of ``bytes_``."""
     return b"\x48\x83\xe4" + pack("<b", -bytes_)
 
 
@@ -227,7 +229,7 @@ RETURN = b"\xc3"
 
 
 def branch(offset: int) -> bytes:
-    """So many bytes after this instruction."""
+    """Jump to ``offset`` bytes after this instruction."""
     return b"\xe9" + pack("<i", offset)
 
 
@@ -236,5 +238,5 @@ def branch_unless_below(offset: int) -> bytes:
 
 
 def branch_to_address(offset: int) -> bytes:
-    """To the address that is stored so many bytes after this instruction."""
+    """Jump to the address that is stored ``offset`` bytes after this instruction."""
     return b"\xff\x25" + pack("<i", offset)

@@ -8,8 +8,8 @@ can, a·b + c·d as fma(a, b, c·d); elsewhere every operation rounds once, so t
 the same numbers that NumPy computes. LLVM has no choice in it, so loops over one run and over lanes have the
 same digits.
 
-With ``lanes`` above one a real is a vector of so many, a number of each of as many runs: the same words then
-apply to all of them. Single reals are taken for all lanes; comparisons give one truth value per lane.
+With ``lanes`` above one a real is a vector with one number of each run: the same words then apply to all
+runs. Single reals are taken for all lanes; comparisons give one truth value per lane.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Value:
         return Value(self.code, builder.operate("f" + name, a, b))
 
     def _alike(self, *operands: Operand) -> list[Raw]:
-        """Operands as numbers of one type: that of the lanes, if one of them is."""
+        """Return operands as numbers of one type: the type of lanes if one of them has it."""
         kinds = [o.raw.type for o in (self, *operands) if isinstance(o, Value)]
         kind = self.code.kind if self.code.kind in kinds else self.raw.type
         return [self.code.of_kind(kind, o).raw for o in operands]
@@ -148,7 +148,7 @@ Operand = Value | float
 
 
 class Span:
-    """Consecutive reals in memory; with lanes, those of one number side by side unless ``single``."""
+    """Consecutive reals in memory; the lanes of a number are side by side, unless ``single``."""
 
     def __init__(self, code: Code, address: Raw, single: bool = False) -> None:
         self.code = code
@@ -232,7 +232,7 @@ class Code:
         return Value(self, constant(WHOLE, number))
 
     def of_kind(self, kind: str, value: Operand) -> Value:
-        """A number as one of a type: a constant, as it is, or the same in all lanes."""
+        """Convert a number to a type: make a constant, or copy a value of another type to all lanes."""
         if isinstance(value, Value):
             return value if value.raw.type == kind else self.spread(value)
         return Value(self, constant(kind, value))
@@ -274,7 +274,7 @@ class Code:
 
     @contextmanager
     def each(self, count: Value | int) -> Iterator[Value]:
-        """A loop over 0 … count − 1; what it computes is fused."""
+        """Loop over 0 … count − 1, with fused operations."""
         index = Local(self, self.whole(0))
         outside, self.fuses = self.fuses, not quick()
         with self.repeat() as loop:
@@ -313,11 +313,10 @@ class Code:
         return found[0]
 
     def each_pair(self, fours: Value) -> Iterator[Value]:
-        """A loop over so many times two pairs of reals, side by side in memory, at least once; what follows
-        is written for the one and the other.
+        """Loop over ``fours`` times two neighbouring pairs of reals, at least once; write the body twice.
 
         Not over four at a time: products of four doubles lower the clock of Skylake servers by a seventh for
-        2/3 of a millisecond, so that some in each stage slowed down whole runs.
+        2/3 of a millisecond, so a few in each stage slowed down whole runs.
         """
         outside, index = (self.fuses, self.lanes, self.kind), Local(self, self.whole(0))
         with self.repeat() as loop:
@@ -383,8 +382,10 @@ class Code:
         return self.choose(x > 0.0, 1.0, self.choose(x < 0.0, -1.0, 0.0))
 
     def expect_stores(self, row: Span, length: Value) -> None:
-        """The memory of the next row into the cache. Stores go there in order, so the first one into a line
-        that is not there held up those of the next stages: 4 of 15 ns for a row of the arm.
+        """Prefetch the memory of the next row.
+
+        Stores go there in order, so the first store to a missing cache line held up the stores of the next
+        stages: 4 of 15 ns for a row of the arm.
         """
         lines = (length + 7).whole_quotient(self.whole(8))
         with self.each(lines) as i:

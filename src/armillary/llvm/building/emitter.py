@@ -64,7 +64,7 @@ class IRModule:
         self.constants: list[str] = []
 
     def declared(self, name: str, kind: FunctionType) -> Function:
-        """The function of this name, declared where it is not there yet."""
+        """Return the function of this name; declare it if it is missing."""
         return self.functions.get(name) or Function(self, kind, name)
 
     def __str__(self) -> str:

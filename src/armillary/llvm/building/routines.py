@@ -152,7 +152,7 @@ class MatrixPlacement:
     numbers: Sequence[float]
 
     def text(self, name: str, length: int) -> str:
-        """A function ``name``, where ``source`` has so many results."""
+        """Return the text of function ``name``; ``length``: number of results of ``source``."""
         numbers = []
         for j, number in enumerate(self.numbers):
             numbers += [
@@ -338,7 +338,7 @@ class Routine(Code):
 def routine(
     module: IRModule, layout: RoutineLayout, name: str, result: str, *arguments: str, public: bool = False
 ) -> Routine:
-    """A routine of a method, for calls from outside where it is ``public``."""
+    """Return a new routine of a method; a ``public`` one can be called from outside the module."""
     function = Function(module, FunctionType(result, (ADDRESS, *arguments)), f"armillary_{name}")
     function.attributes.append("nounwind")
     if not public:

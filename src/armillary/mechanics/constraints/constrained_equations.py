@@ -97,7 +97,7 @@ def _reduced_row(row: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, S
 def dependent_rates(
     tree: Tree, x: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]
 ) -> dict[int, Scalar]:
-    """x of all speeds: those of the dependent ones from the independent ones and their known parts."""
+    """x of all speeds; dependent ones follow from the independent ones and their known parts."""
     result = dict(x)
     for link in tree.links:
         for d in link.degrees:
@@ -206,8 +206,9 @@ def speeds_after_impulse(
     locked: frozenset[int],
     names: Sequence[str],
 ) -> dict[int, Scalar]:
-    """u⁺ of all speeds that are not prescribed, by index; the tree is that of the system without constraints
-    and locks, the elimination that of the configuration with these locks.
+    """u⁺ by index, of all speeds that are not prescribed.
+
+    ``tree``: the system without constraints and locks; ``elimination``: the configuration with these locks.
     """
     matrix = mass_matrix(tree)
     unknown = [d.index for link in tree.links for d in link.degrees if not d.prescribed]

@@ -51,7 +51,7 @@ class Evaluate(Protocol):
         """Values of expressions at the places, with the default parameters."""
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
-        """Expressions at a place, or each where it is largest, as constants of the parameters."""
+        """Return expressions at a place, by default each at its maximum, as constants of the parameters."""
 
 
 def choose_dependent_speeds(
@@ -67,15 +67,15 @@ def choose_dependent_speeds(
     given: Mapping[Expr, str] | None = None,
     locked: Collection[str] = (),
 ) -> Elimination:
-    """The elimination of all rows, where speeds of one kind have one unit; ``row_sizes`` take the place of
-    the rows' units (loop_closing.py).
+    """Return the elimination of all rows; speeds of one kind have one unit.
 
-    Speeds ``kept_free`` are given up where nothing else is left, ``modal`` ones where no joint has a fair
-    share in a row: a mode moves a node a little, and would have to move fast to close a loop.
+    ``row_sizes`` replace the rows' units (loop_closing.py). A speed in ``kept_free`` becomes dependent only
+    if no other is left, a ``modal`` one only if no joint has a fair share in the row: a mode moves a node a
+    little, and would have to move fast to close a loop.
 
-    ``wanted`` gives the speed for constraints whose choice is made already, in the order of elimination. Else
-    rows that keep a position come first: where one of them and a row of speeds are equivalent, the position
-    has to be kept. ``given`` are prescribed speeds, with what is given in words.
+    ``wanted`` maps constraints to speeds chosen before, in the order of elimination. Otherwise rows that keep
+    a position come first: if such a row and a row of speeds are equivalent, the position must be kept.
+    ``given`` maps prescribed speeds to words for the prescription.
     """
     # Rows of one size need none: all factors are then compared with each other.
     rows = dict(zip(found, row_sizes if len(set(row_sizes)) > 1 else [1.0] * len(found), strict=True))
@@ -104,8 +104,9 @@ def choose_dependent_speeds(
 
 
 def conditioning(elimination: Elimination) -> Expr | None:
-    """The quality of a choice of dependent speeds at a place, one measure for all choices: 1 at best, 0 where
-    it is singular; None where nothing varies.
+    """The quality of a choice of dependent speeds at a place: 1 at best, 0 if singular, `None` if constant.
+
+    The measure is the same for all choices:
 
         min( (p/s_p)² / Σ (a_j/s_j)²,  1/max(1, (A_dr s_d/s_r)²) )
 
@@ -160,10 +161,10 @@ def _eliminate_rows(
 
 
 def _usual(whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> Scalar:
-    """The size of what is left of a row, squared: the largest at the places of the sample.
+    """The squared size of a row's remainder, the largest over the places of the sample.
 
-    A choice of dependent speeds that is good elsewhere may have a pivot near zero at such a place, and what
-    is left of the next rows is enormous there. Then the row as it was before is the measure.
+    A choice of dependent speeds that is good elsewhere may have a pivot near zero at one place, and the
+    remainders of the next rows are enormous there. Then the row before elimination is the measure.
     """
     before = square_sum(row.coefficients, sizes)
     left, own = (float(np.max(np.abs(v))) for v in evaluate([whole, before]))
@@ -252,7 +253,7 @@ def _run_sizes(
 
 
 def largest_of(values: Sequence[Scalar], otherwise: Otherwise) -> Scalar | Otherwise:
-    """The largest of numbers and constants; ``otherwise`` where there is nothing but rounding."""
+    """The largest of numbers and constants, or ``otherwise`` if all are rounding errors."""
     known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
     varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
     if not varying:

@@ -97,7 +97,7 @@ def row_sizes(
     sizes: Mapping[Dimension | None, Scalar],
     sample: Evaluate | None = None,
 ) -> tuple[Scalar, ...]:
-    """The size of each row: that of all rows of its dimension, or its own where that is not known."""
+    """The size of each row, common to all rows of its dimension; a row of unknown dimension has its own."""
     effects: dict[Dimension | int, list[Scalar]] = {}
     for i, j, value in factors:
         effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
@@ -135,7 +135,7 @@ def _bound_size(size: Scalar, sample: Evaluate | None) -> Scalar:
 
 
 def _dimension(row: ConstraintRow) -> Dimension | None:
-    """That of a row's gap; None, like any other, where parameters without units leave it open."""
+    """The dimension of a row's gap; `None` if parameters without units leave it open."""
     if row.constraint.position is not None:
         return row.constraint.position.dimension
     speed = row.constraint.speed.dimension
@@ -160,7 +160,7 @@ class ScatterNumbers:
         self._last = 19871987
 
     def spread(self, reach: float, count: int) -> np.ndarray:
-        """So many numbers between −reach and reach."""
+        """Return ``count`` numbers between −reach and reach."""
         numbers = np.empty(count)
         for i in range(count):
             self._last = 16807 * self._last % 2147483647
@@ -189,7 +189,7 @@ class GeometryLayout:
 
     @cached_property
     def owners(self) -> tuple[np.ndarray, ...]:
-        """Rows of gaps; rows and speeds of the elements of J; speeds of those of N."""
+        """Rows of gaps; rows and speeds of the elements of J; speeds of the elements of N."""
         row, speed = (np.array([e[k] for e in self.jacobian], dtype=int) for k in (0, 1))
         return np.array(self.gaps, dtype=int), row, speed, np.array([j for _, j in self.rates], dtype=int)
 
@@ -395,11 +395,11 @@ class MotionSample:
         return self.values | {self.time: times} | dict(zip(self.coordinates, places.T, strict=True))
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
-        """Expressions at one place as constants, of the parameters: so they are sizes in every run.
+        """Return expressions at one place as constants of the parameters, sizes for every run.
 
-        Without ``place`` each is taken where its magnitude is largest at the default parameters; where it is
-        no number, it is 0 here too. Places are rounded: a size needs no more, and generated code does not
-        depend on the last bits of loops that were closed.
+        By default each is taken at the place of its largest magnitude with the default parameters; an
+        undefined one is 0. Places are rounded: a size needs no more, and generated code does not depend on
+        the last bits of closed loops.
         """
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         values = self(nodes)

@@ -36,7 +36,7 @@ from armillary.model.description import Description
 def movable_speeds(
     layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
-    """Speeds that may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""
+    """Speeds that may move, attempt by attempt; with ``positions``, only speeds in rows of positions."""
     rows = set(layout.gaps) if positions else set(range(layout.rows))
     kept = [reduction.rows.index(row) for row in reduction.elimination.kept]
     dependent = np.zeros(layout.speeds, dtype=bool)
@@ -266,8 +266,10 @@ def dependent_choices(
     most: int,
     starts: np.ndarray | None = None,
 ) -> Choices:
-    """At most so many choices for a set of locked speeds, each ``good`` (``conditioning``) at some place that
-    is reached from one of ``starts``, or from where runs start.
+    """Return at most ``most`` choices for a set of locked speeds.
+
+    Each is ``good`` (``conditioning``) at some place that is reached from one of ``starts``, by default from
+    the start of runs.
     """
     first = Configuration(locked)
     plain, _ = with_given(system, plain, first)
@@ -330,7 +332,7 @@ def _rate_choice(elimination: Elimination, sampled: SampledRows, places: Reached
 def _choose_at_place(
     system: Description, sampled: SampledRows, own: Elimination, jacobian: np.ndarray, locked: frozenset[str]
 ) -> Configuration | None:
-    """The choice that is made at one place, as in runs; None where rank is lost there."""
+    """Return the choice that runs make at one place; `None` if J loses rank there."""
     kinds = [u.dimension for u in system.speeds]
     sizes = sizes_by_kind(np.max(np.abs(jacobian), axis=0, initial=0.0), kinds)
     now = [(sampled.rows.index(own.kept[step.row]), step.speed) for step in own.steps]

@@ -1,10 +1,10 @@
 """Dependent speeds at one place, by numbers: a choice in which no dependent speed outruns the others.
 
-Rows and columns of J are taken by complete pivoting, what is dependent now being preferred where it is nearly
-as good; then dependent and independent speeds are exchanged while some factor |A_dr| exceeds two, each
-exchange making the determinant of J_d larger by that factor. At the end no set can be badly conditioned.
+Rows and columns of J are taken by complete pivoting; speeds that are dependent now are preferred if they are
+nearly as good. Then dependent and independent speeds are exchanged while some factor |A_dr| exceeds two; each
+exchange makes the determinant of J_d larger by that factor. At the end no set can be badly conditioned.
 
-Source: coordinate partitioning, Wehage & Haug (1982); the exchange is that of maximum-volume submatrices.
+Source: coordinate partitioning, Wehage & Haug (1982), with the exchange of maximum-volume submatrices.
 """
 
 from __future__ import annotations

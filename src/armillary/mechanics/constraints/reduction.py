@@ -94,7 +94,7 @@ class Reduction:
         return [self.usual_sizes.get(kind, 1.0) for kind in self.state_kinds(system)]
 
     def given_reader(self) -> Undimensioned:
-        """The reader of the description: what is prescribed or locked as what it follows from."""
+        """Return the description's reader with the given values of prescribed and locked quantities."""
         plain, known = Undimensioned(), {}
         for p in self.given.values():
             known[p.speed] = plain(p.value)
@@ -108,8 +108,9 @@ class Reduction:
         return [q for q in system.coordinates if q not in known]
 
     def held_coordinates(self, system: Description) -> list[Expr]:
-        """Coordinates among these that only given speeds change: they are where a run starts them, moved by
-        what is prescribed, whatever the loads are.
+        """Coordinates among ``coordinates`` that only given speeds change.
+
+        They depend on the start of a run and on prescribed motion, but on no load.
         """
 
         def speeds(q: Expr) -> list[Expr]:
@@ -319,9 +320,10 @@ def _prefer_free_starts(
     chosen: Callable[[Collection[int]], Elimination],
     sample: MotionSample,
 ) -> Elimination:
-    """A choice with fewer dependent speeds that have a start of their own, where one is good at the start of
-    runs: these starts would be overridden by those of independent speeds which have none. Speeds that
-    events set come after them.
+    """Return a choice with fewer ``started`` speeds among the dependent ones, if one is good at the start.
+
+    A dependent speed's own start would be overridden by independent speeds that have none. Speeds that events
+    set come second.
     """
     best = found
     for kept_free in ({*started, *set_by_events}, started):

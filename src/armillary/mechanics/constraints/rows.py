@@ -32,7 +32,7 @@ from armillary.model.recording.records import Constraint, Prescription
 
 @dataclass(frozen=True, eq=False)
 class ConstraintRow:
-    """One constraint: coefficients J by speed index, b, and Φ where there is a position to keep."""
+    """One constraint: coefficients J by speed index, b, and Φ if it keeps a position."""
 
     constraint: Constraint
     coefficients: dict[int, Scalar]
@@ -58,9 +58,7 @@ def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
 
 
 def speed_places(system: Description, plain: Undimensioned) -> dict[Expr, int]:
-    """Speeds as they are read, with their places; those that are read as something else are not among
-    them.
-    """
+    """Speeds as ``plain`` reads them, with their places; a speed that it replaces is left out."""
     read = [(plain(u), i) for i, u in enumerate(system.speeds)]
     return {u: i for u, i in read if u.kind == "symbol" and u.data.role == "speed"}
 
@@ -71,7 +69,7 @@ def remainders(
     plain: Undimensioned,
     given: Mapping[Expr, Prescription],
 ) -> list[Scalar]:
-    """γ of each row: its acceleration form without accelerations, but those of given speeds."""
+    """γ of each row: its acceleration form with zero for every acceleration that is not given."""
     rates = {u: as_expr(time_derivative(p.value)) for u, p in given.items()}
     known = {plain(a): plain(rates.get(u, ZERO)) for u, a in system.accelerations.items()}
     return [substitute(plain(row.constraint.acceleration), known) for row in kept]
@@ -289,7 +287,7 @@ class GearedTree:
 
 
 def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Scalar]) -> GearedTree:
-    """A tree of free speeds under its constraints, with those of constant factors taken out as gears."""
+    """Return a tree of free speeds under its constraints; worthwhile constant rows become gears."""
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
     candidates = [row for row in elimination.kept if all(is_constant(a) for a in row.coefficients.values())]
     found, clusters = _eliminate_gears(tree, candidates, chosen)
@@ -355,7 +353,7 @@ def _merge_overlapping_groups(groups: Sequence[set[int]], new: set[int]) -> list
 
 
 def _paths(tree: Tree, links: set[int]) -> set[int]:
-    """All links between some, up to the first that carries all of them, itself only where it is one."""
+    """Links on the paths from ``links`` to their last common ancestor, which counts only if in ``links``."""
     lines = [tree.path_to_ground(i) for i in links]
     common = set(lines[0]).intersection(*lines[1:])
     top = max(common, default=-1)

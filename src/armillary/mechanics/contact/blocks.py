@@ -1,6 +1,6 @@
 """The solver of contacts (``problem.py``) as functions in expressions, for any number of contacts.
 
-`ContactForces`   forces where it is known which rows hold
+`ContactForces`   forces if the rows that hold are known
 `ContactProblem`  statuses and forces by complementarity
 """
 
@@ -58,7 +58,7 @@ ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 
 
 class ContactShape:
-    """Rows of contacts: of each contact that of its normal, or None, and those of its slip."""
+    """Rows of contacts: the normal's row of each contact, or None, and the rows of its slip."""
 
     def __init__(self, rows: Sequence[tuple[int | None, Sequence[int]]], speeds: int) -> None:
         self.rows = [(normal, tuple(slip)) for normal, slip in rows]
@@ -95,7 +95,7 @@ class ContactBlock(BlockFunction):
         return np.concatenate([getattr(run, field) for field in self.gives])
 
     def tangent(self, node: Expr, rates: Sequence[Expr]) -> Expr:
-        """Return a block with the derivatives of ``node``: forces change as those of the same statuses.
+        """Return a block with the derivatives of ``node``, for unchanged statuses.
 
         B λ + r = 0   ⇒   B λ̇ + (ṙ + Ḃ λ) = 0
         """
@@ -158,7 +158,7 @@ class ContactBlock(BlockFunction):
 
 
 class _Vectors:
-    """The vectors of the solver; one that is assigned is copied."""
+    """The vectors of the solver; assignment copies."""
 
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.__dict__.update(

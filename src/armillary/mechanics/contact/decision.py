@@ -1,10 +1,10 @@
-"""Statuses of all contacts after an event, and what the event makes of velocities.
+"""Statuses of all contacts and velocities after an event.
 
 An event of a contact is the end of its status. All contacts decide together, in three problems:
 
     impact          M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
     accelerations   of all contacts that touch and do not separate: who opens, sticks or slides
-    rest            what is left of the velocities of rows that hold, and of slips that begin, is taken away
+    rest            remaining velocities of rows that hold, and of slips that begin, are set to zero
 
 Impacts take in every contact that touches, whether it is struck, closed or separates. Newton's law, with the
 coefficient of restitution e of each contact that is struck and 0 for the others:
@@ -21,8 +21,8 @@ are reduced by one factor, so that there is as much as before. The energetic law
 second phase gives back e² of the work that each normal impulse has taken (Stronge 1990), whatever the
 directions of slip. Brakes have bounded forces and take no part.
 
-Rebounds may contradict each other, as those of a slide between two stops that both touch it, or friction that
-acts along a normal. Where no impulses agree with them, the impact has no rebound.
+Rebounds may contradict each other, as when a slide touches two stops, or friction acts along a normal. If no
+impulses agree with them, the impact has no rebound.
 
 No forces may be admissible while contacts slide, though nothing approaches (Painlevé's paradox): friction
 presses such a contact onto its surface the more, the harder it is pressed. It jams: an impulse stops its slip

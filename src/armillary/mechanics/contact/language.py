@@ -1,7 +1,7 @@
 """Names of the solver's small language (runtime/solver/language/language.py) that ``problem.py`` uses.
 
-The functions of ``problem.py`` run here, too, on NumPy arrays: sizes and tables below are then those of a
-problem (``blocks.py``).
+The functions of ``problem.py`` run here, too, on NumPy arrays; ``blocks.py`` then sets the sizes and tables
+below for a problem.
 """
 
 from __future__ import annotations

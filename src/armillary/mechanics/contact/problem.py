@@ -3,10 +3,10 @@
     z = A λ + b        A = J D        D = M⁻¹ Jᵀ
 
 λ are forces and z relative accelerations, or impulses and velocities; ``jacobian`` has the rows of J and
-``columns`` those of Dᵀ. A contact has a row of its normal and up to two of its slip; a brake has a row of
+``columns`` the rows of Dᵀ. A contact has a row of its normal and up to two of its slip; a brake has a row of
 slip alone.
 
-`solve_forces` finds λ where it is known which rows hold:
+`solve_forces` finds λ if the rows that hold are known:
 
     held       z = 0
     others     λ = −w λ_N + o                  sliding, or without force (w = o = 0)
@@ -20,9 +20,8 @@ slip alone.
 
 in two ways that take turns. Forces are improved contact by contact (projected relaxation), which leads to the
 statuses, but slowly to the last digits; statuses make the problem linear, and its solution shows whether they
-are right. Statuses in which whatever hardly moves is at rest are tried first: where they are right, forces of
-redundant contacts are the smallest, whatever the order of contacts. The statuses before are tried first of
-all.
+are right. The previous statuses are tried first; then statuses in which every contact that hardly moves is at
+rest. If these are right, forces of redundant contacts are the smallest, in any order of contacts.
 
 The direction e of a slip that begins is found along with the statuses, by Newton's method: rows are turned so
 that one is along e, with λ = −L, and in the other the friction L turns with the slip, z + (|z_T|/L) λ = 0.
@@ -32,8 +31,8 @@ direction.
 Relaxation ends for every problem without friction, and with friction unless normal forces grow with their own
 friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
 
-Rows may be redundant, as those of a table on four legs. So SOFT of its diagonal is added to A, and what
-that spoils is mended by solutions for what remains, so that λ is nearly the smallest of all solutions.
+Rows may be redundant, as for a table on four legs. So SOFT of its diagonal is added to A, and iterative
+refinement removes the error, so that λ is nearly the smallest of all solutions.
 Friction of redundant contacts is shared as their limits are, so that none slides as long as all together can
 hold. All limits are shares of what enters a row, so none depends on units.
 
@@ -221,10 +220,10 @@ def whole_softness(run: Contacts, i: whole) -> real:
 
 
 def factorise(run: Contacts, count: whole, by_speeds: truth) -> None:
-    """Factorise the matrix of the rows that hold, or that of the speeds.
+    """Factorise the matrix of the rows that hold, or the matrix of the speeds.
 
-    Pivots are the largest elements that are left; what is below NOTHING of the first is taken as nothing, and
-    the unknowns there as zero.
+    Pivots are the largest remaining elements; a pivot below NOTHING of the first counts as zero, and so do
+    the unknowns there.
     """
     size: whole = count
     if by_speeds:
@@ -293,7 +292,7 @@ def solve_factors(run: Contacts, size: whole) -> None:
 
 
 def correct_forces(run: Contacts, count: whole, by_speeds: truth) -> None:
-    """Change the forces of rows that hold so that what is left of these rows vanishes, up to rounding.
+    """Change the forces of rows that hold so that the residuals of these rows vanish, up to rounding.
 
     Of more rows than speeds the smallest change, in terms of softness, is λ = Σ⁻¹ D y with J K y = −z, where
     K = Dᵀ Σ⁻¹ D: a system of the speeds by least squares, Jᵀ J K y = −Jᵀ z.
@@ -386,7 +385,7 @@ def measure_motion(run: Contacts) -> None:
 
 
 def solve_forces(run: Contacts) -> None:
-    """Find the forces where it is known which rows hold, and how large the forces are that make them up."""
+    """Find the forces for known rows that hold, and the sizes of the terms that make them up."""
     measure_rows(run)
     for i in range(N_CONTACT_ROWS):
         run.slack[i] = 0.0
@@ -396,7 +395,7 @@ def solve_forces(run: Contacts) -> None:
 
 
 def solve_held_rows(run: Contacts) -> None:
-    """Find the forces where it is known which rows hold, once rows have been measured."""
+    """Find the forces for known rows that hold, after ``measure_rows``."""
     for i in range(N_CONTACT_ROWS):
         if run.diagonal[i] <= 0.0:
             run.held[i] = 0.0
@@ -421,7 +420,7 @@ def solve_held_rows(run: Contacts) -> None:
 
 
 def share_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
-    """Find the forces of rows that are redundant; return what is left of the rows."""
+    """Find the forces of rows that may be redundant; return the largest relative residual."""
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
     clear_forces(run)
@@ -474,8 +473,9 @@ def friction_limit(run: Contacts, c: whole) -> real:
 
 
 def refine_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
-    """Find the forces of rows that hold, by a factorisation; what it leaves is mended by solutions for that.
-    Return what is left in the end, as a share of what enters the rows.
+    """Find the forces of rows that hold by a factorisation and iterative refinement.
+
+    Return the largest final residual, relative to the size of its row.
     """
     turn: real = 0.0
     left: real = 1.0

@@ -118,11 +118,11 @@ class ContactState:
         return fn.and_(self.undecided, self.gap < times(-OVERLAP, self.length))
 
     def slide_direction(self, sliding: tuple[Scalar, ...]) -> list[Scalar]:
-        """Return the direction of the slide that the status says, at velocities of the slip.
+        """Return the direction of a slide with slip velocities ``sliding``.
 
-        Along a line it is that of the status, in a plane that of the velocity, for slow slips that of the
-        memory. Where a step goes beyond the end of a slide, the force stays as it was: the part of the
-        velocity against the direction of the memory is reflected.
+        Along a line the status gives the direction, in a plane the velocity, for slow slips the memory. If a
+        step goes beyond the end of a slide, the force keeps its direction: the part of the velocity against
+        the direction of the memory is reflected.
         """
         if len(self.slip) == 1:
             # A released brake that gets a capacity acts at once, so that the error of the step shows it.
@@ -146,11 +146,10 @@ class ContactState:
         return bound if self.is_brake else times(bound, push)
 
     def normal_guard(self, push: Scalar, size: Scalar) -> fn.Operand:
-        """Return a function that is positive as long as the contact stays open or closed; ``size`` is that
-        of the forces that make up ``push``.
+        """Return a function that is positive as long as the contact stays open or closed.
 
-        An open contact closes where it is below its surface and on its way down: one that begins there, by
-        rounding, and leaves it has not returned.
+        ``size``: the size of the forces that make up ``push``. An open contact closes if it is below its
+        surface and on its way down: one that starts below by rounding and leaves stays open.
         """
         pressed = plus(push, times(WEAK, size))
         stays_closed = fn.minimum(pressed, minus(times(LOST, self.length), self.gap))
@@ -185,7 +184,7 @@ def length_of(vector: list[Scalar]) -> Scalar:
 
 
 def term_sizes(expression: Expr) -> Scalar:
-    """Return the sum of the sizes of an expression's terms: what it is when nothing cancels."""
+    """Return the sum of the sizes of an expression's terms, its size if nothing cancels."""
     while expression.kind == "let":
         expression = expression.args[0]
     if expression.kind == "sum":

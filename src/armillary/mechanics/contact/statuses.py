@@ -137,7 +137,7 @@ def own_part(run: Contacts, c: whole) -> real:
 
 
 def slip_pull(run: Contacts, c: whole) -> real:
-    """Return what the greatest friction of a contact makes of its own slip."""
+    """Return the contribution of a contact's greatest friction to its own slip."""
     normal: real = 0.0
     if NORMAL_ROW[c] != NONE:
         normal = max(run.force[NORMAL_ROW[c]], 0.0)
@@ -262,7 +262,7 @@ def turn_back(run: Contacts) -> None:
 
 
 def agrees(run: Contacts) -> truth:
-    """Return whether forces and motions, as they are, agree with all statuses."""
+    """Return whether the present forces and motions agree with all statuses."""
     for c in range(N_CONTACTS):
         found: real = 0.0
         found = contradiction(run, c)
@@ -295,7 +295,7 @@ def try_statuses(run: Contacts) -> truth:
 
 
 def relax(run: Contacts) -> None:
-    """Improve all forces once, contact by contact; `moved` has what they make of the speeds."""
+    """Improve all forces once, contact by contact, and update `moved`, their effect on the speeds."""
     for c in range(N_CONTACTS):
         if run.active[c] < 0.5:
             continue

@@ -44,8 +44,8 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 class Articulated:
     """Articulated inertia at a link's origin, and the wrench p at zero acceleration.
 
-    ``rigid`` is the mass and first moment where all of it is that of a rigid body: H = h̃ and M = m 1, which
-    are turned and moved at less cost.
+    ``rigid`` is the mass and first moment of a rigid body, if all of the inertia is rigid: H = h̃ and M = m 1
+    are then turned and moved at less cost.
     """
 
     J: Matrix

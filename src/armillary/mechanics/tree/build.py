@@ -97,7 +97,7 @@ class RigidGroup:
 
     @property
     def centre(self) -> Triple:
-        """The mass centre; the origin where there is no mass."""
+        """The mass centre, or the origin if the mass is zero."""
         return ZEROS if is_zero(self.mass) else scaled(self.first, 1 / self.mass)
 
     @property
@@ -228,7 +228,7 @@ def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
 
 
 def _exact(x: float) -> Scalar:
-    """A cosine or sine without the last digits where it is a whole number."""
+    """A cosine or sine, rounded if a whole number is within 1e-15."""
     return round(x) if abs(x - round(x)) < 1e-15 else x
 
 
@@ -263,9 +263,9 @@ def build_tree(
 ) -> Tree:
     """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
 
-    ``given`` are the prescribed speeds, by default those of the description. ``split_free_bodies`` makes
-    slides and a tumble of free bodies whose velocities are in their parent's axes. Bodies in
-    ``separate_welds`` get a link of their own although they are fixed to their parent.
+    ``given`` are the prescribed speeds, by default from the description. ``split_free_bodies`` replaces
+    free bodies whose velocities are in their parent's axes by slides and a tumble. Bodies in
+    ``separate_welds`` keep a separate link although they are fixed to their parent.
     """
     given = system.prescriptions if given is None else given
     split = split_free_bodies and any(
@@ -486,8 +486,9 @@ def _about_link(
 
 
 def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar, Triple, Matrix] | None:
-    """A body's place, mass, mass centre and inertia as Python's numbers, whose sums and products are the same
-    and take a fifth of the time; None where one of them is not known.
+    """A body's place, mass, mass centre and inertia as Python numbers; `None` if one is an expression.
+
+    Sums and products of Python numbers are the same and take a fifth of the time.
     """
     given: list[Scalar] = [body.mass, *body.com_coordinates, *placement.origin]
     for row in (*body.inertia, *placement.rotation):

@@ -189,7 +189,7 @@ def is_supported(tree: Tree) -> bool:
 
 
 def _sides(link: Link) -> tuple[Rotation, Rotation]:
-    """Rotations of a link on the parent's side of its joint and beyond it, where an axis is that of both."""
+    """Split a link's rotation: the part on the parent's side of its joint, and the joint's turn."""
     rotation = link.rotation
     outer = rotation.second if isinstance(rotation, RotationChain) else rotation
     if link.step != "turn" or not isinstance(outer, AxisRotation) or is_constant(outer.cosine):
@@ -304,7 +304,7 @@ def _origin_velocity(link: Link, parent: Motion) -> Triple:
 
 
 def _with_child(parent: _Moving, child: _Moving, link: Link, drift: Triple) -> _Moving:
-    """A parent's composite with that of a child, in the parent's axes about the child's origin."""
+    """Add a child's composite, in the parent's axes about the child's origin, to its parent's."""
     r, h = link.offset, child.body.first
     beta = named(add(child.beta, scaled(drift, child.body.mass)), f"bo_{link.name}")
     moved = matrix_sum(child.Pi, _outer(beta, r), _outer(drift, h))

@@ -208,7 +208,7 @@ def relative_spin(link: Link) -> Triple:
 
 
 def corrections(tree: Tree) -> dict[int, Scalar]:
-    """The known parts of the rates of speeds, by index: those of drifts."""
+    """The known parts of the rates of speeds, by index; only drifts have them."""
     found: dict[int, Scalar] = {}
     for link in tree.links:
         if link.step == "drift" and link.velocity == "body":

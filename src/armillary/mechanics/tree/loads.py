@@ -181,8 +181,9 @@ def wrench_at_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
 def accumulated_wrenches(
     tree: Tree, own: Sequence[Wrench], prefix: str = "", known: Mapping[int, Scalar] | None = None
 ) -> list[Wrench]:
-    """Each link's wrench together with those of all links beyond it, leaves first. Components along freedoms
-    that are ``known``, by speed index, are not summed up.
+    """Each link's wrench plus the wrenches of all links beyond it, summed from the leaves.
+
+    Components along freedoms in ``known``, by speed index, take the known value instead of the sum.
     """
     found = list(own)
     for i in reversed(range(len(tree.links))):

@@ -46,7 +46,7 @@ Inertia = Callable[[Triple, Triple], Wrench]
 
 
 class ModalEquations:
-    """Modal equations Σ M_pq ξ̇_q + W_p·(α, a) = f_p of one flexible link, as far as they are collected."""
+    """Modal equations Σ M_pq ξ̇_q + W_p·(α, a) = f_p of one flexible link, with the terms so far."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Composite:
 
     @classmethod
     def of(cls, link: Link) -> Composite:
-        """That of a link alone, in its present shape."""
+        """Return the composite of a link alone, in its present shape."""
         link = deformed(link)
         return cls(link.mass, link.first, link.inertia)
 

@@ -84,7 +84,7 @@ def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
 
 
 def _count(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
-    """Components of offsets that are not zero; that of a link on the ground has no effect."""
+    """Count nonzero components of offsets; a link on the ground does not count its own."""
     around = offsets if parent < 0 else [own, *offsets]
     return sum(not is_zero(x) for r in around for x in r)
 

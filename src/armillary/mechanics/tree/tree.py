@@ -1,8 +1,8 @@
 """The tree of links that formalisms work on, planted from a description.
 
 A link is a rigid part that moves by one step: a turn, a slide, a tumble or a drift. Joints of several steps
-give massless links in between; fixed bodies join their parent's link. Each link has axes of its own, chosen
-so that its joint's axis is a coordinate axis: a body's axes differ from its link's by a constant rotation,
+give massless links in between; fixed bodies join their parent's link. The axes of a link are chosen so that
+its joint's axis is a coordinate axis: a body's axes differ from its link's by a constant rotation,
 which costs nothing while running.
 """
 
@@ -40,7 +40,7 @@ MODAL = 6  # not a direction: a mode of a flexible link
 class Freedom:
     """One degree of freedom of a link: motion along ``sign`` times a coordinate direction of its axes.
 
-    ``rate`` is the known rate of a prescribed speed, or the known part of that of a dependent one; None where
+    ``rate`` is the known rate of a prescribed speed, or the known part of a dependent speed's rate; `None` if
     the speed is free. ``armature`` is the reflected inertia of the drive: it adds a u̇ to the equation
     of this speed alone.
     """
@@ -75,9 +75,9 @@ class Link:
     """A rigid part and the step by which it moves on its parent link (−1: the ground).
 
     ``offset`` leads from the parent's origin to this one in the parent's axes. Mass m, first moment h and
-    inertia J are about this link's origin, in its axes; those of a flexible link are without deformation,
-    which ``modes`` adds. A "flexed" link is moved by the modes of its ``carrier``, a flexible link:
-    its parent, or itself where it is held at one of its own nodes.
+    inertia J are about this link's origin, in its axes; for a flexible link they exclude deformation, which
+    ``modes`` adds. A "flexed" link is moved by the modes of its ``carrier``, a flexible link: its parent, or
+    itself if it is held at one of its nodes.
     """
 
     name: str
@@ -221,7 +221,7 @@ def with_inertia(link: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Li
 
 
 def deformed(link: Link) -> Link:
-    """A flexible link with the first moment and inertia of its present shape; a rigid one as it is."""
+    """Add the first moment and inertia of its present deformation to a flexible link."""
     modes = link.modes
     if modes is None:
         return link

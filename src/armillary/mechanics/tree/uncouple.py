@@ -26,8 +26,8 @@ Order = str | Sequence[int]
 class ImplicitEquations:
     """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
 
-    Unknowns go by speed index. Those that are ``separate`` are in no other equation: x_k = b_k − Σ c_kj x_j
-    with (k, b_k, c_k), each after those that it needs.
+    Unknowns go by speed index. ``separate`` unknowns are in no other equation: x_k = b_k − Σ c_kj x_j with
+    (k, b_k, c_k), each after the unknowns it needs.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -45,7 +45,7 @@ class Eliminated:
     force: dict[int, Scalar]
 
     def solution(self, others: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """x of the eliminated unknowns, from those of the others."""
+        """x of the eliminated unknowns, from the other unknowns."""
         x = dict(others)
         for k, inverse, row in reversed(self.steps):
             value = self.force[k]
