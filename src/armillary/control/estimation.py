@@ -38,9 +38,9 @@ _SPREAD, _PRIOR = 1e-3, 2.0  # α and β of the unscented points; κ = 0
 class Estimate:
     """Estimated states at the times of measurements, in stated units.
 
-    ``run`` has all outputs of the model at the estimates, ``covariance`` those of their errors,
-    ``innovations`` what each measurement differed from its prediction and ``innovation_covariance`` what was
-    expected; ``smoothed`` is the estimate from all data, where it was requested.
+    ``run`` has all outputs of the model at the estimates and ``covariance`` the covariances of their errors.
+    ``innovations`` are the measurements less their predictions, ``innovation_covariance`` their expected
+    covariances. ``smoothed`` is the estimate from all data, if it was requested.
     """
 
     run: Run

@@ -202,7 +202,7 @@ def variable_name(problem: Problem, program: NonlinearProgram, i: int) -> str:
 
 
 def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
-    """The guess on a mesh: straight lines between what is given of both ends, or a run or columns."""
+    """Return the guess on a mesh: a run, columns, or straight lines between the given end values."""
     points = mesh.points
     T = problem.fixed_duration
     columns: dict[str, np.ndarray] = {}

@@ -114,7 +114,7 @@ def missing_names(values: Mapping[str, float], version: str) -> tuple[str, ...]:
 
 
 def find_impossible(values: Mapping[str, float]) -> tuple[str, str] | None:
-    """Return a name and what is wrong with its value, or None."""
+    """Return the name of an impossible value and the reason; `None` if all values are possible."""
     for name, value in values.items():
         if not math.isfinite(value):
             return name, f"{value} is not a finite number"

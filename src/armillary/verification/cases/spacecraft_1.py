@@ -1,7 +1,7 @@
 """Spacecraft 1: bus, clock platform, camera and boom; thrusters that switch; and its small version's cost.
 
-The bus's origin is B*, as for the source's speeds; the source's coordinates are those of its own mass centre
-B0, which the example gives as outputs.
+The bus's origin is B*, as for the source's speeds. The source's coordinates locate the bus's own mass
+centre B0; the example gives them as outputs.
 """
 
 from __future__ import annotations
