@@ -139,11 +139,11 @@ class Identification:
 
         found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and found.intervals["A.Jzz"], with 95 %
         found.bodies["A"]           mass, com and inertia of a body that is physically possible
-        found.parameters            those of the description that stand for these, for simulate
+        found.parameters            parameters of the description with these values, for simulate
         found.friction["A.u1"]      {"viscous": …, "coulomb": …}
 
-    ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` those of least
-    squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of each effort.
+    ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` are the values of
+    least squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of each effort.
     """
 
     system: str
@@ -242,12 +242,12 @@ def identify(
     """Inertial parameters of all bodies, and friction, from a motion and the efforts along its speeds.
 
     ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, or a run or its file, of whose speeds ``udot`` are
-    the rates (left out: slopes of splines). ``efforts`` are those along ``model.speed_names``, a column each,
-    or by the names of speeds, or of the run's columns that hold them. ``friction`` lists "viscous", "coulomb"
-    and "offset", for all speeds or by speed. ``parameters`` has values that the description lacks: geometry,
-    and what is thought of masses and inertias, within a factor of about e^``prior``. ``sigma`` is the
-    standard deviation of efforts, a number or by speed; left out, it is estimated. With ``consistent`` the
-    bodies found are physically possible.
+    the rates (left out: slopes of splines). ``efforts`` act along ``model.speed_names``, a column each, or by
+    the names of speeds, or of the run's columns that hold them. ``friction`` lists "viscous", "coulomb" and
+    "offset", for all speeds or by speed. ``parameters`` has values that the description lacks: geometry, and
+    estimates of masses and inertias, within a factor of about e^``prior``. ``sigma`` is the standard
+    deviation of efforts, a number or by speed; left out, it is estimated. With ``consistent`` the bodies
+    found are physically possible.
     """
     if not isinstance(model, CompiledModel):
         raise ArmillaryError(f"identify() needs a compiled model, not {shown(model)}")

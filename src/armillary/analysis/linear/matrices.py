@@ -135,8 +135,9 @@ class Linearization:
         memory: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> Matrices:
-        """The matrices at many states, with a leading axis. Time, state, memory and parameters are those of
-        all points, or have a leading axis.
+        """The matrices at many states, with a leading axis.
+
+        All points share time, state, memory and parameters, or these have a leading axis.
         """
         tangent = self.form.tangent
         numbers = self.functions.constants(parameters) if constants is None else constants
@@ -165,9 +166,9 @@ class Linearization:
 class Filled:
     """Matrices whose elements are zero, numbers, or computed.
 
-    ``computed`` are the results of a compiled function. Of a matrix with few zeros they are all elements; of
-    one with many, or without ``dense``, they are those that vary. ``solved`` are the places of further
-    elements among the results, by matrix.
+    ``computed`` are the results of a compiled function: all elements of a matrix with few zeros; the varying
+    elements if a matrix has many, or without ``dense``. ``solved`` are the places of further elements among
+    the results, by matrix.
     """
 
     def __init__(

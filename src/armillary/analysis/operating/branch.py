@@ -194,9 +194,9 @@ class Branch(PickledValue):
         title: str | None = None,
         show: bool = False,
     ) -> Figure:
-        """A figure of columns over what is varied: full lines where stable, dashed where not, with marks.
+        """Plot columns over the varied quantity: full lines where stable, dashed where not, with marks.
 
-        Without names it has those unknowns that vary, and the real parts of the eigenvalues.
+        Without names the figure has up to three unknowns that vary, and the real parts of the eigenvalues.
         """
         shown = list(names) or [name for name in self.found if self._varies(name)][:3]
         columns = [self[name] for name in shown]

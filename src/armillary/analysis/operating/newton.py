@@ -3,7 +3,7 @@
 Starts may be rough.
 
 With sizes s of the unknowns and w of the conditions, J = ∂c/∂x is scaled to A = J_ij s_j / w_i, and a step
-x + s p minimises |c/w + A p| over |p| ≤ Δ: a Gauss–Newton step where it is that short, else one of Levenberg
+x + s p minimises |c/w + A p| over |p| ≤ Δ: a Gauss–Newton step if it is short enough, else one of Levenberg
 and Marquardt,
 
     p = − (AᵀA + μ)⁻¹ Aᵀ c/w            μ ≥ 0 so that |p| = Δ

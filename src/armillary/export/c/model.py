@@ -282,8 +282,9 @@ class CModel:
         return fill(template(__package__, "model.c.txt"), values, self.has | pieces)
 
     def functions(self, sines: str = "") -> tuple[str, str]:
-        """Functions that others call, and those of the sections; another text for sines and cosines if
-        given.
+        """Return the helper functions and the functions of the sections.
+
+        ``sines``: another text for sines and cosines.
         """
         body = self.body()
         return self.helper_functions(body, sines), body
