@@ -56,7 +56,7 @@ class Estimate:
 
     @property
     def standard_deviation(self) -> np.ndarray:
-        """Of the error of each state, a row for each time."""
+        """Standard deviations of the errors of the states, a row for each time."""
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=1, axis2=2), 0.0)))
 
     @property
@@ -107,7 +107,7 @@ def estimate(
 
 @dataclass(frozen=True, eq=False)
 class _Track:
-    """What a filter leaves: estimates, predictions, and the covariance across each step."""
+    """The result of a filter: estimates, predictions, and the covariance across each step."""
 
     x: np.ndarray
     P: np.ndarray

@@ -250,7 +250,7 @@ def _first_duration(limits: Range) -> float:
 
 
 def _middle(limits: Range, along: Range, otherwise: float = 0.0) -> float:
-    """The middle of limits; of those along the motion where there are none."""
+    """Return the middle of ``limits`` within ``along``; ``otherwise``, clipped, if they have no middle."""
     low, high = max(limits[0], along[0]), min(limits[1], along[1])
     if np.isfinite(low) and np.isfinite(high):
         own = np.isfinite(limits[0]) or np.isfinite(limits[1])

@@ -207,7 +207,7 @@ def plant(model: CompiledModel, inputs: tuple[str, ...]) -> Plant:
 
 
 def steered_plant(model: CompiledModel, inputs: Iterable[object]) -> Plant:
-    """The same with at least one input."""
+    """Return the plant with these inputs; raise an error if there are none."""
     names = tuple(map(str, inputs))
     if not names:
         input_ports(model.equations, names)

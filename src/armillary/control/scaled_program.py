@@ -96,7 +96,7 @@ class ScaledProgram:
         return self.cost_scale * self.program.objective(self.whole(x))
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Its slope."""
+        """Gradient of the scaled cost by the scaled variables and slacks."""
 
         def make() -> np.ndarray:
             own = self.program.gradient(self.whole(x))[self.free] * self.scale * self.cost_scale

@@ -63,12 +63,12 @@ class Mesh:
 
     @property
     def order(self) -> int:
-        """Of the error at the ends of intervals."""
+        """Order of the error at the ends of intervals."""
         return SCHEMES[self.method][1]
 
     @property
     def intervals(self) -> int:
-        """Their number."""
+        """The number of intervals."""
         return len(self.ends) - 1
 
     @cached_property

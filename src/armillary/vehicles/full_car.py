@@ -117,7 +117,7 @@ class SolidDesign:
 
 
 class _Seat(NamedTuple):
-    """Where a wheel and its spring sit, and what the spring carries at rest."""
+    """The places of a wheel and its spring, and the spring's force at rest."""
 
     carrier: arm.Body
     at: tuple[Scalar, Scalar, Scalar]

@@ -307,7 +307,7 @@ def _by_label(labels: Sequence[str], values: Given) -> dict[str, float]:
 
 
 def _quantile(dof: int) -> float:
-    """Of Student's distribution, for an interval that holds the value with 95 %."""
+    """Quantile of Student's distribution for an interval that holds the value with 95 %."""
     from scipy.special import stdtrit
 
     return float(stdtrit(dof, 0.975))
@@ -316,7 +316,7 @@ def _quantile(dof: int) -> float:
 def _friction_units(
     made: RegressorModel, labels: Sequence[str], terms: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """Of efforts along speeds, or these per unit of the speed."""
+    """Units of friction: efforts along speeds, for viscous friction per unit of the speed."""
     system = made.equations.system
     speeds = {u.data.name: u.dimension or SPEED for u in system.speeds}
     found = {}

@@ -388,7 +388,7 @@ class MechanismNumbers:
         return found
 
     def with_forces(self, position: np.ndarray, t: float) -> MechanismNumbers:
-        """The same with sizes of forces that fit the loads at a position."""
+        """Return these numbers with sizes of forces that fit the loads at a position."""
         m, n = self.mechanism, len(self.mechanism.kinematics.u)
         if not m.static:
             return self

@@ -236,7 +236,7 @@ class Path:
     def zeros(
         self, first: np.ndarray, last: np.ndarray, value: Callable[[PathMotion], np.ndarray]
     ) -> tuple[PathMotion, np.ndarray]:
-        """Where a value of other sign at both ends of segments is zero: the Illinois method on all at once.
+        """Find where a value that changes its sign along segments is zero: the Illinois method, all at once.
 
         Source: Dowell & Jarratt (1971), A modified regula falsi method, BIT 11, 168–174.
         """

@@ -168,7 +168,7 @@ class Sweep:
         return f"<p>{html_text(self._heading())}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
 
     def as_run(self) -> Run:
-        """The same as a run, over the number of the row; for plots and comparisons."""
+        """Return the columns as a run, over the number of the row; for plots and comparisons."""
         return Run(
             self.system,
             np.arange(len(self), dtype=float),

@@ -35,7 +35,7 @@ _SEARCHED = 3000  # nodes up to which common factors are searched for: a third o
 
 
 class Matrices(NamedTuple):
-    """δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis where there are many points."""
+    """δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis for many points."""
 
     A: np.ndarray
     B: np.ndarray
@@ -277,7 +277,7 @@ class LinearMatrices(PickledValue):
         return len(self.A) if self.many else 1
 
     def single(self, what: str) -> None:
-        """An error where there are many operating points."""
+        """Raise an error if there are many operating points."""
         if self.many:
             raise ArmillaryError(
                 f"{what} needs one operating point, and this linear model has {len(self)}; take one, lin[0]"

@@ -164,8 +164,10 @@ def _rates_from_body_axes(tree: Tree) -> dict[int, dict[int, Expr]]:
 
 
 def tree_rates(equations: DerivedEquations) -> TreeRates | None:
-    """The rates of equations in the description's own speeds, without constraints, with nothing neglected,
-    and in a field of gravity that is the same wherever the bodies are; of others none.
+    """Return the rates of a tree in the description's own speeds, without constraints.
+
+    `None` with constraints, neglected terms, a single speed, unsupported or very many links, or a field of
+    gravity that varies in space.
     """
     system, reduction = equations.system, equations.reduction
     tree = reduction.tree

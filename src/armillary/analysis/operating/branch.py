@@ -283,7 +283,7 @@ class Varied:
 
     @property
     def label(self) -> str:
-        """Its name on the branch."""
+        """The name of its column on the branch."""
         return f"rate of {self.name}" if self.kind == "rate" else self.name
 
     def problem(self, made: Problem, value: float) -> Problem:

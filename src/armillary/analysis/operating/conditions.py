@@ -135,13 +135,13 @@ class ConditionValues:
         return {"memory": self.memory, "constants": self.constants}
 
     def without_contacts(self) -> ConditionValues:
-        """The same with all contacts open."""
+        """Return these values with all contacts open."""
         memory = self.memory.copy()
         memory[[c.status for c in self.of.contacts]] = 0.0
         return replace(self, memory=memory)
 
     def with_contact(self, status: int) -> ConditionValues:
-        """The same with one more contact that holds, by the place of its status in the memory."""
+        """Return these values with one more closed contact; ``status`` is its place in the memory."""
         memory = self.memory.copy()
         memory[status] = 1.0
         return replace(self, memory=memory)
@@ -505,7 +505,7 @@ class Conditions:
 
 
 def _pattern(rows: Sequence[Expr], variables: Sequence[Expr]) -> np.ndarray:
-    """Where a row contains a variable."""
+    """Return a matrix of booleans: whether row i contains variable j."""
     found = np.zeros((len(rows), len(variables)), dtype=bool)
     for i, places in enumerate(held_places(rows, variables)):
         found[i, places] = True

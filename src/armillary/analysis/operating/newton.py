@@ -416,7 +416,10 @@ def _conditions(e: RootProblem) -> dict[str, int | np.ndarray]:
 def rest(
     values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray | None:
-    """Where coordinates of these sizes come to rest that move with their accelerations; see ``starts.py``."""
+    """Return where coordinates come to rest that move with their accelerations; `None` if they do not.
+
+    See ``starts.py``.
+    """
     found = values.of
     speeds = found.speeds
     columns = np.concatenate([moved, np.arange(speeds.start, speeds.stop)])

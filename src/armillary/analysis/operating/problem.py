@@ -208,7 +208,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
 
 
 def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
-    """What closed contacts hold: in steady motion places of slips only where these contain nothing cyclic."""
+    """Return the conditions of closed contacts; in steady motion, slip places only without cyclic states."""
     if not found.contacts:
         return HeldRows()
     gaps = {c.gap for c in found.contacts if c.gap is not None and request.memory[c.status] in CLOSED}

@@ -308,7 +308,7 @@ class CModel:
         return contact_code(contact_sources(self.printer.blocks, body), self.stem, self.precision)
 
     def further(self, source: Source) -> CModel:
-        """The same for another configuration."""
+        """Return the C model of another configuration, with the same lanes."""
         return type(self)(source, self.lanes)
 
     def sines(self, code: str) -> str:

@@ -313,7 +313,7 @@ class Team:
         return size if self.threads > 1 and real == "double" and size <= min(most, MOST_ROOM // blocks) else 0
 
     def values(self, room: bool) -> dict[str, str]:
-        """What the kernel says of the threads of a run; with ``room``, of arrays in shared memory."""
+        """Return the kernel's texts for the threads of a run; with ``room``, for arrays in shared memory."""
         if self.threads == 1:
             return _ALONE
         program = self.writer.program
@@ -361,7 +361,7 @@ class Team:
         return "\n".join(lines)
 
     def _shared_out(self, states: Set[Expr], stride: str) -> str:
-        """What threads hold of these states."""
+        """Return the statements that give each thread its part of these states."""
         lines = []
         for k, column in enumerate(self.held):
             if not states.isdisjoint(column):

@@ -78,11 +78,11 @@ class ContactSource:
         return _contact_function(self.called[name].entry, self.tag)
 
     def takes(self, name: str) -> list[Passage]:
-        """Where its arguments go, in order."""
+        """Return the places of a function's arguments, in order."""
         return _passages(self.called[name], self.called[name].takes)
 
     def gives(self, name: str) -> list[Passage]:
-        """Where its results are, in order."""
+        """Return the places of a function's results, in order."""
         return _passages(self.called[name], self.called[name].gives)
 
 
@@ -118,7 +118,7 @@ def _contact_function(function: str, tag: str) -> str:
 
 
 def _rename_functions(solver: Solver, tag: str) -> Solver:
-    """The same functions under names that nothing else in a program has."""
+    """Return the functions under names that nothing else in a program has."""
     functions: dict[str, SolverFunction] = {}
     comments: dict[ast.stmt, str] = {}
     names = _Names(solver, tag)

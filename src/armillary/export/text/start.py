@@ -277,9 +277,7 @@ class WeakMasses:
 
 
 def weak_masses(every: Sequence[DerivedEquations]) -> WeakMasses | None:
-    """The pivots of a system, in all its configurations, that may come to a place without mass; None for any
-    other.
-    """
+    """Return the pivots of a system, in all its configurations, that may vanish; `None` if none can."""
     found = [_pivots(equations) for equations in every]
     pivots = [(c, *pivot) for c, own in enumerate(found) for pivot in own]
     if not pivots:

@@ -113,7 +113,7 @@ class WasmModule:
 
     @cached_property
     def _defined(self) -> list[str]:
-        """Its functions."""
+        """Names of the functions in the text."""
         return function_names(self._text)
 
     @cached_property

@@ -61,7 +61,7 @@ class Spin:
 
 @dataclass(frozen=True)
 class _State:
-    """What all parts of the formula share: inputs, and load and pressure as relative differences."""
+    """Values that all parts of the formula share: inputs, and relative differences of load and pressure."""
 
     fz: Scalar
     kappa: Scalar

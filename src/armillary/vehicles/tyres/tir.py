@@ -101,7 +101,7 @@ class TyreFile:
 
     @property
     def taken(self) -> dict[str, float]:
-        """What stands for the missing coefficients."""
+        """The values used for the missing coefficients."""
         filled = complete(self.values, self.version, "tno")
         return {name: filled[name] for name in self.missing}
 

@@ -1,4 +1,4 @@
-"""What every tyre model offers: forces and moments of a contact, over any scalar, and the spring below it."""
+"""The interface of tyre models: forces and moments of a contact, over any scalar, and the spring below it."""
 
 from __future__ import annotations
 

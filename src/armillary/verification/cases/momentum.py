@@ -41,7 +41,7 @@ def _accelerations(tree: MomentumSystem, model: CompiledModel) -> Iterator[float
 def _differences(
     tree: MomentumSystem, run: Run, rows: slice, configs: NumericValue, speeds: NumericValue
 ) -> tuple[float, float]:
-    """Of coordinates and of speeds."""
+    """Return the largest differences of coordinates and of speeds."""
     expected = [tree.coordinates(config) for config in configs]
     places = largest(
         [largest_difference(run[name][rows], [row[name] for row in expected]) for name in expected[0]]

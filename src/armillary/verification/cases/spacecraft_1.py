@@ -182,7 +182,7 @@ def declare_small(s: System) -> System:
 
 @cache
 def small_equations() -> Equations:
-    """Of the example with its thrusters and small variables, derived once."""
+    """Return the equations of the example with its thrusters and small variables, derived once."""
     return declare_small(example("spacecraft_1").system()).derive()
 
 
