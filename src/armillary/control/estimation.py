@@ -101,7 +101,7 @@ def estimate(
     found = problem.estimate(model, track, method, parameters)
     if not smooth:
         return found
-    back = problem.estimate(model, _smoothed(track), f"{method}, smoothed", parameters)
+    back = problem.estimate(model, _smooth_track(track), f"{method}, smoothed", parameters)
     return Estimate(**{**found.__dict__, "smoothed": back})
 
 
@@ -314,8 +314,8 @@ class _Unscented:
         return _Track(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def _smoothed(track: _Track) -> _Track:
-    """Estimates from all data, by the recursion of Rauch, Tung and Striebel."""
+def _smooth_track(track: _Track) -> _Track:
+    """Return the estimates from all data, by the recursion of Rauch, Tung and Striebel."""
     x, P = track.x.copy(), track.P.copy()
     for k in range(len(x) - 2, -1, -1):
         G = np.linalg.lstsq(track.predicted_P[k + 1], track.across[k + 1].T, rcond=None)[0].T

@@ -265,7 +265,7 @@ def identify(
     if not (np.isfinite(columns).all() and np.isfinite(measured).all() and np.isfinite(rest).all()):
         raise ArmillaryError("identify(): motion, rates or efforts are not all finite; leave those rows out")
     given = _sigma(made.names, sigma)
-    x, weights, covariance, unseen = _solve_weighted(columns, measured - rest, given)
+    x, weights, covariance, unseen = _solve_weighted_least_squares(columns, measured - rest, given)
     labels = [*made.parameters.names, *(f"{kind} friction {name}" for name, kind in terms)]
     bodies: dict[str, BodyInertia] = {}
     chosen = x
@@ -397,7 +397,7 @@ def _sigma(names: tuple[str, ...], sigma: object) -> np.ndarray | None:
     return values
 
 
-def _solve_weighted(
+def _solve_weighted_least_squares(
     columns: np.ndarray, right: np.ndarray, sigma: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
     """x, 1/σ of each speed, the covariance of x, and what the data do not determine."""

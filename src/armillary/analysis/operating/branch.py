@@ -260,7 +260,7 @@ def trace(
             f"this operating point of '{op.system}' belongs to another model, or was read from a file; find "
             "it again with model.trim or model.equilibrium"
         )
-    varied = _find_varied(made, text(name, "the name of what is varied"))
+    varied = _varied_quantity(made, text(name, "the name of what is varied"))
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
@@ -314,7 +314,7 @@ class Varied:
         return found.states.index(self.name) if self.kind == "rate" else -1
 
 
-def _find_varied(made: Problem, name: str) -> Varied:
+def _varied_quantity(made: Problem, name: str) -> Varied:
     asked, names = made.request, ModelNames(made.request.model)
     system = made.conditions.equations.system
     if name in asked.fixed:
