@@ -1,7 +1,7 @@
 """The pieces of the equations of motion as compiled functions of time, coordinates and speeds.
 
-Each function is compiled when it is first called. Coordinates, speeds and states are those of Kane's
-equations, in the model's own units, whatever the states of the formalism: one place each, or rows of them.
+Each function is compiled when it is first called. Coordinates, speeds and states are as in Kane's equations,
+in the model's own units, whatever the states of the formalism: one place each, or rows of them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from armillary.untyped import DataMapping
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Rows of times, states [q, u, own states], rates u̇ and memory; ``shape`` is that of their leading axes,
+    """Rows of times, states [q, u, own states], rates u̇ and memory; ``shape`` has their leading axes,
     () for a single place.
     """
 
@@ -106,7 +106,7 @@ class PlaceReader:
         noun: str,
         start: Mapping[str, float] | None = None,
     ) -> np.ndarray:
-        """Values along the last axis, in the order of the names; those that are left out as at the start."""
+        """Values along the last axis, in the order of the names; names left out keep their start values."""
         start = self.start if start is None else start
         if isinstance(value, Mapping):
             return self._by_name(value, names, start, what, noun)
@@ -157,8 +157,9 @@ class PlaceReader:
         times: np.ndarray,
         parameters: DataMapping | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates that close the loops, near those that are named, and speeds that agree with them; of
-        the independent ones, those that are left out are zero unless a dependent one is named.
+        """Return coordinates that close the loops, near the named ones, and speeds that agree with them.
+
+        Independent speeds that are left out are zero unless a dependent speed is named.
         """
         equations, own = self.equations, {str(name): value for name, value in (u or {}).items()}
         if {*own} <= {*self.speeds}:

@@ -112,9 +112,10 @@ class Sensitivities:
 
     @property
     def scaled(self) -> Sensitivities:
-        """The same times the values of ``to``: the change of an output per relative change of a parameter,
-        in the units of the output, so that parameters can be compared. What is zero has no relative change:
-        its derivatives stay as they are, per unit.
+        """The derivatives times the values of ``to``: changes of outputs per relative change of a parameter.
+
+        They are in the units of the output, so that parameters can be compared. A parameter that is zero has
+        no relative change: its derivatives stay per unit.
         """
         if self.relative:
             return self
@@ -175,8 +176,9 @@ class Sensitivities:
         title: str | None = None,
         show: bool = False,
     ) -> Figure | None:
-        """A figure of derivatives over time, those of equal units in one panel; ``scaled.plot`` has them all
-        in the units of the outputs.
+        """Plot derivatives over time, a panel for equal units.
+
+        ``scaled.plot`` has all of them in the units of the outputs.
         """
         names = [
             derivative_name(o, n)

@@ -1,8 +1,8 @@
 """Control of compiled models: regulators, estimators and optimal motions.
 
 A model and its inputs (``s.input``) enter; gains, filters and motions leave, as numbers by the names of
-states and inputs and as runs. All derivatives are those of the symbolic program, compiled. The verbs of
-models are in ``stages/control.py``; what takes a linear model instead is public here.
+states and inputs and as runs. All derivatives come from the symbolic program, compiled. The verbs of models
+are in ``stages/control.py``; functions of a linear model are public here.
 
     plant.py                the rates of a model with chosen inputs, their derivatives, and one step
     knot_functions.py       any functions at many knots, with exact first and second derivatives

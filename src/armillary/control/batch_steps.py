@@ -1,6 +1,6 @@
-"""One step of many motions, each with inputs and constants of its own, as one compiled loop.
+"""One step of many motions, each with its own inputs and constants, as one compiled loop.
 
-    x ← RK4(x, v) in so many equal parts, row by row, the inputs held
+    x ← RK4(x, v) in ``parts`` equal parts, row by row, the inputs held
 
 The loop is built once for all systems; the rates of a model are called by their address.
 """
@@ -46,7 +46,7 @@ def step_rows(
     h: float,
     parts: int,
 ) -> None:
-    """Advance rows of states ``x``, in place, by ``h``; constants are those of all rows, or a row each."""
+    """Advance rows of states ``x`` by ``h``, in place. All rows share the constants, or each has a row."""
     rows, n = x.shape
     many = constants.ndim == 2
     own, held = np.zeros(max(constants.shape[-1], 1)), np.array(memory, dtype=float, ndmin=1)

@@ -32,7 +32,7 @@ class CasadiFunctions:
 
     ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements of x, v, p and y;
     ``defaults`` are the parameters' values, NaN where the description has none. Outputs are in stated units,
-    all else in the model's own.
+    all other numbers in the model's own.
     """
 
     rates: LibraryObject

@@ -38,9 +38,9 @@ _SPREAD, _PRIOR = 1e-3, 2.0  # α and β of the unscented points; κ = 0
 class Estimate:
     """Estimated states at the times of measurements, in stated units.
 
-    ``run`` has all outputs of the model at the estimates, ``covariance`` those of their errors,
-    ``innovations`` what each measurement differed from its prediction and ``innovation_covariance`` what was
-    expected; ``smoothed`` is the estimate from all data, where it was requested.
+    ``run`` has all outputs of the model at the estimates and ``covariance`` the covariances of their errors.
+    ``innovations`` are the measurements less their predictions, ``innovation_covariance`` their expected
+    covariances. ``smoothed`` is the estimate from all data, if it was requested.
     """
 
     run: Run
@@ -56,7 +56,7 @@ class Estimate:
 
     @property
     def standard_deviation(self) -> np.ndarray:
-        """Of the error of each state, a row for each time."""
+        """Standard deviations of the errors of the states, a row for each time."""
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=1, axis2=2), 0.0)))
 
     @property
@@ -101,13 +101,13 @@ def estimate(
     found = problem.estimate(model, track, method, parameters)
     if not smooth:
         return found
-    back = problem.estimate(model, _smoothed(track), f"{method}, smoothed", parameters)
+    back = problem.estimate(model, _smooth_track(track), f"{method}, smoothed", parameters)
     return Estimate(**{**found.__dict__, "smoothed": back})
 
 
 @dataclass(frozen=True, eq=False)
 class _Track:
-    """What a filter leaves: estimates, predictions, and the covariance across each step."""
+    """The result of a filter: estimates, predictions, and the covariance across each step."""
 
     x: np.ndarray
     P: np.ndarray
@@ -314,8 +314,8 @@ class _Unscented:
         return _Track(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def _smoothed(track: _Track) -> _Track:
-    """Estimates from all data, by the recursion of Rauch, Tung and Striebel."""
+def _smooth_track(track: _Track) -> _Track:
+    """Return the estimates from all data, by the recursion of Rauch, Tung and Striebel."""
     x, P = track.x.copy(), track.P.copy()
     for k in range(len(x) - 2, -1, -1):
         G = np.linalg.lstsq(track.predicted_P[k + 1], track.across[k + 1].T, rcond=None)[0].T

@@ -210,7 +210,7 @@ class _Search:
         regular: float,
         bent: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]] | None:
-        """Offsets d, gains K and the expected decrease (slope, curvature); None where v has no minimum."""
+        """Offsets d, gains K and the expected decrease (slope, curvature); `None` if v has no minimum."""
         c, h = self.cost, self.h
         N, m = v.shape
         n = x.shape[1]
@@ -259,8 +259,9 @@ class _Search:
 def box_step(
     H: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The minimum of ½ dᵀ H d + gᵀ d between limits, and which elements are free of them; None where H is not
-    positive. By projected Newton steps; for one input a division and a comparison.
+    """Minimise ½ dᵀ H d + gᵀ d between limits by projected Newton steps.
+
+    Return d and which of its elements are off their limits; `None` if H is not positive definite.
     """
     try:
         np.linalg.cholesky(H)

@@ -109,7 +109,7 @@ class InteriorPoint:
         return np.where(self.has_high, np.minimum(x, high), x)
 
     def _first_multipliers(self, s: _State) -> np.ndarray:
-        """Those of least squares; none where they are huge."""
+        """Return the least-squares multipliers; zeros if they are huge or the matrix is singular."""
         g = self.p.gradient(s.x) - s.low + s.high
         try:
             solve = self.p.factor(None, np.ones(len(s.x)), 1e-10, at=s.x)
@@ -250,7 +250,7 @@ class InteriorPoint:
         right: np.ndarray,
         fraction: float,
     ) -> np.ndarray | None:
-        """A step that takes the curvature of the constraints in, in place of one that is refused."""
+        """Replace a refused step by second-order corrections; `None` if none of them is accepted."""
         p, n = self.p, len(s.x)
         soc = size * c + p.constraints(s.x + size * d)
         before = theta

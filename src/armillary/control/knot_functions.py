@@ -1,6 +1,6 @@
 """Functions of a model at many knots of a motion, with exact first and second derivatives.
 
-    y = r(z)      z = [states, inputs, unknown parameters, time], those that occur
+    y = r(z)      z = the states, inputs, unknown parameters and time that occur in r
 
 Jacobians and Hessians hold only the elements that can differ from zero, by a pattern that all knots share.
 Each kind is one compiled function, evaluated at all knots in one compiled loop.

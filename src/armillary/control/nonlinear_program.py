@@ -40,7 +40,7 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Bounds of the variables and of the constraints, those of equations equal."""
+    """Bounds of the variables and of the constraints; the two bounds of an equation are equal."""
 
     low: np.ndarray
     high: np.ndarray

@@ -202,7 +202,7 @@ def variable_name(problem: Problem, program: NonlinearProgram, i: int) -> str:
 
 
 def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
-    """The guess on a mesh: straight lines between what is given of both ends, or a run or columns."""
+    """Return the guess on a mesh: a run, columns, or straight lines between the given end values."""
     points = mesh.points
     T = problem.fixed_duration
     columns: dict[str, np.ndarray] = {}
@@ -250,7 +250,7 @@ def _first_duration(limits: Range) -> float:
 
 
 def _middle(limits: Range, along: Range, otherwise: float = 0.0) -> float:
-    """The middle of limits; of those along the motion where there are none."""
+    """Return the middle of ``limits`` within ``along``; ``otherwise``, clipped, if they have no middle."""
     low, high = max(limits[0], along[0]), min(limits[1], along[1])
     if np.isfinite(low) and np.isfinite(high):
         own = np.isfinite(limits[0]) or np.isfinite(limits[1])

@@ -29,8 +29,8 @@ class Optimum:
     """An optimal motion. ``run`` has all outputs, plots, saves and animates like any other.
 
     ``solved`` is true where the motion obeys all constraints and no other near it costs less;
-    otherwise ``message`` gives the reason and names what is violated. ``errors`` are estimates of the error
-    of the states on each mesh that was used, relative to their sizes.
+    otherwise ``message`` gives the reason and names the violated constraints. ``errors`` are estimates of the
+    error of the states on each mesh that was used, relative to their sizes.
     """
 
     run: Run
@@ -47,7 +47,7 @@ class Optimum:
     violations: Mapping[str, float] = field(default_factory=dict)
 
     def check(self) -> Optimum:
-        """This optimum, or an error where it is not solved."""
+        """Return this optimum; raise an error if it is not solved."""
         if not self.solved:
             raise ArmillaryError(self.message)
         return self

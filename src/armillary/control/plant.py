@@ -127,7 +127,7 @@ class Plant:
         parameters: DataMapping | None = None,
         parts: int = 1,
     ) -> np.ndarray:
-        """The ends of steps of length h with held inputs, each in so many equal parts, by RK4."""
+        """Return the states after h with held inputs, by ``parts`` equal steps of RK4."""
         part = h / parts
         for i in range(parts):
             at = t + i * part
@@ -207,7 +207,7 @@ def plant(model: CompiledModel, inputs: tuple[str, ...]) -> Plant:
 
 
 def steered_plant(model: CompiledModel, inputs: Iterable[object]) -> Plant:
-    """The same with at least one input."""
+    """Return the plant with these inputs; raise an error if there are none."""
     names = tuple(map(str, inputs))
     if not names:
         input_ports(model.equations, names)
@@ -253,7 +253,7 @@ def input_ports(equations: DerivedEquations, names: Sequence[str]) -> tuple[Port
 
 
 def check_smooth(equations: DerivedEquations) -> None:
-    """An error for equations whose motion jumps or whose states are not those of the description."""
+    """Raise an error if the motion jumps or the states differ from the described coordinates and speeds."""
     equations.check_use("linear model")
     system = equations.system
     if not equations.described_states:

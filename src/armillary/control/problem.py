@@ -55,7 +55,7 @@ class Problem:
 
     @property
     def fixed_duration(self) -> float | None:
-        """The duration where it is given."""
+        """The duration; `None` if it is free."""
         return self.duration[0] if self.duration[0] == self.duration[1] else None
 
 
@@ -219,7 +219,7 @@ class ExpressionReader:
 
 
 def limit_pair(given: object, what: str) -> tuple[object, object]:
-    """(low, high) as they are given."""
+    """Return the given (low, high), unconverted; raise an error if it is not a pair."""
     if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or len(given) != 2:
         raise ParameterError(f"{what} must be a number or limits (low, high), not {shown(given)}")
     return given[0], given[1]

@@ -27,8 +27,8 @@ _STABLE = 1e-9  # of the largest rate: poles nearer to the stability limit count
 class Regulator:
     """A gain for a linear model: v = −K x, in the stated units of its states and inputs.
 
-    ``cost`` is P: from a state x the whole cost is xᵀ P x. ``poles`` are those of the closed loop, per second
-    (of the step's map where the model is discrete).
+    ``cost`` is P: from a state x the whole cost is xᵀ P x. ``poles`` are the poles of the closed loop, per
+    second (of the step's map if the model is discrete).
     """
 
     linear: LinearModel
@@ -64,8 +64,8 @@ class Regulator:
 class KalmanGain:
     """The steady Kalman filter of a linear model: x̂' = A x̂ + B v + L (y − C x̂ − D v).
 
-    ``covariance`` is that of the error of the estimate; of a discrete model L corrects after a measurement,
-    x̂ ← x̂ + L (y − ŷ), and the covariance is that before it.
+    ``covariance`` is the covariance of the estimate's error. In a discrete model L corrects after a
+    measurement, x̂ ← x̂ + L (y − ŷ), and ``covariance`` holds before this correction.
     """
 
     linear: LinearModel
@@ -260,7 +260,7 @@ def _stable(poles: np.ndarray, discrete: bool) -> bool:
 
 
 def _unsolvable(linear: LinearModel, Q: np.ndarray, verb: str) -> str:
-    """What is wrong: an unstable mode that the inputs do not move, or one at the limit that Q ignores."""
+    """Return why no gain exists: the inputs do not move an unstable mode, or Q ignores one at the limit."""
     moved = reach(linear.A, linear.B, linear.states, "controllable")
     if found := _unstable_mode(moved, linear.A, linear.B, linear):
         return (
@@ -289,8 +289,12 @@ def _unobservable(linear: LinearModel) -> str:
 
 
 def _unstable_mode(found: Reach, A: np.ndarray, B: np.ndarray, linear: LinearModel) -> str:
-    """An unstable mode that is not reached, with the states of its left vector, wᵀ [λ − A, B] = 0: where
-    several modes have one eigenvalue, it is those that B does not move.
+    """Describe an unstable mode that B does not move, by its eigenvalue and the states of its left vector.
+
+        wᵀ [λ − A, B] = 0
+
+    If several modes have one eigenvalue, w selects the combination that B does not move. Return "" if B moves
+    all unstable modes.
     """
     for mode in found.missing:
         size = abs(mode.eigenvalue) - 1 if linear.step is not None else mode.eigenvalue.real

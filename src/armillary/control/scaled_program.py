@@ -76,11 +76,11 @@ class ScaledProgram:
         return np.asarray(np.clip(self.whole(x), self.limits.low, self.limits.high))
 
     def enter_multipliers(self, y: np.ndarray) -> np.ndarray:
-        """Those of scaled rows."""
+        """Return the multipliers of the scaled rows from the multipliers of the program's rows."""
         return y / self.row_scale * self.cost_scale
 
     def leave_multipliers(self, y: np.ndarray) -> np.ndarray:
-        """Those of the program's rows."""
+        """Return the multipliers of the program's rows from the multipliers of the scaled rows."""
         return y * self.row_scale / self.cost_scale
 
     # ------------------------------------------------------------ values
@@ -96,7 +96,7 @@ class ScaledProgram:
         return self.cost_scale * self.program.objective(self.whole(x))
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Its slope."""
+        """Gradient of the scaled cost by the scaled variables and slacks."""
 
         def make() -> np.ndarray:
             own = self.program.gradient(self.whole(x))[self.free] * self.scale * self.cost_scale
@@ -161,7 +161,7 @@ class ScaledProgram:
     def factor(
         self, hessian: np.ndarray | None, diagonal: np.ndarray, dual: float, at: np.ndarray | None = None
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """A function that solves with the matrix of a step; a RuntimeError where it is singular."""
+        """Return a function that solves with the matrix of a step; raise RuntimeError if it is singular."""
         from scipy.sparse import csc_matrix
 
         h = np.zeros(len(self._hr)) if hessian is None else hessian

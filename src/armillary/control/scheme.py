@@ -58,22 +58,22 @@ class Mesh:
 
     @property
     def nodes(self) -> np.ndarray:
-        """Those of one interval where rates are taken."""
+        """The nodes of one interval at which rates are evaluated."""
         return SCHEMES[self.method][0]
 
     @property
     def order(self) -> int:
-        """Of the error at the ends of intervals."""
+        """Order of the error at the ends of intervals."""
         return SCHEMES[self.method][1]
 
     @property
     def intervals(self) -> int:
-        """Their number."""
+        """The number of intervals."""
         return len(self.ends) - 1
 
     @cached_property
     def own(self) -> np.ndarray:
-        """Nodes of one interval that are points of its own: all but its beginning."""
+        """The nodes of one interval that no other interval shares: all but its beginning."""
         return self.nodes[self.nodes > 0]
 
     @cached_property
@@ -125,8 +125,9 @@ class Mesh:
 
     @cached_property
     def first_input(self) -> np.ndarray | None:
-        """Weights of the first interval's inputs from which that at the beginning follows; None where it is
-        determined by itself.
+        """Weights of the first interval's inputs that extrapolate to the beginning.
+
+        `None` if the beginning is a node, so that its input is an unknown.
         """
         return None if self.nodes[0] == 0 else interpolation(self.nodes, np.array([0.0]))[0]
 
@@ -144,7 +145,7 @@ class Mesh:
         return found
 
     def refined(self, parts: np.ndarray) -> Mesh:
-        """The mesh with each interval in so many equal parts."""
+        """Return the mesh with interval i divided into ``parts[i]`` equal parts."""
         cuts = [
             np.linspace(a, b, int(n) + 1)[:-1]
             for a, b, n in zip(self.ends[:-1], self.ends[1:], parts, strict=True)
@@ -158,7 +159,7 @@ class Mesh:
 
 
 def uniform_mesh(method: str, intervals: int) -> Mesh:
-    """So many equal intervals."""
+    """Return a mesh of equal intervals."""
     if intervals < 1:
         raise ArmillaryError("a mesh needs at least one interval")
     return Mesh(method, np.linspace(0.0, 1.0, intervals + 1))

@@ -139,7 +139,7 @@ def _columns(run: Run, ports: Sequence[Port]) -> np.ndarray:
 def run_parameters(
     model: CompiledModel, run: Run, parameters: Mapping[str, object] | None
 ) -> dict[str, object]:
-    """The parameters of a run, and those that replace them."""
+    """Return the run's parameters that the model has, overridden by ``parameters``."""
     known = model.equations.system.parameters
     brought: dict[str, object] = {name: v for name, v in run.parameters.items() if name in known}
     return brought | dict(parameters or {})

@@ -50,11 +50,11 @@ def _own(language: str) -> str:
 def export(
     equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: object
 ) -> Path:
-    """The equations written as a program of their own; the path of what was written.
+    """Write the equations as a stand-alone program and return its path.
 
-    Options that languages share: ``inputs`` over time, which are written with it; ``force``, to replace
+    Options that languages share: ``inputs`` over time, which the program includes; ``force``, to replace
     files; and ``configurations``, whether it holds the equations of all configurations that runs can meet,
-    so that they lock and unlock joints and exchange dependent speeds (None: where events lock or unlock).
+    so that they lock and unlock joints and exchange dependent speeds (None: if events lock or unlock).
     """
     one_of(language, LANGUAGES, "cannot export to ")
     file_path(path, "path")

@@ -28,7 +28,7 @@ class EquationControl:
     ) -> CasadiFunctions:
         """CasADi functions of (t, x, v, p): the states' rates and the outputs, as expressions (SX).
 
-        ``inputs`` are those of ``s.input`` that v has (left out: all; others keep their defaults),
+        ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
         ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
         """
         from armillary.control.casadi_functions import to_casadi
@@ -38,7 +38,7 @@ class EquationControl:
 
 
 class ModelControl:
-    """Control of a model. Inputs are those that ``s.input`` declares; weights are in stated units."""
+    """Control of a model. ``s.input`` declares its inputs; weights are in stated units."""
 
     @property
     def _steered(self) -> Given:
@@ -56,7 +56,7 @@ class ModelControl:
     ) -> Regulator:
         """The gain K of v = −K x that minimises ∫ (xᵀ Q x + vᵀ R v) dt about an operating point.
 
-        ``at`` is that of ``linearize``. Q weighs states and R inputs: a number for all, numbers by name (the
+        ``at`` is as for ``linearize``. Q weighs states and R inputs: a number for all, numbers by name (the
         rest zero), the diagonal, or a matrix. ``armillary.control.lqr`` takes any linear model, discrete ones
         and parts of them too.
         """
@@ -133,8 +133,9 @@ class ModelControl:
 
         ``data`` are columns by name with one called "time", a run or a data frame; NaN was not measured.
         ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the states'
-        rates, ``measurement`` the covariance of the outputs, ``covariance`` that of the ``initial`` state:
-        numbers, numbers by name, diagonals or matrices. ``step`` is the longest step between measurements.
+        rates, ``measurement`` the covariance of the outputs, ``covariance`` the covariance of the ``initial``
+        state: numbers, numbers by name, diagonals or matrices. ``step`` is the longest step between
+        measurements.
         """
         from armillary.control.estimation import estimate
 
@@ -157,8 +158,8 @@ class ModelControl:
 
         All of them: an array of rates and outputs × variables × variables, in stated units. With ``weights``
         of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
-        inputs, the product of each Hessian with it, without making the matrices. ``at`` is that of
-        ``linearize``; states are those of ``model.derivatives``.
+        inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
+        ``linearize``, states as for ``model.derivatives``.
         """
         from armillary.control.second_derivatives import second_derivatives
 

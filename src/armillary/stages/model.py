@@ -171,8 +171,8 @@ class Model(OtherStages, ModelPieces, ModelControl, ModelPictures, compiled.Comp
         pairs (values, units). ``outputs`` are by default the outputs of the description. ``speeds`` and
         ``accelerations`` of driven quantities give rates in time of all outputs, as columns d(y)/dt and
         d²(y)/dt²; ``derivatives`` gives derivatives by the driven quantities. Coordinates that nothing drives
-        are held where they start: those of ``held``, else those that the driven quantities move least. With
-        ``static`` they find the equilibrium of all loads at rest instead, and the efforts that hold the
+        are held where they start: the ones in ``held``, else the ones that the driven quantities move least.
+        With ``static`` they find the equilibrium of all loads at rest, and the efforts that hold the
         driven quantities are further outputs; ``reactions`` of bodies (force and moment of their joint on
         them, in their axes) and constraints are columns then, too. ``start`` has initial values, as for
         ``simulate``; they decide in what way loops are closed.

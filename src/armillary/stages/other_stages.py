@@ -57,8 +57,10 @@ _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "bod
 
 
 class OtherStages:
-    """The error of a missing attribute shows where it is: ``system.derive().compile().simulate``. ``dir`` and
-    the completion of editors list names for users only.
+    """A stage whose error for a missing attribute names the call that has it.
+
+    An example is ``system.derive().compile().simulate``. ``dir`` and the completion of editors list names for
+    users only.
     """
 
     _stage = ""

@@ -105,7 +105,7 @@ class EquationPieces:
         names: str = "short",
         symbols: Mapping[str, str] | None = None,
     ) -> str:
-        """The same as HTML with MathML, which browsers show without a script or network."""
+        """The equations as HTML with MathML, which browsers show without a script or network."""
         from armillary.program.print.documents import html_equations
 
         return html_equations(self._pieces, form, speeds, names, symbols)

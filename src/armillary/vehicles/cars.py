@@ -107,8 +107,8 @@ def single_track_car(
 ) -> Car:
     """Return a car with one wheel per axle at a constant speed: it moves sideways and yaws.
 
-    The tyres are those of one wheel; each axle has two. With linear tyres it is the textbook's model, whose
-    yaw velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr), stiffnesses by axle.
+    Each tyre describes one wheel; each axle has two. With linear tyres it is the textbook's model, whose yaw
+    velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr), stiffnesses by axle.
     """
     s = arm.System("single-track car")
     p = declare_parameters(s, SINGLE_TRACK, parameters, speed)
@@ -147,7 +147,7 @@ def fourteen_freedom_car(
 ) -> Car:
     """Return a car whose body has six freedoms, and each of its four wheels a vertical one and a spin.
 
-    front, rear  tyres of the left side; those of the right side are mirrored
+    front, rear  tyres of the left side; the right side has them mirrored
     parameters   replace values of FOURTEEN
     drive        axle of the force that holds the speed V: "front" or "rear"
     driver       steers in addition to the input; the front wheels then turn on stiff springs

@@ -55,7 +55,7 @@ def pickup(
 ) -> Car:
     """Return a pickup: double wishbones in front, a driven solid axle on four links behind.
 
-    Arguments are those of `full_car`; parameters replace values of PICKUP.
+    Arguments are as for `full_car`; parameters replace values of PICKUP.
     """
     front = AxleDesign(double_wishbone, DOUBLE_WISHBONE_FRONT, spring=75e3, damper=5000.0, bar=18e3)
     return full_car(
@@ -77,7 +77,7 @@ def formula_student_car(
 ) -> Car:
     """Return a Formula-Student car: double wishbones, a limited differential, downforce.
 
-    Arguments are those of `full_car`; parameters replace values of STUDENT. Tyres must have a radius of about
+    Arguments are as for `full_car`; parameters replace values of STUDENT. Tyres must have a radius of about
     0.23 m and a nominal load below 1 kN.
     """
     stops = {"bump": Stop(0.03, 1e5), "rebound": Stop(0.03, 1e5)}

@@ -117,7 +117,7 @@ class SolidDesign:
 
 
 class _Seat(NamedTuple):
-    """Where a wheel and its spring sit, and what the spring carries at rest."""
+    """The places of a wheel and its spring, and the spring's force at rest."""
 
     carrier: arm.Body
     at: tuple[Scalar, Scalar, Scalar]
@@ -149,7 +149,7 @@ def full_car(
 ) -> Car:
     """Return a car with four real suspensions.
 
-    front_tyre, rear_tyre  of the left side; those of the right side are mirrored
+    front_tyre, rear_tyre  tyres of the left side; the right side has them mirrored
     front, rear            designs of the axles; the rear one has no rack and may be a `SolidDesign`
     parameters             replace values of FULL
     drive                  axle whose wheels hold the speed V: "front" or "rear"

@@ -81,7 +81,7 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
         at=(p["a"] * cosine, 0, p["a"] * sine),
         mass="Mf",
         com=(p["e"] * cosine - p["f"] * sine, 0, p["e"] * sine + p["f"] * cosine),
-        inertia=_turned(p["Ifx"], p["Ifz"], sine, cosine),
+        inertia=_frame_inertia(p["Ifx"], p["Ifz"], sine, cosine),
     )
     s.moment("damper", "-K*front.u1", front.z * cosine - front.x * sine, on=front, reaction=rear)
     s.gravity("g", -s.ground.z)
@@ -103,7 +103,7 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
     return s
 
 
-def _turned(
+def _frame_inertia(
     across: arm.Expr, along: arm.Expr, sine: arm.Expr, cosine: arm.Expr
 ) -> tuple[arm.Expr | int, ...]:
     """Inertia (11, 22, 33, 12, 13, 23) of a frame with principal axes along and across the steering axis."""

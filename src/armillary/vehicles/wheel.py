@@ -16,9 +16,10 @@ At standstill they are deflections of the tyre, so that a vehicle stands on a sl
 the speed ``slow`` a damper acts beside this spring, since the real one, the rolling, is missing there: the
 slips that the tyre takes are κ − g T Vsx/σκ and w + g T Vsy/σα, with g = (1 − (Vx/slow)²)².
 
-The deflection of a tyre cannot grow beyond what its friction holds. Therefore σ falls with the slope of the
-force, by the factor (1 − λ)² of a brush, where λ is the slip over that of sliding, at most one; without this
-a locked wheel would come to rest with a tyre stretched by σ, and be thrown back. σ stays above QUICKEST V.
+The deflection of a tyre cannot grow beyond the limit of friction. Therefore σ falls with the slope of the
+force, by the factor (1 − λ)² of a brush, where λ is the slip over the slip of sliding, at most one; without
+this a locked wheel would come to rest with a tyre stretched by σ, and be thrown back. σ stays above
+QUICKEST V.
 
 Source: Pacejka (2012), sections 7.2.1 and 8.6, with the limit on V in place of the conditions there.
 """
@@ -92,7 +93,7 @@ def add_wheel(
     """Add a wheel with a tyre to a system: a body that turns about its parent's y, two states, and loads.
 
     at            the hub in the parent's frame
-    mass, inertia of the wheel, as `System.body` takes them; the second moment is that of the spin
+    mass, inertia of the wheel, as `System.body` takes them; the second moment is about the spin axis
     road          flat at height zero if left out; z of the ground is up
     crown_radius  of the tyre's cross-section: the contact moves sideways as the wheel leans
     slow          m/s, below which the damper of standstill acts and trail and rolling resistance fade
@@ -100,7 +101,7 @@ def add_wheel(
     parameters    numbers of the tyre that become parameters of the model, such as "LMUY"
     outputs       add the forces, the slips and the camber as outputs
 
-    Names are those of the wheel with an ending: states name_kappa and name_slip, loads name_force,
+    Names are the wheel's name with an ending: states name_kappa and name_slip, loads name_force,
     name_moment and name_spin. The force and the moment across the axle act on the parent, at the hub, and the
     moment about the axle on the wheel. The motion is the same as if all acted on the wheel, but no equation
     contains the angle of its spin. The units of the model must be SI.

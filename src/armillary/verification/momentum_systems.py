@@ -1,7 +1,7 @@
 """Systems of the momentum-state reference data, as a user would describe them.
 
 A joint leads from the node of its inner body through inner slides, turns and outer slides to the node of its
-outer body. Each turn and slide has a massless body of its own, so that its spring acts along it alone.
+outer body. Each turn and slide has its own massless body, so that its spring acts along it alone.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class MomentumSystem:
         return moment / mass
 
     def state(self, config: DataTable, speeds: list[float]) -> dict[str, float]:
-        """Initial values of a run, without those of locked speeds."""
+        """Return the initial values of a run, without the locked speeds."""
         locked = {str(u) for u in self.system.locked}
         values = dict(zip(self.speeds, speeds, strict=True))
         return self.coordinates(config) | {name: x for name, x in values.items() if name not in locked}

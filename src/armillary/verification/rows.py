@@ -1,4 +1,4 @@
-"""Checks of a case, rows with what is found for them, and both as text."""
+"""Checks of a case, rows with the numbers found for them, and both as text."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ class Check(NamedTuple):
     """One number that a case must meet.
 
     `kind` is the comparison: a "difference" from reference data is at most its tolerance; a "value" is the
-    published one within the tolerance; a "count" is at most the published one; where the source "differs"
-    from what its own equations give, `expected` is what it prints, `ours` what is right, and `remark` the
-    reason.
+    published one within the tolerance; a "count" is at most the published one. If the source "differs" from
+    its own equations, `expected` is the printed number, `ours` the right one, and `remark` the reason.
     """
 
     quantity: str
@@ -39,7 +38,7 @@ class Check(NamedTuple):
     ours: float = math.nan
 
     def passed(self, found: float) -> bool:
-        """Whether a number meets the check; one that is not finite never does."""
+        """Return whether a number meets the check; a number that is not finite never does."""
         aim = self.ours if self.kind == "differs" else self.expected
         if self.kind == "count":
             return math.isfinite(found) and found <= aim
@@ -75,9 +74,8 @@ AS_GIVEN = (("auto", False),)  # for closed loops: only the regrouping of inerti
 class States(NamedTuple):
     """Reference data that equations of one system must meet, whichever way they are derived.
 
-    `measure` yields what is found with a compiled model, one number for each of the case's first
-    checks. The case measures the formalism that `derive` chooses; `ways` are further pairs (formalism,
-    regroup), for tests.
+    `measure` yields the results of a compiled model, one number for each of the case's first checks. The case
+    measures the formalism that `derive` chooses; `ways` are further pairs (formalism, regroup), for tests.
     """
 
     system: Callable[[], System]
@@ -86,7 +84,7 @@ class States(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A published system: `measure` yields what is found, one number for each check in turn.
+    """A published system: `measure` yields the measured numbers, one for each check in turn.
 
     The first of these numbers come from `states`, where the case has reference states.
     """
@@ -170,10 +168,9 @@ def found_text(row: Row) -> str:
 
 
 def agrees(row: Row, text: str) -> bool:
-    """Whether a text, perhaps of another machine, still shows what is found.
+    """Return whether a text, perhaps from another machine, still shows the row's number.
 
-    Rounding changes a difference by some factor, which is less than ten, and a value by less than half of its
-    tolerance.
+    Rounding changes a difference by a factor below ten, and a value by less than half of its tolerance.
     """
     if row.kind == "count" or not row.tolerance or not row.found or not text:
         return text == found_text(row)

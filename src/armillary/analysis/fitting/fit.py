@@ -3,8 +3,8 @@
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
 with SciPy's trust-region reflective method and exact derivatives (program/derivatives/sensitivities). Where
-σ is not given, that of each column is estimated from its residuals, and the columns are weighed by it in turn
-until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
+σ is not given, the σ of each column is estimated from its residuals, and the columns are weighed by it in
+turn until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
 Estimation, chapter 4).
 """
 
@@ -175,12 +175,12 @@ def fit(
 
     ``data`` is a run, a mapping, DataFrame or Dataset with "time" and columns named as outputs, the path of
     a file that ``load_run`` reads, or an ``Experiment`` that adds circumstances to one of these; or a list of
-    them. NaN is a measurement that was not made. ``parameters`` and ``initial`` name what is looked for: a
-    list of names, which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with
-    None for no bound. Parameters are shared by all experiments, initial values are each one's own.
+    them. NaN is a measurement that was not made. ``parameters`` and ``initial`` name the unknowns: a list of
+    names, which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with None
+    for no bound. All experiments share the parameters; each has its own initial values.
     ``outputs`` chooses among the columns. ``sigma`` is the standard deviation of the measurements, a number
     or by column; left out, it is estimated. ``loss`` other than "linear" ("soft_l1", "huber", "cauchy",
-    "arctan") gives outliers less weight. All else is as for ``simulate``: step, method and tolerances.
+    "arctan") gives outliers less weight. Step, method and tolerances are as for ``simulate``.
     """
     if not isinstance(model, CompiledModel):
         raise ArmillaryError(f"fit() needs a compiled model, not {model!r}; give s.derive().compile()")

@@ -30,8 +30,8 @@ class Experiment:
 
     ``data`` is a run, a table by name with a "time" (a mapping, a pandas DataFrame, an xarray Dataset), or
     the path of a file that ``load_run`` reads; a time of dates counts from its first row on.
-    ``parameters``, ``initial`` and ``memory`` hold what was different in this experiment, as for
-    ``simulate``, which starts at ``t0``, and ``inputs`` what drove it over time. ``sigma`` is the standard
+    ``parameters``, ``initial`` and ``memory`` hold the values that differ in this experiment, as for
+    ``simulate``, which starts at ``t0``; ``inputs`` holds its inputs over time. ``sigma`` is the standard
     deviation of the measurements: a number for all, or by column a number or an array.
     """
 

@@ -1,4 +1,4 @@
-"""The result of a fit: values with their uncertainty, what is left of the data, and how far to trust it."""
+"""The result of a fit: values with their uncertainty, the residuals, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ class Fit:
         print(fit.report())                            all of it as a table
         model.simulate(…, parameters=fit.parameters, initial=fit.initial)
 
-    ``covariance`` and ``correlation`` have rows and columns in the order of ``names``. What the data do not
-    determine has an infinite standard error, what is held by a bound none (NaN); ``warnings`` names both.
+    ``covariance`` and ``correlation`` have rows and columns in the order of ``names``. An unknown that the
+    data do not determine has an infinite standard error, an unknown at a bound NaN; ``warnings`` names both.
     """
 
     system: str

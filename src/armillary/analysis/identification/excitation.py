@@ -50,7 +50,7 @@ class ExcitingTrajectory:
         motion.time, motion.q, motion.u, motion.udot        the samples of one period
         s.prescribe("A.q1", motion.text("A.q1"))        the motion as an expression of time
 
-    ``amplitudes`` are those of the sines and cosines, (joints, harmonics, 2).
+    ``amplitudes`` are the amplitudes of the sines and cosines, (joints, harmonics, 2).
     """
 
     system: str

@@ -139,11 +139,11 @@ class Identification:
 
         found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and found.intervals["A.Jzz"], with 95 %
         found.bodies["A"]           mass, com and inertia of a body that is physically possible
-        found.parameters            those of the description that stand for these, for simulate
+        found.parameters            parameters of the description with these values, for simulate
         found.friction["A.u1"]      {"viscous": …, "coulomb": …}
 
-    ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` those of least
-    squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of each effort.
+    ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` are the values of
+    least squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of each effort.
     """
 
     system: str
@@ -242,12 +242,12 @@ def identify(
     """Inertial parameters of all bodies, and friction, from a motion and the efforts along its speeds.
 
     ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, or a run or its file, of whose speeds ``udot`` are
-    the rates (left out: slopes of splines). ``efforts`` are those along ``model.speed_names``, a column each,
-    or by the names of speeds, or of the run's columns that hold them. ``friction`` lists "viscous", "coulomb"
-    and "offset", for all speeds or by speed. ``parameters`` has values that the description lacks: geometry,
-    and what is thought of masses and inertias, within a factor of about e^``prior``. ``sigma`` is the
-    standard deviation of efforts, a number or by speed; left out, it is estimated. With ``consistent`` the
-    bodies found are physically possible.
+    the rates (left out: slopes of splines). ``efforts`` act along ``model.speed_names``, a column each, or by
+    the names of speeds, or of the run's columns that hold them. ``friction`` lists "viscous", "coulomb" and
+    "offset", for all speeds or by speed. ``parameters`` has values that the description lacks: geometry, and
+    estimates of masses and inertias, within a factor of about e^``prior``. ``sigma`` is the standard
+    deviation of efforts, a number or by speed; left out, it is estimated. With ``consistent`` the bodies
+    found are physically possible.
     """
     if not isinstance(model, CompiledModel):
         raise ArmillaryError(f"identify() needs a compiled model, not {shown(model)}")
@@ -265,7 +265,7 @@ def identify(
     if not (np.isfinite(columns).all() and np.isfinite(measured).all() and np.isfinite(rest).all()):
         raise ArmillaryError("identify(): motion, rates or efforts are not all finite; leave those rows out")
     given = _sigma(made.names, sigma)
-    x, weights, covariance, unseen = _solve_weighted(columns, measured - rest, given)
+    x, weights, covariance, unseen = _solve_weighted_least_squares(columns, measured - rest, given)
     labels = [*made.parameters.names, *(f"{kind} friction {name}" for name, kind in terms)]
     bodies: dict[str, BodyInertia] = {}
     chosen = x
@@ -307,7 +307,7 @@ def _by_label(labels: Sequence[str], values: Given) -> dict[str, float]:
 
 
 def _quantile(dof: int) -> float:
-    """Of Student's distribution, for an interval that holds the value with 95 %."""
+    """Quantile of Student's distribution for an interval that holds the value with 95 %."""
     from scipy.special import stdtrit
 
     return float(stdtrit(dof, 0.975))
@@ -316,7 +316,7 @@ def _quantile(dof: int) -> float:
 def _friction_units(
     made: RegressorModel, labels: Sequence[str], terms: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """Of efforts along speeds, or these per unit of the speed."""
+    """Units of friction: efforts along speeds, for viscous friction per unit of the speed."""
     system = made.equations.system
     speeds = {u.data.name: u.dimension or SPEED for u in system.speeds}
     found = {}
@@ -397,7 +397,7 @@ def _sigma(names: tuple[str, ...], sigma: object) -> np.ndarray | None:
     return values
 
 
-def _solve_weighted(
+def _solve_weighted_least_squares(
     columns: np.ndarray, right: np.ndarray, sigma: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
     """x, 1/σ of each speed, the covariance of x, and what the data do not determine."""

@@ -129,8 +129,10 @@ def _independent_parameters(
     parameters: Sequence[LinkParameter],
     bodies: Mapping[str, tuple[Expr, ...]],
 ) -> tuple[list[int], dict[int, list[tuple[int, float]]]]:
-    """Places of parameters that are independent functions of the bodies' numbers, the first of those that
-    depend on each other; and the others with their shares of each of them.
+    """Return the places of parameters that are independent functions of the bodies' inertial numbers.
+
+    Of dependent parameters the first are chosen. For each chosen one return the others that contain it, as
+    pairs (place, share).
     """
     own = [s for ten in bodies.values() for s in ten]
     wanted = [p.of_bodies for p in parameters]
@@ -154,8 +156,10 @@ def _independent_parameters(
 def independent_columns(
     columns: np.ndarray, left_out: Collection[int] = ()
 ) -> tuple[tuple[int, ...], tuple[int, ...], np.ndarray]:
-    """Places of independent columns of a matrix, the first of those that depend on each other; of the others;
-    and the shares (independent, others) that make these of those.
+    """Split the columns of a matrix into independent and dependent ones: others = independent @ shares.
+
+    Return the places of the independent columns, chosen from the left, the places of the others, and the
+    shares (independent, others).
     """
     sizes = np.linalg.norm(columns, axis=0)
     basis: list[np.ndarray] = []
@@ -273,9 +277,9 @@ _WIDTH = 72  # characters of an expression in a table
 
 @dataclass(frozen=True, eq=False)
 class BaseParameter:
-    """One base parameter: what it is of the description's parameters, and of its bodies' inertial numbers.
+    """One base parameter, in terms of the description's parameters and of the bodies' inertial numbers.
 
-    ``value`` is that of the parameters' defaults, NaN where one has none.
+    ``value`` follows from the parameters' defaults, NaN where one has none.
     """
 
     name: str

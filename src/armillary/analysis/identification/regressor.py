@@ -39,7 +39,7 @@ class Regressor:
     y.values          Y, (…, speeds, parameters)
     y.rest            e₀, (…, speeds): efforts against all loads but gravity
     y.names           names of the speeds
-    y.parameters      the base parameters, with names, values and what they are made of
+    y.parameters      the base parameters, with names, values and expressions
     """
 
     system: str

@@ -1,6 +1,6 @@
 """Efforts as expressions of time, coordinates, independent speeds and their rates.
 
-The description's own speeds are used whatever the formalism of the model. In a tree the efforts are those of
+The description's own speeds are used with every formalism of the model. In a tree the efforts come from
 ``mechanics/tree/inverse_dynamics.py``. Under constraints, with u̇_d = Σ A_dr u̇_r + c_d for dependent speeds,
 
     e_r = τ_r + Σ_d A_dr τ_d        J_dᵀ λ = τ_d        e_g = τ_g − Σ_k J_kg λ_k
@@ -105,7 +105,7 @@ class InverseEquations:
     def reactions(self, bodies: Collection[str], constraints: Collection[str]) -> list[Expr]:
         """Force and moment through the joints of bodies, in their axes, then the forces of constraints.
 
-        What passes through a joint holds the effort along it. The inertia is that of the description.
+        They include the effort along the joint. The inertia is as described, without regrouping.
         """
         system, reduction = self.equations.system, self.reduction
         with derivation(), neglect_as_in_derivation(self.equations):
@@ -298,7 +298,7 @@ class Actuator:
 
 @dataclass(frozen=True, eq=False)
 class Actuated:
-    """The equations in which actuators act: what is left along independent speeds without them, and B."""
+    """Equations with actuators: the efforts that remain along independent speeds without them, and B."""
 
     actuators: tuple[Actuator, ...]
     expressions: InverseEquations

@@ -143,9 +143,9 @@ class Efforts:
         efforts.units["A.u1"]
         dict(efforts)          numbers or arrays by name
 
-    They act besides all loads of the model. Those of ``prescribed`` speeds keep the given motion.
-    ``reactions`` holds what passes through the joints of bodies, force and moment along the last axis, and
-    the forces of constraints.
+    They act besides all loads of the model. The efforts of ``prescribed`` speeds keep the given motion.
+    ``reactions`` holds force and moment through the joints of bodies, along the last axis, and the forces of
+    constraints.
     """
 
     system: str

@@ -165,9 +165,9 @@ def held_quantities(
 ) -> list[KinematicQuantity]:
     """Coordinates that stay where they start because nothing drives them: as many as are free otherwise.
 
-    Named ones come first, then those of the start's values, then those that are least moved by what is
-    driven: each adds a row to [J; C; ...] whose part across the others is the largest. With ``only_named``
-    the others find their own positions.
+    Named ones come first, then coordinates with a start value, then the ones that the driven quantities move
+    least: each adds a row to [J; C; ...] whose part across the others is the largest. With ``only_named`` the
+    others find their own positions.
     """
     k = kinematics
     count = freedom(k) - len(driven)

@@ -1,10 +1,10 @@
 """The compiled loop that follows a mechanism from row to row, built once for all systems.
 
-For each row the conditions F(x) = 0 hold for the gaps of loops, for what is driven and for whatever else is
-asked. Unknown are small motions δ along the speeds and further unknowns: x += N δ with δ in terms of its
+For each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and further conditions of the
+caller. Unknown are small motions δ along the speeds and further unknowns: x += N δ with δ in terms of its
 sizes. Two methods, by the field ``descend``:
 
-    0   Newton's method from the position of another row, whose targets move to those of this row in steps.
+    0   Newton's method from the position of another row, whose targets move to this row's targets in steps.
         A step is halved where its first move is longer than LIMIT or the moves do not shrink, so that a
         branch is kept. Source: Deuflhard (2011), Newton Methods for Nonlinear Problems, section 5.1.
     1   Damped least squares from the position of another row: (AᵀA + μ) δ = −Aᵀ F with A the derivatives of
@@ -12,7 +12,7 @@ sizes. Two methods, by the field ``descend``:
         Source: Marquardt (1963), SIAM J. Appl. Math. 11, 431–441.
 
 Both solve [A; √μ 1] δ = [−F; 0] by Householder's reflections, so redundant conditions and more unknowns than
-conditions need no case of their own: δ is the shortest. Rows of A are scaled to a largest element of one.
+conditions need no special case: δ is the shortest. Rows of A are scaled to a largest element of one.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def _emit_evaluate(module: IRModule) -> Routine:
 def _emit_scale(module: IRModule) -> Routine:
     """`scale()`: the weight of each row, one over its largest element.
 
-    That of a gap counts for at least 1e-4 of the largest of all gaps; targets of one group have one weight.
+    The element of a gap counts for at least 1e-4 of the largest of all gaps. Targets of one group share one
+    weight.
     """
     f = _routine(module, "scale", NOTHING)
     rows, directions, entries = f["rows"], f["directions"], f["entries"]
@@ -342,9 +343,9 @@ def _emit_follow(module: IRModule, newton: Routine, descend: Routine) -> Routine
 class PathConditions:
     """The function of all conditions as machine code, and where its results stand.
 
-    Its results are F, then the entries of A at ``places`` (row, direction), then those of N: place ``moved``
-    of a position moves along direction ``along``. ``stiff`` marks rows that targets do not bend: 1 for gaps
-    of loops, 2 for others; targets of equal units have one number there, 0, −1, …
+    Its results are F, then the entries of A at ``places`` (row, direction), then the entries of N: place
+    ``moved`` of a position moves along direction ``along``. ``stiff`` marks rows that targets do not bend: 1
+    for gaps of loops, 2 for others; targets of equal units have one number there, 0, −1, …
     """
 
     function: int

@@ -220,7 +220,7 @@ class ConditionRow:
 class Mechanism:
     """A system whose loops are closed while some quantities are driven.
 
-    ``rows`` are those of the motion: gaps, what is driven, balance of forces, constraints of speeds alone.
+    ``rows`` describe the motion: gaps, driven quantities, balance of forces, constraints of speeds alone.
     ``targets`` are the symbols of c*, of e*, and of low, high and s of each limit.
     """
 
@@ -388,7 +388,7 @@ class MechanismNumbers:
         return found
 
     def with_forces(self, position: np.ndarray, t: float) -> MechanismNumbers:
-        """The same with sizes of forces that fit the loads at a position."""
+        """Return these numbers with sizes of forces that fit the loads at a position."""
         m, n = self.mechanism, len(self.mechanism.kinematics.u)
         if not m.static:
             return self

@@ -91,9 +91,9 @@ class PathMotion:
         return constraints, names
 
     def _solve(self, right: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:
-        """The least solution, and what it leaves of each row in terms of its size.
+        """Return the least-norm solution, and the residual of each row relative to its size.
 
-        Constraints of speeds alone are rows of motions in time, not of derivatives by what is driven.
+        Constraints of speeds alone are rows of motions in time, not of derivatives by driven quantities.
         """
         count = right.shape[1] if clock else self.numbers.mechanism.closing
         A, scaled = self._scaled[0][:, :count], (self._scaled[1] * right)[:, :count]
@@ -182,7 +182,7 @@ class Landmark:
 
     ``kind`` is "limit of reach", "singular" or "turning point", ``row`` the row at or after which it is met,
     ``at`` holds the driven quantities there. ``constraints`` and ``speeds`` take part in the motion that the
-    driven quantities do not decide; ``output`` and ``value`` are those of a turning point.
+    driven quantities do not decide; ``output`` and ``value`` describe a turning point.
     """
 
     kind: str
@@ -236,7 +236,7 @@ class Path:
     def zeros(
         self, first: np.ndarray, last: np.ndarray, value: Callable[[PathMotion], np.ndarray]
     ) -> tuple[PathMotion, np.ndarray]:
-        """Where a value of other sign at both ends of segments is zero: the Illinois method on all at once.
+        """Find where a value that changes its sign along segments is zero: the Illinois method, all at once.
 
         Source: Dowell & Jarratt (1971), A modified regula falsi method, BIT 11, 168–174.
         """
@@ -340,10 +340,10 @@ def singular_positions(path: Path) -> list[Landmark]:
 
 
 def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: np.ndarray) -> list[Landmark]:
-    """For rows that were not reached from one that was: the nearest position to them.
+    """Find the nearest position to each unreached row whose origin was reached.
 
     Damped least squares with the loops weighing more than the targets, from the last position that was
-    reached; what is driven changes with the square of the distance to the true limit.
+    reached; driven quantities change with the square of the distance to the true limit.
     """
     lost = np.flatnonzero(~path.found & ((path.origins < 0) | path.found[path.origins]))
     if not len(lost):

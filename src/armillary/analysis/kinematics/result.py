@@ -47,7 +47,7 @@ class Sweep:
         sweep.initial(10)            the coordinates of a row, as initial= of simulate
         sweep.save("sweep.csv")      and load_sweep("sweep.csv")
 
-    ``names`` are the columns: what is driven, the outputs, their derivatives, then the other coordinates.
+    ``names`` are the columns: driven quantities, outputs, their derivatives, then the other coordinates.
     ``held`` are coordinates that stay where they started because nothing drives them.
     """
 
@@ -168,7 +168,7 @@ class Sweep:
         return f"<p>{html_text(self._heading())}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
 
     def as_run(self) -> Run:
-        """The same as a run, over the number of the row; for plots and comparisons."""
+        """Return the columns as a run, over the number of the row; for plots and comparisons."""
         return Run(
             self.system,
             np.arange(len(self), dtype=float),
@@ -393,7 +393,7 @@ class SweepColumns:
             self._add(name, values, run.units[name], run.descriptions[name])
 
     def add_rates(self, speeds: np.ndarray, accelerations: np.ndarray) -> None:
-        """Return outputs and their first and second rates, for given rates of the driven quantities."""
+        """Add columns of the outputs and their rates, for given rates of the driven quantities."""
         m, more = self.mechanism, np.zeros((len(self.drive), self.mechanism.followed - self.count))
         u = self.motion.speeds(np.column_stack([speeds, more]), 1.0)
         a = self.motion.accelerations(u, np.column_stack([accelerations, more]), 1.0)
@@ -406,9 +406,7 @@ class SweepColumns:
                 self._add(f"d²({o.name})/dt²", second, quotient(o.units, "s^2"), f"second rate of {o.name}")
 
     def derivatives(self, motion: PathMotion) -> np.ndarray:
-        """Derivatives of all outputs of positions by each driven quantity at all rows; those of outputs of
-        speeds are NaN.
-        """
+        """Derivatives of all outputs by each driven quantity at all rows; NaN for outputs of speeds."""
         m = self.mechanism
         found = np.full((len(motion.positions), len(m.outputs), self.count), np.nan)
         for d in range(self.count):

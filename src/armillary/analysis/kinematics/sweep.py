@@ -144,8 +144,10 @@ def _follow_path(
     start: object,
     parameters: Mapping[str, object] | None,
 ) -> Followed:
-    """The positions of all rows, from the model's own position; where the first row is not reached from
-    there, from one that is assembled at its coordinates, and under static loads from an equilibrium.
+    """Return the positions of all rows, followed from the model's own position.
+
+    If the first row is not reached from there, start from a position assembled at its coordinates; under
+    static loads, next from an equilibrium.
     """
     position = numbers.position(begin.place)
     found = _follow_rows(numbers, drive, position, begin.place.t)
@@ -210,8 +212,8 @@ def _driven_rates(drive: Drive, given: Mapping[str, object] | None, what: str) -
 class Workspace:
     """Outputs that a mechanism reaches over ranges of the driven quantities.
 
-    ``sweep`` has the positions on the grid, ``singular`` those between them at which the outputs cannot move
-    in every direction. ``edges`` marks rows at the ends of ranges, and next to what is out of reach.
+    ``sweep`` has the positions on the grid; ``singular`` has positions between them at which the outputs
+    cannot move in every direction. ``edges`` marks rows at the ends of ranges, and next to unreached rows.
     """
 
     sweep: Sweep

@@ -25,8 +25,8 @@ _Linear = TypeVar("_Linear", bound=LinearMatrices)
 def discretize(lin: _Linear, T: float | str, method: str) -> _Linear:
     """x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
-    Methods are those of ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps,
-    the same impulse response, Tustin's "bilinear", or forward and backward differences.
+    Methods are as in ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps, the
+    same impulse response, Tustin's "bilinear", or forward and backward differences.
     """
     from scipy.signal import cont2discrete
 
@@ -144,10 +144,10 @@ def transfer_function(lin: LinearMatrices, output: str | None, name: str | None)
 def _gain(
     A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, poles: np.ndarray, zeros: np.ndarray
 ) -> float:
-    """From the value of the transfer function at a number among the poles, away from each pole and zero.
+    """Gain from the value of the transfer function at a number among the poles, away from poles and zeros.
 
-    Not at one beyond all of them: zeros may lie orders of magnitude beyond the poles, and there the value is
-    what is left of far larger terms.
+    A number beyond all of them will not do: zeros may lie orders of magnitude beyond the poles, where the
+    value is a small difference of far larger terms.
     """
     sizes = np.abs(poles)
     typical = float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if np.any(sizes > 0) else 1.0

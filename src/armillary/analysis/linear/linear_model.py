@@ -202,11 +202,10 @@ class LinearModel(LinearMatrices):
         return pole_zero_plot(self, path, show)
 
     def psd(self, densities: Mapping[str, object], frequency: object = None) -> PowerSpectrum:
-        """Power spectral densities of the outputs, from those of inputs: S_y = Σ |G|² S.
+        """Power spectral densities of the outputs from densities S of uncorrelated inputs: S_y = Σ |G|² S.
 
-        ``densities`` has for each input, as noise that does not depend on the others, a number (white), an
-        array or a function of the frequency in Hz: one-sided, in its units squared per Hz. ``frequency`` is
-        in Hz and covers the poles where it is left out.
+        ``densities`` has for each input a number (white), an array or a function of the frequency in Hz:
+        one-sided, in its units squared per Hz. ``frequency`` is in Hz; left out, it covers the poles.
         """
         from armillary.analysis.linear.responses import output_spectrum
 
@@ -217,8 +216,8 @@ class LinearModel(LinearMatrices):
     def break_loop(self, at: str, *, input: str | None = None) -> LinearModel:
         """The loop transfer L of negative feedback, with the loop opened at a signal: one input, one output.
 
-        ``at`` is a state, such as that of an actuator's lag: all that used it takes the input instead. Or it
-        is an output or load to which ``input`` is added, in the same units: the model without that sum.
+        ``at`` is a state, such as an actuator's lag: all that used it takes the input instead. Or it is an
+        output or load to which ``input`` is added, in the same units: the model without that sum.
         Closed again, 1 + L = 0 at this model's poles.
         """
         from armillary.analysis.linear.loops import open_loop

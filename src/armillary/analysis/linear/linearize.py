@@ -137,8 +137,9 @@ class _Jumps:
         self._equations, self._table = equations, parameter_table(equations)
 
     def __call__(self, points: OperatingPoints) -> str:
-        """An error for a jump at a point, and a note on a kink there. Switches are looked for at all points,
-        and their sides at the first of those that are on one.
+        """Raise an error for a jump at a point; return a note on a kink there.
+
+        All points are checked for switches; the two sides of a switch only at its first few points.
         """
         note = ""
         if self._values is None:

@@ -1,6 +1,6 @@
 """Loops of a linear model: opened at a named signal, and how far they are from instability.
 
-The loop transfer L is that of negative feedback: closed, v = −L v + d, and 1 + L = 0 at its poles.
+The loop transfer L is for negative feedback: closed, v = −L v + d, and 1 + L = 0 at the poles.
 """
 
 from __future__ import annotations

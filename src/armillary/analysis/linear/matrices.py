@@ -35,7 +35,7 @@ _SEARCHED = 3000  # nodes up to which common factors are searched for: a third o
 
 
 class Matrices(NamedTuple):
-    """δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis where there are many points."""
+    """δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis for many points."""
 
     A: np.ndarray
     B: np.ndarray
@@ -135,8 +135,9 @@ class Linearization:
         memory: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> Matrices:
-        """The matrices at many states, with a leading axis. Time, state, memory and parameters are those of
-        all points, or have a leading axis.
+        """The matrices at many states, with a leading axis.
+
+        All points share time, state, memory and parameters, or these have a leading axis.
         """
         tangent = self.form.tangent
         numbers = self.functions.constants(parameters) if constants is None else constants
@@ -165,9 +166,9 @@ class Linearization:
 class Filled:
     """Matrices whose elements are zero, numbers, or computed.
 
-    ``computed`` are the results of a compiled function. Of a matrix with few zeros they are all elements; of
-    one with many, or without ``dense``, they are those that vary. ``solved`` are the places of further
-    elements among the results, by matrix.
+    ``computed`` are the results of a compiled function: all elements of a matrix with few zeros; the varying
+    elements if a matrix has many, or without ``dense``. ``solved`` are the places of further elements among
+    the results, by matrix.
     """
 
     def __init__(
@@ -276,7 +277,7 @@ class LinearMatrices(PickledValue):
         return len(self.A) if self.many else 1
 
     def single(self, what: str) -> None:
-        """An error where there are many operating points."""
+        """Raise an error if there are many operating points."""
         if self.many:
             raise ArmillaryError(
                 f"{what} needs one operating point, and this linear model has {len(self)}; take one, lin[0]"

@@ -205,7 +205,7 @@ def _of_point(model: CompiledModel, at: HasState, given: Mapping[str, object]) -
 
 
 def _of_run(model: CompiledModel, run: Run, time: object, given: Mapping[str, object]) -> OperatingPoints:
-    """That at a time of a run."""
+    """Return the operating point at a time of a run."""
     t = seconds(time, "the time of a run at which to linearise")
     equations = model.equations
     system, places = equations.system, [*equations.coordinates, *equations.speeds, *equations.states]

@@ -164,8 +164,10 @@ def _rates_from_body_axes(tree: Tree) -> dict[int, dict[int, Expr]]:
 
 
 def tree_rates(equations: DerivedEquations) -> TreeRates | None:
-    """The rates of equations in the description's own speeds, without constraints, with nothing neglected,
-    and in a field of gravity that is the same wherever the bodies are; of others none.
+    """Return the rates of a tree in the description's own speeds, without constraints.
+
+    `None` with constraints, neglected terms, a single speed, unsupported or very many links, or a field of
+    gravity that varies in space.
     """
     system, reduction = equations.system, equations.reduction
     tree = reduction.tree
@@ -220,9 +222,9 @@ def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> 
 
         f = f(u = 0) − ½ Σ ∂τ/∂u_s u_s
 
-    where no motion is prescribed. The columns are wanted anyway: A and B of legged robots take 0.94 of the
-    time so, those of an arm with six joints as long as with a recursion for these forces, and those of a
-    humanoid with fingers 1.04, since long sums wait for all columns.
+    where no motion is prescribed. The columns are needed anyway. Compared with a recursion for these forces,
+    A and B of legged robots take 0.94 of the time, of an arm with six joints as long, and of a humanoid with
+    fingers 1.04, since long sums wait for all columns.
     """
     freedoms = [d for link in tree.links for d in link.freedoms]
     if not _FEW < len(freedoms) <= _MANY or any(d.prescribed for d in freedoms):
@@ -324,8 +326,9 @@ class ImplicitRates:
 
 
 def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | None:
-    """Those of formalisms that eliminate a mass matrix, in the description's own speeds, with nothing
-    neglected; of others none.
+    """Return the rates of a tree, or implicit rates if the formalism eliminates a mass matrix.
+
+    `None` for other states than the description's, contacts, neglected terms, or a single speed.
     """
     if not equations.described_states or equations.system.contacts:
         return None

@@ -124,7 +124,10 @@ def port(name: str, known: Sequence[str], what: str) -> int:
 
 
 def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyResponse:
-    """At frequencies in rad/s; None: from a tenth of the slowest pole to ten times the fastest."""
+    """Return the response at frequencies in rad/s.
+
+    Left out, they run from a tenth of the slowest pole to ten times the fastest.
+    """
     needs_ports(lin)
     if isinstance(omega, str | os.PathLike):
         raise ArmillaryError(

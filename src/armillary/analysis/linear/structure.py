@@ -1,4 +1,4 @@
-"""Poles, zeros, Gramians and what they say: controllability, observability, norms, smaller models.
+"""Poles, zeros and Gramians; from them controllability, observability, norms and smaller models.
 
 All of this is linear algebra on A, B, C and D of one continuous model.
 """
@@ -26,8 +26,8 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
     """Finite zeros: where the rank of [A − s, B; C, D] is less than elsewhere.
 
     Outputs that no input reaches directly, and the states that they fix, are taken out by orthogonal
-    transformations until D has full row rank; then the same for inputs on the transposed system. What is left
-    has D invertible, and its zeros are the eigenvalues of A − B D⁻¹ C.
+    transformations until D has full row rank; then the same for inputs on the transposed system. The rest has
+    D invertible, and its zeros are the eigenvalues of A − B D⁻¹ C.
 
     Source: Emami-Naeini and Van Dooren (1982), Computation of zeros of linear multivariable systems,
     Automatica 18, 415–430. For one input and one output see ``single_zeros``.
@@ -46,7 +46,7 @@ def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) 
     """Zeros from one input to one output; `None` if the output does not depend on the input.
 
     As above, c x = 0 takes a state x_p out and c ẋ = 0 is the next condition, until the input occurs in one,
-    but by Gaussian elimination: rotations mix large elements into those that are zero or small. Zeros at
+    but by Gaussian elimination: rotations mix large elements into zero or small ones. Zeros at
     k/c = 1e4 poles, as of light dampers along a chain of masses, are lost by that: d is a product of
     dampings there, 1e-4 of the stiffnesses for each mass. What remains of a difference of terms that are
     larger by 1e13 is zero, and so is a product below ``rounding`` of its factors' sizes, where elements are
@@ -124,7 +124,7 @@ class Reach:
     """The modes that inputs move (controllability), or outputs show (observability).
 
     ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of that
-    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus). ``gramian`` is None where the model
+    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus). ``gramian`` is `None` if the model
     is not stable.
     """
 

@@ -5,8 +5,8 @@ system equals kΩ, the spin is critical:
 
     Im λ(Ω) = k Ω
 
-Frequencies are those of the coordinates of the model: of whirl in space, where the coordinates do not turn
-with the rotor.
+Frequencies refer to the coordinates of the model: they are frequencies of whirl in space if the coordinates
+do not turn with the rotor.
 
 Source: Genta (2005), "Dynamics of Rotating Systems", sections 1.5 and 2.4.
 """
@@ -203,7 +203,7 @@ def campbell(
     """Frequencies of a model over the spin of a part, and its critical speeds.
 
     ``spin`` is the name of a speed, as in ``"rotor.u1"``, or of a parameter that is one; ``orders`` are the
-    multiples of the spin that excite. ``at``, ``trim`` and ``parameters`` are those of ``root_locus``.
+    multiples of the spin that excite. ``at``, ``trim`` and ``parameters`` are as for ``root_locus``.
     """
     multiples = tuple(real(k, "an order") for k in several(orders, "orders="))
     asked = operating_sweep(model, spin, at, trim, parameters)

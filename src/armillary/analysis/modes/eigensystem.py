@@ -6,8 +6,8 @@ Free motion has the eigenvalue zero, and a body that drifts has it twice with on
 
 Rounding spreads such an eigenvalue over a circle of radius ε^(1/2) ‖A‖, where it looks like a slow mode. So
 the null space is found by singular values of the balanced matrix, its rows and columns in their own sizes
-(a lag of 1e-8 s makes one row 1e8 times the others), and taken out, again and again until the rest has none;
-the other eigenvalues are those of the rest. A pair of them whose imaginary part is rounding is a double real
+(a lag of 1e-8 s makes one row 1e8 times the others), and taken out, again and again until the rest has none.
+The rest has the other eigenvalues. A pair of them whose imaginary part is rounding is a double real
 eigenvalue.
 
 Source: Golub & Wilkinson (1976), "Ill-conditioned eigensystems and the computation of the Jordan canonical
@@ -30,7 +30,7 @@ _BACKWARD = 16.0  # errors of LAPACK's eigenvalues, times the order, in rounding
 class Eigensystem:
     """Eigenvalues of A with vectors: A r = λ r, lᴴ A = λ lᴴ; of complex pairs the one with Im λ > 0.
 
-    ``chains`` are those of the eigenvalue zero, a column for each member, eigenvector first; ``duals`` are
+    ``chains`` belong to the eigenvalue zero, a column for each member, eigenvector first; ``duals`` are
     columns d with d_iᵀ c_j = 1 for i = j, else 0, over all chains and all right vectors.
     """
 
@@ -204,8 +204,9 @@ def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
 
 
 def _null_space(matrix: np.ndarray, zero: float, tolerance: float) -> np.ndarray:
-    """Columns that span the null space, of singular values up to ``zero``; readable, since some of their rows
-    are those of the identity.
+    """Columns that span the null space, of singular values up to ``zero``.
+
+    They are readable, since some of their rows form the identity.
     """
     from scipy.linalg import qr
 

@@ -139,8 +139,10 @@ def mode_motion(
     system: str, label: str, place: LinearPlace, eigenvalue: complex, displacements: np.ndarray,
     leading: float, amplitude: float | None, periods: float, samples: int,
 ) -> Run:  # fmt: skip
-    """A run about the operating point; ``displacements`` are those of all coordinates in their stated units,
-    for a leading coordinate of ``leading`` in the model's units.
+    """Return a mode as a run about the operating point.
+
+    ``displacements`` has all coordinates in their stated units, for a leading coordinate of ``leading`` in
+    the model's units.
     """
     equations = place.linearization.equations
     coordinates = equations.targets.coordinates
@@ -280,8 +282,8 @@ class Modes(PickledValue):
     ) -> Run:
         """One mode as a run of all coordinates about the operating point, to be animated.
 
-        ``amplitude`` is that of the leading coordinate in its units; left out, 0.15 rad or units of length.
-        An oscillation keeps its amplitude; what decays or grows is shown for three time constants.
+        The leading coordinate has the ``amplitude``, in its units; left out, 0.15 rad or units of length. An
+        oscillation keeps its amplitude; a mode that decays or grows is shown for three time constants.
         """
         if self.place is None:
             raise ArmillaryError(

@@ -72,7 +72,7 @@ class LoadWorks(NamedTuple):
 
 
 def load_works(equations: DerivedEquations) -> LoadWorks:
-    """Those of all loads: derivatives along two directions, at a cost that is linear in a chain's length."""
+    """Works of all loads: derivatives along two directions, at a cost that is linear in a chain's length."""
     system, reduction, y = equations.system, equations.reduction, equations.targets.integrated
     factors = reduction.elimination.factors
 
@@ -322,7 +322,7 @@ def _further_speeds(body: Body) -> list[Expr]:
 
 
 def _repeat_places(values: NumericValue, ndim: int, each: int) -> NumericValue:
-    """Values of places as those of rows, as many for each place; what all places share stays as it is."""
+    """Repeat the values of each place ``each`` times; values that all places share stay unchanged."""
     return np.repeat(values, each, axis=0) if np.ndim(values) == ndim else values
 
 
@@ -471,14 +471,14 @@ _SHOWN = 0.005  # shares below this are not listed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyShapes:
-    """Motion of coordinates, bodies and loads in modes; the first axis of each array is that of the modes.
+    """Motion of coordinates, bodies and loads in modes; the first axis of each array counts the modes.
 
     ``displacements`` are of all coordinates in their stated units, dependent ones too. ``translations`` are
     of the mass centres in the ground's axes, in the model's unit of length, ``rotations`` about these axes in
-    rad. ``kinetic`` has the share of each body in the kinetic energy of a mode over a cycle, with the sum 1;
-    ``potential`` that of each load, weight or elasticity in what is stored, ``dissipation`` in what is
-    dissipated. Where these are of both signs their magnitudes have the sum 1, and a negative one drives the
-    mode.
+    rad. ``kinetic`` has the share of each body in the kinetic energy of a mode over a cycle, with the sum 1.
+    ``potential`` and ``dissipation`` have the shares of each load, weight or elasticity in the stored and the
+    dissipated energy. Where these are of both signs their magnitudes have the sum 1, and a negative one
+    drives the mode.
     """
 
     coordinates: tuple[str, ...]
@@ -524,7 +524,7 @@ def _shares(names: tuple[str, ...], shares: np.ndarray) -> str:
 
 
 def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray) -> BodyShapes:
-    """Those of modes with these eigenvalues and shapes (modes, states), in stated units."""
+    """Return the body shapes of modes from their eigenvalues and shapes (modes, states), in stated units."""
     linearization = place.linearization
     equations, form = linearization.equations, linearization.form
     functions = body_functions(linearization)
@@ -555,7 +555,7 @@ def body_shapes(place: LinearPlace, eigenvalues: np.ndarray, shapes: np.ndarray)
 
 
 def _normalise_rows(values: np.ndarray) -> np.ndarray:
-    """Shares of each row, whose magnitudes have the sum 1; zeros where there is nothing but rounding."""
+    """Scale each row so that its magnitudes have the sum 1; a row of zeros stays zero."""
     total = np.sum(np.abs(values), axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > 0, values / total, 0.0)

@@ -12,7 +12,7 @@ Where eigenvalues meet, rounding decides their vectors, so that modes are matche
 point after. Modes that meet may be equally alike to both that leave; then a rule decides (``_preference``).
 
 Source: Allemang & Brown (1982), "A correlation coefficient for modal vector analysis", Proc. 1st Int. Modal
-Analysis Conf.; the assignment is that of Kuhn and Munkres.
+Analysis Conf.; the assignment is by the method of Kuhn and Munkres.
 """
 
 from __future__ import annotations

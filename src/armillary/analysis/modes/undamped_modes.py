@@ -81,7 +81,7 @@ def of_matrices(
     place: LinearPlace,
     rates: np.ndarray,
 ) -> UndampedModes:
-    """Those of a linear model at a place; ``rates`` are the accelerations of the independent speeds there."""
+    """Return the undamped modes of a linear model; ``rates`` are the accelerations at its place."""
     from scipy.linalg import eigh
 
     positions, speeds = _positions_and_speeds(system, variables)

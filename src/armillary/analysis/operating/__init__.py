@@ -1,6 +1,6 @@
 """Operating points: states in which a model stays, or moves steadily, and the inputs that hold them.
 
-In: a compiled model and what is asked of it. Out: `OperatingPoint` (`point.py`) and, along a parameter,
+In: a compiled model and a request. Out: `OperatingPoint` (`point.py`) and, along a parameter,
 a `Branch` (`branch.py`). Read `trim.py` first: it turns a request (`request.py`) into a `Problem`
 (`problem.py`) over the compiled conditions and their derivatives (`conditions.py`), solves it (`newton.py`,
 from rough starts `starts.py`), and states the stability (`stability.py`).

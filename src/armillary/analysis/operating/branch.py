@@ -194,9 +194,9 @@ class Branch(PickledValue):
         title: str | None = None,
         show: bool = False,
     ) -> Figure:
-        """A figure of columns over what is varied: full lines where stable, dashed where not, with marks.
+        """Plot columns over the varied quantity: full lines where stable, dashed where not, with marks.
 
-        Without names it has those unknowns that vary, and the real parts of the eigenvalues.
+        Without names the figure has up to three unknowns that vary, and the real parts of the eigenvalues.
         """
         shown = list(names) or [name for name in self.found if self._varies(name)][:3]
         columns = [self[name] for name in shown]
@@ -260,7 +260,7 @@ def trace(
             f"this operating point of '{op.system}' belongs to another model, or was read from a file; find "
             "it again with model.trim or model.equilibrium"
         )
-    varied = _find_varied(made, text(name, "the name of what is varied"))
+    varied = _varied_quantity(made, text(name, "the name of what is varied"))
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
@@ -283,7 +283,7 @@ class Varied:
 
     @property
     def label(self) -> str:
-        """Its name on the branch."""
+        """The name of its column on the branch."""
         return f"rate of {self.name}" if self.kind == "rate" else self.name
 
     def problem(self, made: Problem, value: float) -> Problem:
@@ -314,7 +314,7 @@ class Varied:
         return found.states.index(self.name) if self.kind == "rate" else -1
 
 
-def _find_varied(made: Problem, name: str) -> Varied:
+def _varied_quantity(made: Problem, name: str) -> Varied:
     asked, names = made.request, ModelNames(made.request.model)
     system = made.conditions.equations.system
     if name in asked.fixed:

@@ -54,8 +54,10 @@ def scatter(reach: float, rows: int, columns: int) -> np.ndarray:
 
 
 class Directions(NamedTuple):
-    """Directions d that give columns of C: those of direction k are ``columns`` up to ``ends[k]``, and C d
-    holds the elements of C up to ``element_ends[k]``, by their rows and their places in C.
+    """Directions d that give columns of C.
+
+    Direction k sums ``columns`` up to ``ends[k]``, and C d holds the elements of C up to ``element_ends[k]``,
+    by their rows and their places in C.
     """
 
     columns: np.ndarray
@@ -80,7 +82,7 @@ class ConditionCode:
         return self.functions.address(VALUES), self.functions.address(SLOPES)
 
     def directions(self, columns: np.ndarray) -> Directions:
-        """Directions that give these columns, each that of all columns which share no row."""
+        """Return directions that give these columns; each direction sums columns that share no row."""
         key = columns.tobytes()
         if key not in self._known:
             self._known[key] = _directions(self.pattern, columns.tolist())
@@ -133,13 +135,13 @@ class ConditionValues:
         return {"memory": self.memory, "constants": self.constants}
 
     def without_contacts(self) -> ConditionValues:
-        """The same with all contacts open."""
+        """Return these values with all contacts open."""
         memory = self.memory.copy()
         memory[[c.status for c in self.of.contacts]] = 0.0
         return replace(self, memory=memory)
 
     def with_contact(self, status: int) -> ConditionValues:
-        """The same with one more contact that holds, by the place of its status in the memory."""
+        """Return these values with one more closed contact; ``status`` is its place in the memory."""
         memory = self.memory.copy()
         memory[status] = 1.0
         return replace(self, memory=memory)
@@ -323,11 +325,11 @@ def rate_units(units: str) -> str:
 def cyclic(
     depends: np.ndarray, candidates: Iterable[int], rows: Collection[int], groups: Sequence[Collection[int]]
 ) -> frozenset[int]:
-    """Those of ``candidates`` that are cyclic.
+    """Return the cyclic states among ``candidates``.
 
     ``depends[i, j]`` is whether row i contains state j; the first rows are the rates of the states. ``rows``
-    are further conditions that must not depend on them; of ``groups`` (Euler parameters) all members are
-    cyclic or none.
+    are further conditions that must not depend on a cyclic state; of ``groups`` (Euler parameters) all
+    members are cyclic or none.
     """
     states = depends.shape[1]
     found = set(candidates)
@@ -450,8 +452,9 @@ class Conditions:
         return frozenset(i for i, name in enumerate(self.states[: self.coordinates]) if name in names)
 
     def noncyclic(self, rows: Collection[int] = ()) -> np.ndarray:
-        """Places of the states that are not cyclic, without locked coordinates, as in linear models; none of
-        the rows depends on those that are left out.
+        """Places of the states that are neither cyclic nor locked coordinates, as in linear models.
+
+        None of ``rows`` depends on a cyclic state.
         """
         rates = self.equations.targets.rates
         left_out = self.cyclic(rows) | {i for i in self.held if rates[i] is ZERO}
@@ -502,7 +505,7 @@ class Conditions:
 
 
 def _pattern(rows: Sequence[Expr], variables: Sequence[Expr]) -> np.ndarray:
-    """Where a row contains a variable."""
+    """Return a matrix of booleans: whether row i contains variable j."""
     found = np.zeros((len(rows), len(variables)), dtype=bool)
     for i, places in enumerate(held_places(rows, variables)):
         found[i, places] = True

@@ -155,7 +155,7 @@ class ContactForces:
         return f"{force:.6g} {self._unit}".rstrip()
 
     def needed_friction(self, c: RigidContact, values: ValueTable) -> str:
-        """Return why a contact or brake does not stick: the friction that it needs, and what it bears."""
+        """Return why a contact or brake does not stick: the friction that it needs, and its limit."""
         push = self.normal(c)
         bound = float("nan") if c.held is None else float(evaluate(c.held, values))
         if c.gap is None:

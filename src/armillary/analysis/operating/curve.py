@@ -102,7 +102,10 @@ class BranchCurve:
 
 
 def crossing(f: Callable[[float], float | None], h: float, at_start: float) -> float | None:
-    """Where f changes its sign between 0 and h: false position with halved weights (Illinois)."""
+    """Find where f changes its sign between 0 and h: false position with halved weights (Illinois).
+
+    Return `None` if it does not, or if f has no value.
+    """
     a, b, fa = 0.0, h, at_start
     fb = f(h)
     if fb is None or (fa > 0) == (fb > 0):

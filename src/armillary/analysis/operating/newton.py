@@ -3,7 +3,7 @@
 Starts may be rough.
 
 With sizes s of the unknowns and w of the conditions, J = ∂c/∂x is scaled to A = J_ij s_j / w_i, and a step
-x + s p minimises |c/w + A p| over |p| ≤ Δ: a Gauss–Newton step where it is that short, else one of Levenberg
+x + s p minimises |c/w + A p| over |p| ≤ Δ: a Gauss–Newton step if it is short enough, else one of Levenberg
 and Marquardt,
 
     p = − (AᵀA + μ)⁻¹ Aᵀ c/w            μ ≥ 0 so that |p| = Δ
@@ -416,7 +416,10 @@ def _conditions(e: RootProblem) -> dict[str, int | np.ndarray]:
 def rest(
     values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray | None:
-    """Where coordinates of these sizes come to rest that move with their accelerations; see ``starts.py``."""
+    """Return where coordinates come to rest that move with their accelerations; `None` if they do not.
+
+    See ``starts.py``.
+    """
     found = values.of
     speeds = found.speeds
     columns = np.concatenate([moved, np.arange(speeds.start, speeds.stop)])

@@ -58,12 +58,12 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
         op["A.q1"]                              coordinates, speeds and states by name, in stated units
         op.inputs["throttle"]                   inputs that were found
-        print(op)                               what was fixed and found, and what is left of each condition
+        print(op)                               fixed and found values, and the residual of each condition
         model.simulate(10, initial=op, parameters=op.parameters)
 
-    ``state`` is the state of the model as ``derivatives`` takes it; ``parameters`` are those that differ from
-    their defaults, with the inputs that were found; ``rates`` has the rates of all states; ``stable`` is
-    whether no eigenvalue on the independent states grows (None: the point is not steady).
+    ``state`` is the state of the model as ``derivatives`` takes it; ``parameters`` are the parameters that
+    differ from their defaults, with the inputs that were found; ``rates`` has the rates of all states;
+    ``stable`` is whether no eigenvalue on the independent states grows (None: the point is not steady).
     """
 
     _of_process = ("problem",)

@@ -3,8 +3,8 @@
 Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for; locked and
 prescribed coordinates stay where runs start them, unless ``free=`` names them. Conditions are
 the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
-lengths of Euler parameters and the prescribed outputs, less those that no unknown changes; and what closed
-contacts hold (`conditions.py`).
+lengths of Euler parameters and the prescribed outputs, except conditions that no unknown changes; and the
+conditions of closed contacts (`conditions.py`).
 """
 
 from __future__ import annotations
@@ -93,13 +93,15 @@ class Problem:
         return pairs[:, 0], pairs[:, 1]
 
     def sizes(self, x: np.ndarray, *, idle: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of all columns, and one over those of all rows.
+        """Return the sizes of all columns, and one over the sizes of all rows.
 
-        The size of an angle is a radian, that of another coordinate or speed that of its kind
-        (``Conditions.kind_sizes``), or its start if that is larger, or less in models so small that their
-        equations are others within it (``_bend``); that of a condition is what these change it by, the median
-        of a few places near the start; that of a state of the user's own or an input, what changes a
-        condition by its size. An input without effect is an error, unless ``idle``.
+        angle                        a radian
+        other coordinate or speed    the size of its kind (``Conditions.kind_sizes``) or its start if larger;
+                                     less in models so small that their equations change within it (``_bend``)
+        condition                    its change by these sizes, the median of a few places near the start
+        user's state, input          the change that moves a condition by its size
+
+        An input without effect is an error, unless ``idle``.
         """
         n = self.conditions.speeds.stop
         sizes = np.where(self.conditions.angles, 1.0, np.maximum(self.conditions.kind_sizes, np.abs(x)))
@@ -206,7 +208,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
 
 
 def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
-    """What closed contacts hold: in steady motion places of slips only where these contain nothing cyclic."""
+    """Return the conditions of closed contacts; in steady motion, slip places only without cyclic states."""
     if not found.contacts:
         return HeldRows()
     gaps = {c.gap for c in found.contacts if c.gap is not None and request.memory[c.status] in CLOSED}

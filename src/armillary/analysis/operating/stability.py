@@ -133,12 +133,14 @@ def _basis(rows: np.ndarray) -> np.ndarray:
 
 
 def _eigenvalues_and_zeros(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Those of a matrix, and of each the real part that counts as none. Of positions and speeds at rest
-    without damping they are ± the roots of those of S N,
+    """Eigenvalues of a matrix, and for each the real part that counts as zero.
+
+    For positions and speeds at rest without damping,
 
         q̇ = N u,  u̇ = S q,
 
-    which is an eighth of the work, and the roots on the imaginary axis are exactly there.
+    they are ± the roots of the eigenvalues of S N. This takes an eighth of the work, and roots on the
+    imaginary axis are exactly there.
     """
     n = len(F) // 2
     if 2 * n < len(F) or F[:n, :n].any() or F[n:, n:].any():

@@ -6,7 +6,7 @@ start, q moves along
     q̇ = N(q) u̇(q, u)            N = ∂q̇/∂u
 
 which for a static equilibrium goes down the potential of the loads, in the metric of the masses, and keeps
-loops closed. Steps are those of the implicit Euler method with a length δ that grows as the rates decay
+loops closed. The implicit Euler method takes steps of a length δ that grows as the rates decay
 (pseudo-transient continuation; Kelley & Keyes 1998, SIAM J. Numer. Anal. 35, 508–523). Then where the
 homotopy of scaled loads leads (below), and at last starts scattered about the given one.
 """
@@ -184,8 +184,9 @@ def _at_rest(request: Request, state: np.ndarray) -> np.ndarray:
 
 
 def _close_loops(request: Request, x: np.ndarray, named: set[str]) -> np.ndarray | None:
-    """x with its loops closed by the coordinates that follow from others and were not named; None where
-    Newton's method does not close them. Runs do the same, with more attempts and more time.
+    """Close the loops of x by the dependent coordinates that were not named.
+
+    Return `None` if Newton's method does not close them. Runs do the same, with more attempts and more time.
     """
     found = conditions(request.model, tuple(request.outputs), tuple(request.inputs))
     if not found.gaps:

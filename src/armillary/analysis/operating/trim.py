@@ -80,7 +80,7 @@ def _search_from(
 
 
 def _settle_motion(made: Problem, x: np.ndarray) -> np.ndarray:
-    """Where the damped motion from a start comes to rest."""
+    """Return the place where the damped motion from a start comes to rest; raise an error if it does not."""
     found = damped_rest(made, x)
     if found is None:
         raise ArmillaryError(

@@ -1,4 +1,4 @@
-"""C99: a program of its own for one system, without globals, allocation or warnings.
+"""C99: a stand-alone program for one system, without globals, allocation or warnings.
 
 model.py writes <name>.h and <name>.c from the sections, solver.py the solver from runtime/solver; the main
 program and the Makefile are the same for all systems except for names (the templates beside this file).
@@ -40,15 +40,15 @@ def export(
     lanes: int | None = None,
     stiff: bool = False,
 ) -> Path:
-    """A folder with the system's program in C.
+    """Write a folder with the system's program in C and return its path.
 
-    ``lanes``: operations of branches that are alike are on vectors of so many doubles where GCC or Clang
-    compile it: 2, which is the default, or 4; 1 for no vectors.
+    ``lanes``: with GCC or Clang, operations of branches that are alike use vectors of 2 doubles (default) or
+    4; 1 for no vectors.
 
     ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
-    fixed step, and what QEMU ``measure``s in the README (None: where its tools are present).
+    fixed step, and in the README a cost that QEMU ``measure``s (None: if its tools are present).
     """
     if profile == "embedded":
         from armillary.export.embedded import embedded_files

@@ -1,10 +1,9 @@
 """Sections for GCC and Clang: an assignment per operation, in the order and with the loads of the process.
 
 Compilers order such code for few live values, keep constants in registers and store results to make room for
-them; so do they with the plain text of a section (``text.py``). Here operations, their order, which of their
-values are in registers, and sines among the other operations are those of llvm/arrangement, for which this
-file writes C in place of LLVM's words. On a Neoverse N1 GCC's code takes 0.6 to 0.9 of the time of that of
-the plain text.
+them; so do they with the plain text of a section (``text.py``). Here llvm/arrangement decides operations,
+their order, which of their values are in registers, and where sines stand; this file writes C in place of
+LLVM's words. On a Neoverse N1 GCC's code takes 0.6 to 0.9 of the time of its code from the plain text.
 
 An angle beyond the limit of these sines leads to the plain text, which calls the library.
 """

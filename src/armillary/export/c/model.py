@@ -282,8 +282,9 @@ class CModel:
         return fill(template(__package__, "model.c.txt"), values, self.has | pieces)
 
     def functions(self, sines: str = "") -> tuple[str, str]:
-        """Functions that others call, and those of the sections; another text for sines and cosines if
-        given.
+        """Return the helper functions and the functions of the sections.
+
+        ``sines``: another text for sines and cosines.
         """
         body = self.body()
         return self.helper_functions(body, sines), body
@@ -307,7 +308,7 @@ class CModel:
         return contact_code(contact_sources(self.printer.blocks, body), self.stem, self.precision)
 
     def further(self, source: Source) -> CModel:
-        """The same for another configuration."""
+        """Return the C model of another configuration, with the same lanes."""
         return type(self)(source, self.lanes)
 
     def sines(self, code: str) -> str:

@@ -140,8 +140,9 @@ def _function_names(model: CModel) -> set[str]:
 
 
 def configuration_values(model: CModel, vectors: Sequence[str], code: str) -> dict[str, str]:
-    """Sizes and tables of the solver's files; ``vectors`` are those of states in a run, ``code`` the text of
-    the functions that read the tables.
+    """Return sizes and tables of the solver's files.
+
+    ``vectors`` names the state vectors of a run; ``code`` is the text of the functions that read the tables.
     """
     if not model.source.changing:
         return {"own_events": f"{model.upper}_EVENTS"}
@@ -242,8 +243,9 @@ def solver_texts(
 def printed_solver(
     model: CModel, printer: CSolverPrinter, methods: Sequence[Method], loops: str = ""
 ) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c of a solver with these methods; ``loops``: members of what is kept
-    while loops are closed, where a run has a place for it.
+    """Return <name>_solver.h and <name>_solver.c of a solver with these methods.
+
+    ``loops``: members of the workspace that closes loops, if a run holds one.
     """
     events = model.description.events
     printer.code = text = printer.text().rstrip("\n")

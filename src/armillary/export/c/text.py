@@ -57,7 +57,7 @@ class Signature:
 
 
 def function(signature: Signature, about: str, body: SectionText, scale: dict[int, str] | None = None) -> str:
-    """A section as a function, or as several with a work array between them where it is long.
+    """Return a section as a function; if it is long, as several with a work array between them.
 
     ``scale`` holds factors of inputs by index, for parameters in the user's units.
     """

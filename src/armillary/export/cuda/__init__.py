@@ -1,7 +1,7 @@
 """CUDA: the C functions of a system as device functions, and a kernel that makes one run per thread.
 
-The text is that of export/c with `real` for double, so that one macro makes it single precision; with
-events, the whole solver of the C program travels too. The same source compiles as C++ for the CPU (cpu.h).
+export/c writes the text, with `real` for double, so that one macro makes it single precision; with events,
+the whole solver of the C program is included. The same source compiles as C++ for the CPU (cpu.h).
 """
 
 from __future__ import annotations

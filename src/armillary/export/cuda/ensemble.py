@@ -1,12 +1,11 @@
 """CUDA for ensembles: the kernel that makes many runs with fixed steps, one per thread.
 
-Enters: a program, the parameters that differ between runs, the number of a method's stages, and what is kept
-of the outputs. Leaves: one text that NVRTC takes, and the places of the numbers that its constant memory
-wants.
+Enters: a program, the parameters that differ between runs, the number of a method's stages, and the outputs
+to keep. Leaves: one text that NVRTC takes, and the places of the numbers in its constant memory.
 
 Registers decide the speed: a thread holds the state, one stage, the sum of the stages, and what an evaluation
-needs at a time. Constants that are the same in all runs lie in constant memory, from where an operand of a
-multiplication costs nothing; those that differ are computed by each run, in double precision, and kept by it.
+needs at a time. Constants that all runs share lie in constant memory, from where an operand of a
+multiplication costs nothing; each run computes and keeps its own constants, in double precision.
 Events are not handled: their functions guard the program, and a run whose signs change is left to others.
 Single precision carries along what rounding takes from the state: it is the sum of a base, which is renewed
 every few steps, and a rest, to which steps are added. Measured on an H200: errors after 1000 steps of four
@@ -46,8 +45,9 @@ _FOUR = re.compile(r"\bsines_cosines\(([^;]*)\);")
 
 
 def near_sines(text: str) -> tuple[str, int]:
-    """The function of derivatives with its sines near those of the first stage, and the number of angles; 0
-    and the text as it is where that is not worth it.
+    """Compute sines in the function of derivatives by increments from the sines of the first stage.
+
+    Return the text and the number of angles; the text unchanged and 0 if increments do not pay.
     """
     calls = len(_ONE.findall(text)) + 4 * len(_FOUR.findall(text))
     if not 0 < calls <= MOST or "APART" in text:
@@ -99,9 +99,9 @@ NO_METRICS = MetricsCode()
 class Kernel:
     """The text of a kernel, and what its constant memory holds.
 
-    ``shared`` are, for each program in it, the places in ``program.constants`` of what is the same in all
-    runs, ``given`` those of the parameters from which a run's own constants come, and ``varied`` those of the
-    parameters that differ.
+    For each program in it, ``shared`` are the places in ``program.constants`` of the constants that all runs
+    share, and ``given`` the places of the parameters from which a run's own constants come. ``varied`` are
+    the places of the parameters that differ.
     """
 
     text: str
@@ -123,10 +123,11 @@ def kernel(
     threads: int | None = None,
     most_room: int = MOST_ROOM,
 ) -> Kernel:
-    """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept. Where
-    event ``choice`` finds the choice of dependent speeds poor at the start, a run is left to others. So many
-    ``threads`` make a run, as many as are best where that is not said. A block takes at most ``most_room``
-    bytes of shared memory.
+    """Return the kernel for runs that differ in the parameters ``varying``; it keeps the columns ``history``.
+
+    If event ``choice`` finds the choice of dependent speeds poor at the start, the run is left to others.
+    ``threads`` compute a run together; left out, the best number. A block takes at most ``most_room`` bytes
+    of shared memory.
     """
     writer = _KernelWriter(program, frozenset(varying))
     return writer.kernel(stages, precision, history, metrics, choice, threads, most_room)

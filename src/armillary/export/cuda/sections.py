@@ -1,6 +1,6 @@
 """Sections of a program as CUDA functions, for the kernels of ensembles.
 
-Constants that are the same in all runs are in the array ``shared``, those of a run in ``constants``; the
+Constants that all runs share are in the array ``shared``, a run's own constants in ``constants``; the
 parameters that a run's own constants need are in ``given`` and ``varied``. Several programs, the
 configurations of one system, share these arrays: each has its part of them.
 """
@@ -31,10 +31,10 @@ _HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|co
 
 
 def on_device(code: str, apart: bool = False) -> str:
-    """C text with its functions for the device, its doubles and literals of the type real.
+    """Return C text with its functions for the device, its doubles and literals of the type real.
 
-    ``apart``: functions are called, not put in where they are needed. A solver calls those of the model in so
-    many places that NVRTC took half a minute for a four-bar linkage.
+    ``apart``: functions are called, not inlined. A solver calls the model's functions in many places: with
+    inlining, NVRTC took half a minute for a four-bar linkage.
     """
     heads = {"": "DEVICE static inline ", "static ": "DEVICE static "}
     if apart:
@@ -285,7 +285,7 @@ class SectionWriter:
         return texts
 
     def _size(self, size: Expr) -> str:
-        """A size, a number or a constant, where it is used."""
+        """Return the text of a size: a number, or the element of an array of constants."""
         if size.kind == "number":
             return repr(float(size.data))
         array, place = self.places[size]

@@ -3,8 +3,8 @@
 A thread that holds a whole run keeps its state, a stage and the sum of the stages in registers, and what an
 evaluation needs at a time; of a hexapod that is more than the 255 registers that it has, and the rest goes to
 local memory. Threads of a *team* share it out along branches that are alike (program/lanes): a pack's
-operation is done once, each thread with the numbers of its own branch, and so the states of branches are held
-by one thread each. What is not in packs, such as the base's motion, all threads of a team compute and hold.
+operation is done once, each thread with its branch's numbers, and so the states of branches are held by one
+thread each. All threads of a team compute and hold the rest, such as the base's motion.
 
 A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. Values pass between lanes by
 ``from_lane`` (a shuffle of the warp), and ``across`` (its butterfly) where lanes are added up.
@@ -304,15 +304,16 @@ class Team:
         return own.with_signals(function_text(signature, text, lines, argument_names(signature)))
 
     def room(self, real: str, block: int, blocks: int, most: int) -> int:
-        """Bytes of shared memory, at most so many, in which a block keeps the state and the sum of stages; 0
-        where it has none. Measured on an H200: in double precision a hexapod is then 1.25 times and a
-        quadruped 1.07 times as fast; in single precision neither gains.
+        """Bytes of shared memory, at most ``most``, in which a block keeps the state and the sum of stages.
+
+        0 if it keeps neither there. Measured on an H200: in double precision a hexapod is then 1.25 times and
+        a quadruped 1.07 times as fast; in single precision neither gains.
         """
         size = 2 * len(self.held) * block * SIZES[real]
         return size if self.threads > 1 and real == "double" and size <= min(most, MOST_ROOM // blocks) else 0
 
     def values(self, room: bool) -> dict[str, str]:
-        """What the kernel says of the threads of a run; with ``room``, of arrays in shared memory."""
+        """Return the kernel's texts for the threads of a run; with ``room``, for arrays in shared memory."""
         if self.threads == 1:
             return _ALONE
         program = self.writer.program
@@ -360,7 +361,7 @@ class Team:
         return "\n".join(lines)
 
     def _shared_out(self, states: Set[Expr], stride: str) -> str:
-        """What threads hold of these states."""
+        """Return the statements that give each thread its part of these states."""
         lines = []
         for k, column in enumerate(self.held):
             if not states.isdisjoint(column):
@@ -370,8 +371,10 @@ class Team:
         return "\n".join(lines)
 
     def numbers(self) -> int:
-        """The most numbers that a thread needs at a time: those of an evaluation in its order, a pack's as
-        one, the state and the sum of stages.
+        """The most numbers that a thread needs at a time.
+
+        They are the values of an evaluation in its order, a pack as one value, the state and the sum of
+        stages.
         """
         section = self.section
         home = {node: pack.lanes[0] for pack in section.packs for node in pack.lanes}
@@ -394,8 +397,10 @@ class Team:
 
 
 def best_team(writer: SectionWriter, real: str, resident: int) -> Team:
-    """The smallest team whose values are in registers and caches, where so many threads are ``resident`` on a
-    multiprocessor; one thread where none is, or where more threads would only repeat what it does.
+    """Return the smallest team whose values fit in registers and caches, else the team that spills least.
+
+    ``resident`` is the number of threads on a multiprocessor. Return one thread if more would only repeat its
+    work, or if the section is longer than LONGEST.
     """
     alone = best = Team.of(writer, 1)
     least = _beyond(alone, real, resident)

@@ -33,8 +33,9 @@ class Counted(Protocol):
 
 
 def step_table(model: Counted, method: Method, attempts: int) -> str:
-    """Rows of a table in Markdown: a step at least and at most, and what events and changes add. With several
-    configurations they are those of the largest.
+    """Rows of a table in Markdown: operations of a step, at least and at most, and of events and changes.
+
+    With several configurations each number is the largest of them.
     """
     programs = [one.program for one in (model.source, *model.source.others)]
     changing, watched = model.source.changing, model.source.changing and "choices" in model.has

@@ -64,15 +64,15 @@ def export(
     configurations: bool | None = None,
     force: bool = False,
 ) -> Path:
-    """An FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
+    """Write an FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
 
     ``method`` integrates in co-simulation: "rk4", "midpoint" and, for stiff systems, "rodas3" in equal steps
     of at most ``step``, "dopri5", "dop853" and "rodas5p" in steps of their own, by ``rtol`` and ``atol`` or
     the tolerance that an importer gives.
     ``step`` and ``duration`` are the default experiment.
-    ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
-    leaves out the library, so that no compiler is needed. ``platforms`` are those to build libraries for:
-    "all", or names such as "x86_64-windows" (platforms.py); without them it is that of this machine.
+    ``parameters`` and ``initial`` are start values that replace the description's. ``binary=False`` leaves
+    out the library, so that no compiler is needed. ``platforms`` names the platforms to build libraries for:
+    "all", or names such as "x86_64-windows" (platforms.py); left out, this machine.
     ``configurations``: whether it holds the equations of all configurations that runs can meet; None: if
     events lock or unlock joints. Its states are then all coordinates and all speeds.
     A name without a suffix becomes one with ".fmu". ``force`` replaces also a file that is no FMU.

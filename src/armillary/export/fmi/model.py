@@ -1,4 +1,4 @@
-"""The equations of a model in C: those of the C writer, and derivatives in the same manner."""
+"""The equations of a model in C: the text of the C writer, and partial derivatives in the same form."""
 
 from __future__ import annotations
 

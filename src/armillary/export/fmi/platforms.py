@@ -4,8 +4,8 @@ FMI 3.0.1, section 2.5.1.3, names a folder after processor and system. FMI 2.0.4
 of x86 machines only. FMPy looks on every 64-bit machine in linux64, win64 or darwin64, so in FMI 2.0
 
     darwin64        has a library for both processors of macOS in one file, which the system takes apart,
-    linux64         has that of x86-64; that of aarch64 where there is no other,
-    aarch64-linux   has that of aarch64, for tools that use the names of FMI 3.0 in both versions.
+    linux64         has the library for x86-64, or for aarch64 if that is the only one,
+    aarch64-linux   has the library for aarch64, for tools that use the names of FMI 3.0 in both versions.
 """
 
 from __future__ import annotations
@@ -153,9 +153,10 @@ def find_compiler() -> list[str]:
 
 
 def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str] = FLAGS) -> bytes:
-    """The sources as a shared library for this machine, optimised unless ``ARMILLARY_COMPILE`` is "quick".
+    """Compile the sources to a shared library for this machine.
 
-    Those that are the same for all models are then one file: most of their time goes into common headers.
+    It is optimised unless ``ARMILLARY_COMPILE`` is "quick"; then the sources that all models share are
+    compiled as one file, since most of their time goes into common headers.
     """
     command = [*find_compiler(), "-O0" if quick() else "-O2"]
     position = [] if sys.platform == "win32" else ["-fPIC"]
@@ -263,8 +264,10 @@ def write_archive(
     marker: str = "modelDescription.xml",
     kind: str = "an FMU",
 ) -> Path:
-    """The archive with these files; what is there already and is none of its kind, which ``marker`` is in, is
-    replaced with ``force`` only.
+    """Write an archive with these files.
+
+    An existing file is replaced if it is an archive of the same kind, one that holds ``marker``, or with
+    ``force``.
     """
     if Path(path).is_dir():
         raise ArmillaryError(f"cannot save '{path}': there is a folder of that name; {kind} is one file")

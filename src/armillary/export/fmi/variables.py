@@ -1,4 +1,4 @@
-"""The variables of an FMU: what each is called, what it means, and its reference number.
+"""The variables of an FMU: name, meaning and reference number of each.
 
 Value references run through time, parameters, memory, states, rates of the states, outputs, event functions
 and clocks of events, in the order in which the program holds them; sources/fmu.c counts in the same way.
@@ -343,7 +343,7 @@ _ANGLES = re.compile(r"(?<![A-Za-z])([mu\u00b5\u03bc]?rad|deg|°|arcmin|arcsec|r
 
 
 def base_unit(text: str) -> dict[str, str]:
-    """The attributes of a unit's BaseUnit element; none where an exponent is not whole.
+    """Return the attributes of a unit's BaseUnit element; no attributes if an exponent is not whole.
 
     The power of the radian is found by reading the text once more with the kelvin, which mechanics does not
     use, in the place of every unit of angle.

@@ -1,9 +1,8 @@
 """Exported JAX: one module of pure functions for one system, to be compiled, mapped and differentiated.
 
-The layout is that of exported Python (python/module.py); module.py has the differences, ``solver.txt`` is the
-rollout by `lax.scan`, for which solver.py prints the methods. Where events set something, end the
-run or change the configuration, ``runs.txt`` has the solver that is described
-once, printed by flow.py.
+The layout is as in exported Python (python/module.py); module.py has the differences, ``solver.txt`` is the
+rollout by `lax.scan`, for which solver.py prints the methods. If events set something, end the run or change
+the configuration, ``runs.txt`` has the common solver of runs, printed by flow.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The solver in JAX: functions of a run that is a dictionary of arrays, with `lax` for what is decided there.
+"""The solver in JAX: functions of a run that is a dictionary of arrays, with `lax` for decisions in the run.
 
-A choice becomes a conditional of `lax`, a loop a while-loop, with what they change as operands; what follows
-a return, break or continue is done where none of these has happened. The method is no array: what depends
-on it alone is decided while JAX traces. The functions that this text calls (`when`, `repeat`, `count`,
-`present`) are in runs.txt.
+A choice becomes a conditional of `lax`, a loop a while-loop, with the names they change as operands;
+statements after a return, break or continue are done if none of these has happened. The method is no array:
+choices that depend on it alone are made while JAX traces. The functions that this text calls (`when`,
+`repeat`, `count`, `present`) are in runs.txt.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _zero(kind: str) -> str:
 
 
 class FlowPrinter(SolverPrinter):
-    """Functions that return what they change."""
+    """Printer of functions that return the variables that they change."""
 
     functions = {  # noqa: RUF012
         "abs": "jnp.abs", "min": "smaller", "max": "larger", "floor": "jnp.floor", "sqrt": "jnp.sqrt",

@@ -1,7 +1,7 @@
 """Rust without the standard library: a crate for one system, in single or double precision.
 
-model.py writes model.rs from the sections, solver.py the solver that is described once; what programs for
-microcontrollers leave out, and the bounds of their loops, are those of c/embedded.
+model.py writes model.rs from the sections, solver.py the common solver of all languages. Omissions for
+microcontrollers and the bounds of loops are as in export/embedded.
 """
 
 from __future__ import annotations

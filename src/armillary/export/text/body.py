@@ -5,9 +5,9 @@
     steps     one assignment each, in the order of the schedule
     results   text of each result, in order
 
-What is used once stands where it is used; what is shared, is named in the derivation, or would make a line
-too long has an assignment of its own. A block function (algebra/block_functions.py) is a step that
-makes an array of its results; those that are read have a step each, right behind it.
+A value that is used once stands at its use; a value that is shared, is named in the derivation, or
+would make a line too long has its own assignment. A block function (algebra/block_functions.py) is a step
+that makes an array of its results; each result that is read has a step right behind it.
 """
 
 from __future__ import annotations
@@ -164,8 +164,10 @@ def section_text(
     identifiers: Mapping[Expr, str],
     namer: Namer,
 ) -> SectionText:
-    """A section as text; ``places`` holds where its symbols stand ("" is the time), ``identifiers`` what they
-    are called, and ``namer`` holds what is taken.
+    """Return a section as text.
+
+    ``places`` holds the arrays and places of its symbols ("" is the time), ``identifiers`` their names, and
+    ``namer`` the names already in use.
     """
     return _Builder(section, printer, places, identifiers, namer.copy()).build()
 

@@ -116,8 +116,10 @@ def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class ChangeTables:
-    """Sizes of the largest configuration and of what all have in common, by the names of
-    runtime/solver/language/language.py; tables of whole numbers, those of one configuration after the other.
+    """Sizes and tables of configurations, for the solver.
+
+    Sizes are of the largest configuration and of common data, by the names of
+    runtime/solver/language/language.py; tables hold whole numbers, one configuration after the other.
     """
 
     sizes: dict[str, int]
@@ -141,8 +143,10 @@ def change_tables(source: Source) -> ChangeTables:
 def tables_of(
     every: Sequence[DerivedEquations], passing: bool = False, recloses: bool = False
 ) -> ChangeTables:
-    """The numbers of some configurations of a system, which have the sections of changes; with those of
-    places where constraints lose rank. ``recloses``: loops are closed again after events.
+    """Return the tables of configurations that have the sections of changes.
+
+    ``passing``: with numbers for places where constraints lose rank. ``recloses``: loops are closed again
+    after events.
     """
     sizes = change_sizes(every, passing)
     _, lockable = change_shape(every[0])
@@ -225,8 +229,9 @@ def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -
 
 
 def _members(every: Sequence[DerivedEquations]) -> int:
-    """The largest number of configurations with the same locks, where there is a choice; one at least, for
-    languages without empty arrays.
+    """Return the largest number of configurations with the same locks.
+
+    It is 1 without groups, for languages without empty arrays.
     """
     return max((len(group) for group in groups_of(every).values()), default=1)
 

@@ -1,10 +1,10 @@
 """The solver of contacts in exported code, as in the process.
 
-The algorithm is that of mechanics/contact/problem.py, which the printer of each language writes. Its data are
-here: sizes, tables and lengths of vectors for the contacts of one system, and the functions that sections
-call (block functions): each takes an array of arguments and gives one of results.
+The algorithm is in mechanics/contact/problem.py; the printer of each language writes it. Its data are here:
+sizes, tables and lengths of vectors for the contacts of one system, and the functions that sections call
+(block functions): each takes an array of arguments and gives an array of results.
 
-Names of the solver begin with ``contact``, since the solver of runs and that of loops have some of them, too.
+Names of the solver begin with ``contact``, since the solvers of runs and of loops also have some of them.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class ContactSource:
         return _contact_function(self.called[name].entry, self.tag)
 
     def takes(self, name: str) -> list[Passage]:
-        """Where its arguments go, in order."""
+        """Return the places of a function's arguments, in order."""
         return _passages(self.called[name], self.called[name].takes)
 
     def gives(self, name: str) -> list[Passage]:
-        """Where its results are, in order."""
+        """Return the places of a function's results, in order."""
         return _passages(self.called[name], self.called[name].gives)
 
 
@@ -118,7 +118,7 @@ def _contact_function(function: str, tag: str) -> str:
 
 
 def _rename_functions(solver: Solver, tag: str) -> Solver:
-    """The same functions under names that nothing else in a program has."""
+    """Return the functions under names that nothing else in a program has."""
     functions: dict[str, SolverFunction] = {}
     comments: dict[ast.stmt, str] = {}
     names = _Names(solver, tag)
@@ -152,7 +152,7 @@ def _with_own_indices(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _types(body: Sequence[ast.stmt]) -> dict[str, str]:
-    """The types of locals; that which is declared, of a name that is the variable of a loop, too."""
+    """Return the types of locals; a declared type takes precedence over the index of a loop."""
     found: dict[str, str] = {}
     for node in [node for statement in body for node in ast.walk(statement)]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

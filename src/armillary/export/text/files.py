@@ -1,8 +1,8 @@
-"""Folders of generated files, which replace what was generated before and nothing else.
+"""Folders of generated files, which replace earlier generated files and nothing else.
 
-A list of digests beside the files (`.armillary.sha256`, as `sha256sum -c` reads it) lists which of them were
-written here and are still as they were. Only those are replaced, or removed where the new folder has no such
-file; what else has come to the folder (programs that were built, results) stays.
+A list of digests beside the files (`.armillary.sha256`, as `sha256sum -c` reads it) shows which files were
+written here and are unchanged. Only these are replaced, or removed if the new folder has no such file; other
+files in the folder (programs that were built, results) stay.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Expressions as text of a programming language; a language overrides the pieces in which it differs.
 
 Operations come in the order of llvm/sections.py: terms and factors by the time at which they are known, a
-coefficient on its term, a division after all factors. So results agree with compiled ones to what fused
-operations and library functions leave. Texts are built from those of the operands, without recursion: the
-caller (body.py) goes through a section's nodes in order.
+coefficient on its term, a division after all factors. So results agree with compiled ones except for fused
+operations and library functions. A text is built from the operands' texts, without recursion: the caller
+(body.py) goes through a section's nodes in order.
 """
 
 from __future__ import annotations

@@ -192,8 +192,9 @@ def _trajectory(model: CompiledModel, parameters: dict[str, float], several: boo
 def last_row(
     model: CompiledModel, parameters: dict[str, float], step: float, steps: int, several: bool = True
 ) -> np.ndarray | None:
-    """The outputs at the end of a run; None where it fails, or changes its configuration in a program that
-    does not hold ``several``.
+    """Return the outputs at the end of a run.
+
+    `None` if the run fails, or changes its configuration in a program that does not hold ``several``.
     """
     try:
         run = model.simulate(step * steps, step=step, method="rk4", parameters=parameters, progress=False)

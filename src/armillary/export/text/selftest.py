@@ -2,7 +2,7 @@
 
 In single precision the room of a value is 64 units in its last place and 8 times the largest change where
 every input is changed by up to 4 units in its last place: an ill-conditioned result magnifies roundings of
-operations as it magnifies those of inputs.
+operations and of inputs alike.
 """
 
 from __future__ import annotations

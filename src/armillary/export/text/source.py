@@ -192,9 +192,7 @@ class Source:
 
     @cached_property
     def masses(self) -> WeakMasses | None:
-        """Pivots of the mass matrices of all configurations; None where no run can come to a place without
-        mass.
-        """
+        """Pivots of the mass matrices of all configurations; `None` if no run can reach a singular one."""
         every = [self.equations, *(other.equations for other in self.others)]
         return None if self.prefix else weak_masses(every)
 

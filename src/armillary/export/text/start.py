@@ -5,8 +5,8 @@
     memories         that begin at the value of an expression
     contacts         status of contacts without compliance, and an impact where they are struck at once
 
-It is a function of time, given values in the order of the state, parameters and memory. Parameters, not
-constants: it is called once, and what it needs of them is not part of the loop.
+It is a function of time, given values in the order of the state, parameters and memory. It takes parameters,
+not constants: it is called once, and the loop does not need the constants that it would use.
 """
 
 from __future__ import annotations
@@ -190,8 +190,9 @@ class AssemblySource:
 def assembly(
     equations: DerivedEquations, table: Sequence[DerivedEquations] | None = None
 ) -> AssemblySource | None:
-    """The loops of a system; None where it has none. ``table``: the configurations in which they are closed,
-    of a program that has a table of them.
+    """Return the data that close a system's loops; `None` if it has no loops.
+
+    ``table``: the configurations in which they are closed, if the program has a table of configurations.
     """
     reduction, program = equations.reduction, equations.program
     layout = reduction.layout
@@ -276,9 +277,7 @@ class WeakMasses:
 
 
 def weak_masses(every: Sequence[DerivedEquations]) -> WeakMasses | None:
-    """The pivots of a system, in all its configurations, that may come to a place without mass; None for any
-    other.
-    """
+    """Return the pivots of a system, in all its configurations, that may vanish; `None` if none can."""
     found = [_pivots(equations) for equations in every]
     pivots = [(c, *pivot) for c, own in enumerate(found) for pivot in own]
     if not pivots:
@@ -332,7 +331,7 @@ def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
 
 @dataclass(frozen=True)
 class Physical:
-    """Quantities that depend on parameters, and the text before the value of one that is negative."""
+    """Quantities that depend on parameters, and for each the text of the error if it is negative."""
 
     section: ProgramSection
     texts: tuple[str, ...]

@@ -1,8 +1,8 @@
 """The configurations of a system in a module: their functions, the table of addresses and the tables of
 numbers that the loop reads (runtime/loop/configurations.py).
 
-A run enters them as one in the process does. Functions of the first have the names of any module, those of
-configuration 3 end in ``_in_3``; each has constants of its own.
+A run changes between them as in the process. Functions of the first have the names of any module, functions
+of configuration 3 end in ``_in_3``; each has its own constants.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ModuleConfigurations:
         }
 
     def geometry_text(self) -> str:
-        """LLVM text of the geometry of the first configuration, whose name is that of what closes loops."""
+        """LLVM text of the geometry of the first configuration, under the name that loop closure calls."""
         program = self.source.program
         return section_text(program, replace(program.geometry, name=GEOMETRY))
 
@@ -93,8 +93,9 @@ class ModuleConfigurations:
         return found
 
     def functions(self, first: Sequence[str]) -> list[dict[str, str]]:
-        """The function of each of `SECTIONS` that a configuration has; ``first`` are names of those of every
-        module.
+        """Return, for each configuration, the names of its functions by `SECTIONS`.
+
+        ``first`` names the functions of every module.
         """
         known = {*first, "outputs", GEOMETRY, *(name for text in self.texts for name in function_names(text))}
         found = []

@@ -4,7 +4,7 @@ All comes from the LLVM text that the process compiles for itself, so a module c
 Besides the memory it exports
 
     precompute(parameters, constants)                      parameters in the model's own units
-    pose_precompute(parameters, constants)                 those of the poses, behind the others
+    pose_precompute(parameters, constants)                 constants of the poses, behind the others
     derivatives(t, state, constants, memory, out)
     outputs(t, state, constants, memory, out)              a row: outputs, state, poses in the parents
     events, update(t, state, constants, memory, out)       where there are events, or memory to renew
@@ -113,7 +113,7 @@ class WasmModule:
 
     @cached_property
     def _defined(self) -> list[str]:
-        """Its functions."""
+        """Names of the functions in the text."""
         return function_names(self._text)
 
     @cached_property

@@ -64,8 +64,8 @@ class Track:
 def double_lane_change_track(width: float = 1.8) -> Track:
     """Return the track of ISO 3888-1: lanes of 15, 25 and 30 m, 30 and 25 m apart, in all 125 m.
 
-    Their widths are 1.1, 1.2 and 1.3 times that of the car plus 0.25 m; the offset of 3.5 m is that of the
-    right edges.
+    Their widths are 1.1, 1.2 and 1.3 times the car's width plus 0.25 m; their right edges are offset by
+    3.5 m.
     """
     _check_width(width)
     b1, b3, b5 = (factor * width + 0.25 for factor in (1.1, 1.2, 1.3))
@@ -126,7 +126,7 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
             continue
         y = rows[..., 1][inside]
         margin = min(margin, float(np.min(lane.left - y)), float(np.min(y - lane.right)))
-    hit = _touched(run, track.cones, values["a"] + OVERHANG, values["b"] + OVERHANG, track.width)
+    hit = _count_hit_cones(run, track.cones, values["a"] + OVERHANG, values["b"] + OVERHANG, track.width)
     arrived = bool(np.max(run["body.q1"]) > track.lanes[-1].end)
     figures = {
         "entry speed": (3.6 * float(np.interp(AHEAD, run["body.q1"], run["speed"])), "km/h"),
@@ -174,8 +174,8 @@ def _corners(run: arm.Run, front: float, rear: float, width: float) -> np.ndarra
     return np.stack(points, axis=1)
 
 
-def _touched(run: arm.Run, cones: np.ndarray, front: float, rear: float, width: float) -> int:
-    """How many cones the outline of the body passes over."""
+def _count_hit_cones(run: arm.Run, cones: np.ndarray, front: float, rear: float, width: float) -> int:
+    """Return the number of cones that the outline of the body passes over."""
     sine, cosine = np.sin(run["body.q4"]), np.cos(run["body.q4"])
     count = 0
     for x, y in cones:

@@ -1,7 +1,7 @@
 """Manoeuvres with given steering and braking: sine, pulse, sine with dwell, fishhook, J-turn, brakes.
 
-Angles of arguments are those of the front wheels in rad, positive to the left; cars with a steering wheel get
-them times their ratio. All begin with straight running at a speed.
+Arguments are angles of the front wheels in rad, positive to the left; cars with a steering wheel get them
+times the steering ratio. All manoeuvres begin with straight running at a speed.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def sine_steer(
 ) -> Manoeuvre:
     """Run one period of sinusoidal steering, ISO 7401:2011 clause 9.
 
-    Figures: first peaks of yaw velocity and lateral acceleration over that of the steer angle, and their
-    delays by the largest correlation with it.
+    Figures: first peaks of yaw velocity and lateral acceleration over the peak steer angle, and their delays
+    by the largest correlation with the steer angle.
     """
     if not steer or not frequency > 0:
         raise arm.ModelError(f"sine_steer: steer={steer:g} and frequency={frequency:g} must not be zero")
@@ -125,8 +125,8 @@ def random_steer(
     """Run random steering and find the frequency response by spectra, ISO 7401:2011 clause 10.
 
     The angle is a sum of sines of random phase, equal amplitudes and frequencies up to ``highest`` Hz, whose
-    deviation is ``steer``; all of them have whole numbers of periods in the second half of the run, which is
-    what spectra are taken of. Figures as those of `pulse_steer`.
+    deviation is ``steer``. Spectra are computed from the second half of the run, which contains whole numbers
+    of periods of each sine. Figures as for `pulse_steer`.
     """
     window = duration / 2
     step = 1 / window
@@ -239,8 +239,8 @@ def braking_in_a_turn(
 
     brake  pedal, 0 to 1
 
-    Figures: mean deceleration, and yaw velocity and its ratio to that of the circle one second after the
-    brakes were applied, times the ratio of speeds: 1 if the radius is kept.
+    Figures: mean deceleration; yaw velocity one second after the brakes were applied, and its ratio to the
+    yaw velocity before, divided by the ratio of speeds: 1 if the radius is kept.
     """
     _require_brake(car, "braking_in_a_turn")
     begin = START + settle

@@ -81,7 +81,7 @@ class Differential:
 
 
 class Drive(NamedTuple):
-    """A driven axle: torques of its wheels and what they do."""
+    """A driven axle: torques on its wheels, their power and the loss in the differential."""
 
     left: Scalar  # N·m
     right: Scalar

@@ -22,7 +22,7 @@ class Stop(NamedTuple):
 
 
 class SpringDamper(NamedTuple):
-    """A spring and a damper in one line: what they add to the model."""
+    """A spring and a damper in one line: their force, length and powers."""
 
     force: Scalar  # pushes the seats apart, N
     length: Scalar

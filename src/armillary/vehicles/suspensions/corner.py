@@ -30,7 +30,7 @@ class Closure(Protocol):
 
     @property
     def position(self) -> Scalar:
-        """What is zero where the loop is closed."""
+        """The expression that vanishes when the loop is closed."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def motion_ratios(
 ) -> list[float]:
     """Return the rates of quantities at rest where some coordinates move at given rates.
 
-    Rates of the others follow from those of the closures, J q' = 0.
+    Rates of the others follow from the closures, J q' = 0.
     """
     values = rest_values(system)
 

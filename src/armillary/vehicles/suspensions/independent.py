@@ -95,7 +95,7 @@ def five_link(
     """Add a suspension of five links without mass; the spring stands on the upright.
 
     Points: wheel, inner_1 to inner_5 on the chassis and outer_1 to outer_5 on the upright, spring_top,
-    spring_foot. Link 5 is the tie rod: its inner end is on the rack where there is one.
+    spring_foot. Link 5 is the tie rod: its inner end is on the rack if the suspension has one.
     """
     masses = masses or Masses()
     upright = _upright(system, name, chassis, points, masses)

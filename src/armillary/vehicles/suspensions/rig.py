@@ -47,8 +47,8 @@ class Builder(Protocol):
 class SuspensionRig:
     """An axle whose chassis is the ground: wheels are moved in height, and the rack to the side.
 
-    Columns of tables are "left toe", "left camber", "left recession", "left half track", those of the right
-    side, and the travels.
+    Columns of tables are "left toe", "left camber", "left recession", "left half track", the same of the
+    right side, and the travels.
     """
 
     system: arm.System

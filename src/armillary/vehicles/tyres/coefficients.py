@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping
 
 
-def _numbered(text: str) -> tuple[str, ...]:
-    """Names from a short form: "PKX1-3 RCX1" is PKX1, PKX2, PKX3, RCX1."""
+def _expand_names(text: str) -> tuple[str, ...]:
+    """Expand a short form of names: "PKX1-3 RCX1" is PKX1, PKX2, PKX3, RCX1."""
     names = []
     for word in text.split():
         first, _, last = word.partition("-")
@@ -25,25 +25,25 @@ def _numbered(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-FORCES_52 = _numbered(
+FORCES_52 = _expand_names(
     "PCX1 PDX1-3 PEX1-4 PKX1-3 PHX1-2 PVX1-2 RBX1-2 RCX1 REX1-2 RHX1 QSX1-3"
     " PCY1 PDY1-3 PEY1-4 PKY1-3 PHY1-3 PVY1-4 RBY1-3 RCY1 REY1-2 RHY1-2 RVY1-6 QSY1-4"
     " QBZ1-5 QBZ9-10 QCZ1 QDZ1-4 QDZ6-9 QEZ1-5 QHZ1-4 SSZ1-4"
 )
-FORCES_61 = _numbered(
+FORCES_61 = _expand_names(
     "PCX1 PDX1-3 PEX1-4 PKX1-3 PHX1-2 PVX1-2 PPX1-4 RBX1-3 RCX1 REX1-2 RHX1 QSX1-14 PPMX1"
     " PCY1 PDY1-3 PEY1-5 PKY1-7 PHY1-2 PVY1-4 PPY1-5 RBY1-4 RCY1 REY1-2 RHY1-2 RVY1-6 QSY1-8"
     " QBZ1-5 QBZ9-10 QCZ1 QDZ1-4 QDZ6-11 QEZ1-5 QHZ1-4 PPZ1-2 SSZ1-4"
 )
-TURN_SLIP = _numbered("PDXP1-3 PKYP1 PDYP1-4 PHYP1-4 PECP1-2 QDTP1 QCRP1-2 QBRP1 QDRP1-2")
-RELAXATION = _numbered(
+TURN_SLIP = _expand_names("PDXP1-3 PKYP1 PDYP1-4 PHYP1-4 PECP1-2 QDTP1 QCRP1-2 QBRP1 QDRP1-2")
+RELAXATION = _expand_names(
     "PTX1-3 PTY1-2 PCFX1-3 PCFY1-3 LONGITUDINAL_STIFFNESS LATERAL_STIFFNESS VERTICAL_STIFFNESS"
 )
-RADII = _numbered(
+RADII = _expand_names(
     "BREFF DREFF FREFF Q_V1 Q_V2 Q_FZ1 Q_FZ2 Q_FCX Q_FCY Q_FCY2 PFZ1 Q_CAM1-3 Q_FYS1-3 WIDTH ASPECT_RATIO"
     " RIM_RADIUS BOTTOM_OFFST BOTTOM_STIFF VERTICAL_DAMPING"
 )
-SCALES = _numbered(
+SCALES = _expand_names(
     "LFZO LCX LMUX LEX LKX LHX LVX LCY LMUY LEY LKY LHY LVY LTR LRES LXAL LYKA LVYKA LS LKYC LKZC LVMX LMX"
     " LMY LMP LGAX LGAY LGAZ LSGKP LSGAL LCZ"
 )
@@ -114,7 +114,7 @@ def missing_names(values: Mapping[str, float], version: str) -> tuple[str, ...]:
 
 
 def find_impossible(values: Mapping[str, float]) -> tuple[str, str] | None:
-    """Return a name and what is wrong with its value, or None."""
+    """Return the name of an impossible value and the reason; `None` if all values are possible."""
     for name, value in values.items():
         if not math.isfinite(value):
             return name, f"{value} is not a finite number"

@@ -1,6 +1,6 @@
-"""Where programs of the Magic Formula differ and are still right, as one option of two values.
+"""Differences between correct programs of the Magic Formula, as one option of two values.
 
-"tno" is what MF-Tyre 6.1 computes, as its users compare with; "book" what Pacejka (2012) prints. They differ
+"tno" computes as MF-Tyre 6.1, for comparisons with it; "book" as Pacejka (2012) prints. They differ
 by 1.3 % in Fx, 0.6 % in Fy, up to half in My and 9 to 23 % in Mz for a tyre with all coefficients.
 """
 

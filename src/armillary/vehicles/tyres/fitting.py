@@ -51,12 +51,12 @@ def fit_tyre(
 ) -> TyreFit:
     """Fit coefficients of a tyre file to measured forces and return the fitted tyre.
 
-    start   a file with values to start from; what is not fitted stays as it is there
+    start   a file with values to start from; coefficients that are not fitted keep its values
     data    columns fz, kappa, alpha (gamma, pressure) and some of fx, fy, mz in SI units and ISO-W axes, as
             arrays or as the headings of a CSV file
-    names   coefficients to fit; those that a sweep of slip at several loads shows if left out
+    names   coefficients to fit; if left out, all that a sweep of slip at several loads shows
 
-    Each channel counts by its largest value. Derivatives by the coefficients are those of the formulas.
+    Each channel is scaled by its largest value. Derivatives by the coefficients come from the formulas.
     """
     from scipy.optimize import least_squares
 

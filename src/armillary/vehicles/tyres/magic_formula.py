@@ -3,7 +3,7 @@
 Written once, over any scalar: with numbers and arrays `MagicFormula.forces` gives numbers and arrays, with
 expressions it gives expressions, which loads, derivatives and compiled code take like any other.
 
-Axes are those of ISO 8855 for a wheel (ISO-W): x forward in the wheel plane, y to the left, z up; a positive
+Axes follow ISO 8855 for a wheel (ISO-W): x forward in the wheel plane, y to the left, z up; a positive
 slip angle gives a negative side force. Every force is Fz times a function that is smooth at Fz = 0, so no
 quotient of vanishing loads occurs when a wheel lifts off.
 
@@ -46,7 +46,7 @@ def bend(b: Scalar, e: Scalar, x: Scalar) -> Scalar:
 class Spin:
     """Turn slip: φt = −ψ̇/V, the whole spin φ with the part of camber, and the factors ζ that they give.
 
-    Without turn slip all factors are one and (4.E1) to (4.E78) are those of a wheel on a straight path.
+    Without turn slip all factors are one and (4.E1) to (4.E78) describe a wheel on a straight path.
     """
 
     turn: Scalar | None = None  # φt, 1/m
@@ -61,7 +61,7 @@ class Spin:
 
 @dataclass(frozen=True)
 class _State:
-    """What all parts of the formula share: inputs, and load and pressure as relative differences."""
+    """Values that all parts of the formula share: inputs, and relative differences of load and pressure."""
 
     fz: Scalar
     kappa: Scalar
@@ -366,7 +366,7 @@ class MagicFormula(MagicRadius):
         return height * arm.sin(c["PHYP1"] * bend(slope, c["PHYP4"], spin.whole))
 
     def _slope(self, s: _State, stiffness: Scalar, peak: Scalar, sign: Scalar) -> Scalar:
-        """B = K/(C D + ε sign D), (4.E16) and (4.E26); the sign of D is that of its first coefficient."""
+        """B = K/(C D + ε sign D), (4.E16) and (4.E26); D has the sign of its first coefficient."""
         return (
             stiffness / peak if self._older else stiffness * s.fz / (peak * s.fz + EPSILON * arm.sign(sign))
         )

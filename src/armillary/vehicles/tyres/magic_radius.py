@@ -20,7 +20,7 @@ from armillary.vehicles.tyres.tyre import TINY, Scalar, Tyre, size, start_of_con
 
 
 class MagicRadius(Tyre):
-    """What a Magic Formula tyre is as a spring."""
+    """Radii and vertical force of a Magic Formula tyre."""
 
     coefficients: Mapping[str, Scalar]
     version: str

@@ -26,12 +26,12 @@ def read_tyre(
 
     convention       "tno", as MF-Tyre computes (default), or "book", as Pacejka (2012) prints
     side             "left" or "right" of the vehicle: mirrored if the file was measured on the other one
-    version          "5.2", "6.1" or "6.2" in place of what the file states
-    changes          coefficients in SI units that replace or complete those of the file
+    version          "5.2", "6.1" or "6.2", which replaces the version in the file
+    changes          coefficients in SI units that replace or complete the coefficients in the file
     limit_curvature  keep all curvature factors E at or below one
     limit_inputs     keep slips, camber, load and pressure in the ranges of the file
 
-    Coefficients of forces that the file lacks are named in one warning, with what was taken for them; see
+    One warning names the coefficients of forces that the file lacks, with the values used for them; see
     `TyreFile.taken`.
     """
     found = file if isinstance(file, TyreFile) else read_tir(file, version=version)
@@ -58,7 +58,7 @@ def read_tyre(
 
 
 def _name_missing(file: TyreFile, values: Mapping[str, float]) -> None:
-    """Warn of coefficients that are missing; those of Mx and My alone are many in old files."""
+    """Warn of all missing coefficients at once; old files lack many, of Mx and My alone."""
     taken = {name: value for name, value in file.taken.items() if name not in values}
     if taken:
         zero = [name for name, value in taken.items() if value == 0]

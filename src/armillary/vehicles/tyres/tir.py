@@ -1,8 +1,7 @@
 """Tyre property files (.tir): read to SI units with every fault named by file and line, and written again.
 
-The format is that of the Adams and MF-Tyre worlds: sections in brackets, ``NAME = value $ comment``, tables
-of numbers under a heading in braces. A file is data; nothing in it is executed, and no more than MOST bytes
-are read.
+Adams and MF-Tyre share the format: sections in brackets, ``NAME = value $ comment``, tables of numbers under
+a heading in braces. A file is data; nothing in it is executed, and no more than MOST bytes are read.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ class TyreFile:
 
     @property
     def taken(self) -> dict[str, float]:
-        """What stands for the missing coefficients."""
+        """The values used for the missing coefficients."""
         filled = complete(self.values, self.version, "tno")
         return {name: filled[name] for name in self.missing}
 

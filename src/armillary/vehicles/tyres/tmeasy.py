@@ -38,7 +38,7 @@ class TMeasyTyre(SpringTyre):
     """TMeasy with combined slip; each direction has a curve at the nominal load and one at twice that.
 
     Forces grow with the load by a parabola through zero and the two loads, slips by a straight line. At
-    exactly zero slip the direction is that of the side force, so that ∂Fy/∂α is the curve's slope.
+    exactly zero slip the force acts sideways, so that ∂Fy/∂α is the curve's slope.
 
     Source: Rill, Road Vehicle Dynamics (2011), sections 3.3 and 3.4; Hirschberg, Rill, Weinfurter, Tire model
     TMeasy, Vehicle System Dynamics 45 (2007), suppl. 1.

@@ -1,4 +1,4 @@
-"""What every tyre model offers: forces and moments of a contact, over any scalar, and the spring below it."""
+"""The interface of tyre models: forces and moments of a contact, over any scalar, and the spring below it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Forces(NamedTuple):
 
 
 class Tyre:
-    """A tyre: what a wheel needs of it. Models are dataclasses below; their numbers are in SI units.
+    """A tyre as a wheel uses it. Models are dataclasses below; their numbers are in SI units.
 
-    Axes are those of ISO 8855 for a wheel (ISO-W): x forward along the intersection of wheel plane and road,
+    Axes follow ISO 8855 for a wheel (ISO-W): x forward along the intersection of wheel plane and road,
     y to the left in the road, z up along its normal. A positive slip angle gives a negative side force, a
     positive camber (the top leans to the right) too.
     """
@@ -58,8 +58,8 @@ class Tyre:
         kappa      longitudinal slip −Vsx/|Vx|, −1 for a locked wheel
         alpha      slip angle atan(Vsy/|Vx|), rad
         gamma      camber, rad
-        pressure   inflation, Pa; that of the tyre if left out
-        speed      of the contact point along x, m/s; that of the tyre's test if left out
+        pressure   inflation, Pa; the tyre's pressure if left out
+        speed      of the contact point along x, m/s; the speed of the tyre's test if left out
         rolling    1 forward, −1 backward, between them near standstill: the sign of trail and My
         turn_slip  −ψ̇/V of the contact, 1/m; without it, its formulas are left out
         sliding    speed |Vs| of slip, m/s, where friction falls with it (LMUV)
@@ -78,7 +78,7 @@ class Tyre:
         omega: Scalar = 0.0,
         pressure: Scalar | None = None,
     ) -> Scalar:
-        """Return Fz of a radial deflection and its rate; zero where there is no contact."""
+        """Return Fz of a radial deflection and its rate; zero without contact."""
         raise NotImplementedError
 
     def relaxation_lengths(

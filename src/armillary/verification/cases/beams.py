@@ -1,4 +1,4 @@
-"""Beams and plates: frequencies of handbooks, and those of a beam that rotates."""
+"""Beams and plates: frequencies of handbooks, and the frequencies of a rotating beam."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def deflections(links: int) -> np.ndarray:
 
 
 def _balance(model: Model, state: np.ndarray, load: float) -> np.ndarray:
-    """The angles at which nothing accelerates, by Newton's method from those of a smaller load."""
+    """Return the state of equilibrium under a load, by Newton's method from the state of a smaller load."""
     count = len(state) // 2
 
     def accelerations(q: np.ndarray) -> np.ndarray:

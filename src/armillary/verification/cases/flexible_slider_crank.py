@@ -41,8 +41,8 @@ END = {
 def integrals() -> DataTable:
     """Modal integrals of the rod about the crank pin, x along it; their form is Stoneking's.
 
-    The problem's mass matrix of the stretch is 15 times that of its quadratic elements; it is taken as
-    published. The rod's inertia changes with that same matrix: q·Mq.
+    The published mass matrix of the stretch is 15 times the matrix of its quadratic elements; it is used as
+    published. The rod's inertia changes with the same matrix: q·Mq.
     """
     volume = SIDE * SIDE * L2
     mass, stiff = RHO * volume, E * SIDE * SIDE / L2

@@ -186,8 +186,10 @@ _BOUNCES = 6  # that SciPy separates: they accumulate
 
 
 def measure_loose_guide() -> Iterator[float]:
-    """A slider in a guide that is wider by 2 c: four corners with friction. Its two upper corners strike
-    together, so that it does not turn and the mechanism is that of two angles and one contact.
+    """Measure a slider in a guide that is wider by 2 c: four corners with friction.
+
+    The two upper corners strike together, so the slider does not turn, and the mechanism has two angles and
+    one contact.
     """
     s = System("slider-crank with a loose guide")
     planes = [(0.0, j, j) for j in _MOMENTS]

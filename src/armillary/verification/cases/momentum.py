@@ -41,7 +41,7 @@ def _accelerations(tree: MomentumSystem, model: CompiledModel) -> Iterator[float
 def _differences(
     tree: MomentumSystem, run: Run, rows: slice, configs: NumericValue, speeds: NumericValue
 ) -> tuple[float, float]:
-    """Of coordinates and of speeds."""
+    """Return the largest differences of coordinates and of speeds."""
     expected = [tree.coordinates(config) for config in configs]
     places = largest(
         [largest_difference(run[name][rows], [row[name] for row in expected]) for name in expected[0]]
@@ -69,7 +69,7 @@ def _measure(name: str) -> Callable[[], Iterator[float]]:
 
 
 def _lock_and_release() -> Iterator[float]:
-    """A run with an axis locked at 1 s and released at 2 s: differences, and the change of what is kept."""
+    """Lock an axis at 1 s, release it at 2 s; yield the differences and the change of the invariants."""
     tree = MomentumSystem("sliders_locked", locked=False)
     axis = tree.speeds[tree.data["model"]["locked"][0]]
     tree.system.event("lock", "t - 1", lock=[axis])

@@ -1,6 +1,6 @@
 """A beam whose base is driven about three axes: by modes, by rigid segments, and by equations of textbooks.
 
-The driver is that of Kane, Ryan & Banerjee (1987), Dynamics of a cantilever beam attached to a moving base,
+The driver comes from Kane, Ryan & Banerjee (1987), Dynamics of a cantilever beam attached to a moving base,
 J. Guidance 10(2): r(t) = t/T − sin(2πt/T)/2π, without a jump in its second derivative. The base spins up
 about z with Ω r, and at the same time cones about −y by β r and feathers about the beam by θ r. Then the beam
 spins steadily, coned and pitched. The beam, the axes and all numbers are ours.

@@ -45,7 +45,7 @@ def shaft(EI: tuple[float, float]) -> System:
 
 
 def eigenvalues(s: System, spin: float) -> np.ndarray:
-    """Of small vibrations seen from the turning axes: rates of modal states, which are linear in them."""
+    """Return the eigenvalues of small vibrations in the turning axes; rates are linear in modal states."""
     model = s.derive("kane").compile()
     names = [*model.coordinate_names, *model.speed_names]
     own = [i for i, name in enumerate(names) if name.startswith(("beam", "shaft"))]

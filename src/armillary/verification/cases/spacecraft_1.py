@@ -1,7 +1,7 @@
 """Spacecraft 1: bus, clock platform, camera and boom; thrusters that switch; and its small version's cost.
 
-The bus's origin is B*, as for the source's speeds; the source's coordinates are those of its own mass centre
-B0, which the example gives as outputs.
+The bus's origin is B*, as for the source's speeds. The source's coordinates locate the bus's own mass
+centre B0; the example gives them as outputs.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def declare_small(s: System) -> System:
 
 @cache
 def small_equations() -> Equations:
-    """Of the example with its thrusters and small variables, derived once."""
+    """Return the equations of the example with its thrusters and small variables, derived once."""
     return declare_small(example("spacecraft_1").system()).derive()
 
 
