@@ -253,7 +253,21 @@ def _call(name: str, thing: Any, *, method: bool = False) -> str:
     arguments = list(inspect.signature(thing).parameters.values())
     if method:  # its first argument is the object
         arguments = arguments[1:]
-    return f"`{name}{inspect.Signature([p.replace(annotation=p.empty) for p in arguments])}`"
+    return f"`{name}{inspect.Signature([_plain_argument(p) for p in arguments])}`"
+
+
+class _Elsewhere:
+    """A default that is a design of its own: its numbers stand in its own documentation."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+
+def _plain_argument(argument: inspect.Parameter) -> inspect.Parameter:
+    default = argument.default
+    if dataclasses.is_dataclass(default) and len(repr(default)) > 100:
+        argument = argument.replace(default=_Elsewhere())
+    return argument.replace(annotation=argument.empty)
 
 
 def _is_error(thing: Any) -> bool:

@@ -33,7 +33,9 @@ def system(law: bool = False) -> arm.System:
 
 def main(folder: str = "out") -> None:
     """The plan, what happens without feedback after a disturbed start, and with it."""
-    model = system().derive().compile()
+    equations = system().derive()
+    print(f"derivatives: {equations.operations}")
+    model = equations.compile()
     plan = model.optimize(
         "F^2",
         duration=2.0,

@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr, total
-from armillary.llvm import node_writer
+from armillary.llvm import node_writer, pieces
 from armillary.llvm import sections as llvm
 from armillary.llvm.instructions import real
 from armillary.llvm.jit import Compiled, unfused
@@ -125,7 +125,7 @@ def test_pieces_that_load_many_numbers_are_half_as_long(monkeypatch: pytest.Monk
     program = cubics(60)
     monkeypatch.setattr(llvm, "PIECE", len(program.outputs.nodes) / 5)
     assert len(piece_texts(llvm.llvm_text(program))) == 10
-    monkeypatch.setattr(llvm, "RICH", 2)
+    monkeypatch.setattr(pieces, "RICH", 2)
     assert len(piece_texts(llvm.llvm_text(program))) == 5
     monkeypatch.undo()
     monkeypatch.setattr(llvm, "PIECE", len(program.outputs.nodes))
@@ -135,9 +135,9 @@ def test_pieces_that_load_many_numbers_are_half_as_long(monkeypatch: pytest.Monk
 def test_a_whole_piece_has_few_operands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code for arm64 is one piece only where its instructions reach each other, however long its sums are."""
     section = cubics(60).outputs
-    assert len(llvm._pieces(section, 50, llvm.WHOLE, loading=False)) == 1
-    monkeypatch.setattr(llvm, "OPERANDS", sum(len(n.args) for n in section.nodes) - 1)
-    assert len(llvm._pieces(section, 50, llvm.WHOLE, loading=False)) > 1
+    assert len(pieces._pieces(section, 50, llvm.WHOLE, loading=False)) == 1
+    monkeypatch.setattr(pieces, "OPERANDS", sum(len(n.args) for n in section.nodes) - 1)
+    assert len(pieces._pieces(section, 50, llvm.WHOLE, loading=False)) > 1
 
 
 def test_writers_of_pieces_are_freed_at_once() -> None:

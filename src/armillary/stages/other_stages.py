@@ -49,7 +49,7 @@ INTERNAL = {
         differentiated driven driven_inputs ends_a_leg
         exchange_texts film function further_states in_configuration
         independent_speeds inside loops masses may_change_configuration may_refuse parameter_table
-        parameters_inside picture place_at_start plain plain_state rated_choices refused row_energy
+        parameters_inside picture place_at_start plain plain_state rated_choices row_energy
         run_functions run_with second_half
         start_tail starts_plainly three_angles tolerances watched_index weakening""",
 }

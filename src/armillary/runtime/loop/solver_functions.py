@@ -87,8 +87,8 @@ TABLES: dict[str, Table] = {
     "STOPS": lambda f, k: f.vector("terminal")[k] > 0.0,
     "LANDS": lambda f, k: f.vector("terminal")[k] >= LANDING,
     "JUMP_TIME": lambda f, k: f.outside("stops")[k],
-    # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
     **{
+        # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
         name.upper(): lambda f, i, name=name: f.structure(name, i)  # type: ignore[misc]
         for name in SPARSE_TABLES
     },

@@ -53,8 +53,8 @@ def solid_axle(
         points = HardPoints(system, name, places, side=side)
 
         def inside(point: str, points: HardPoints = points) -> tuple[Scalar, Scalar, Scalar]:
-            px, py, pz = points[point]
-            return px - x, py, pz - z
+            forward, left, up = points[point]
+            return forward - x, left, up - z
 
         for link in ("lower", "upper") if links else ():
             closures += system.close_joint(
