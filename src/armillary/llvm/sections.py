@@ -219,7 +219,9 @@ def _write_shared_values(module: Module, places: Places) -> None:
         outs = [(group.array, i) for i in range(len(group.section.results))]
         needed = [f"ptr {_ATTRIBUTES} readonly %{array}" for array in group.needs]
         arguments = ", ".join([_inputs(module), *needed, f"ptr {_ATTRIBUTES} %{group.array}"])
-        _function(module, group.array, group.section, arguments, {**places, **module.shared.places}, outs)
+        # Its own values are not read from the array, which is written at the end.
+        others = {x: place for x, place in module.shared.places.items() if place[0] in group.needs}
+        _function(module, group.array, group.section, arguments, {**places, **others}, outs)
 
 
 def _with_shared_values(
