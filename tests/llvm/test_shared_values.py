@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.llvm import shared_values
+from armillary.llvm import sections, shared_values
 from armillary.llvm.sections import llvm_text
 
 
@@ -23,8 +24,31 @@ def table_on_feet() -> arm.CompiledModel:
     return s.derive().compile()
 
 
+def reads_of(body: str, array: str) -> list[str]:
+    """Lines of a function that read elements of an array, or hand it on."""
+    pointers = [f"%{array}", *re.findall(rf"(%\S+) = getelementptr inbounds double, ptr %{array}, ", body)]
+    words = [re.compile(rf"ptr {re.escape(p)}(?!\w)") for p in pointers]
+    used = [line for line in body.split("\n") if any(word.search(line) for word in words)]
+    return [line for line in used if "getelementptr" not in line and not line.startswith("  store")]
+
+
+def test_functions_of_shared_values_do_not_read_what_they_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces hand values on with either sign, results have their own: a value from the wrong array would
+    have the wrong sign in some mechanisms.
+    """
+    monkeypatch.setattr(sections, "PIECE", 40)
+    text = llvm_text(table_on_feet().equations.program)
+    written = re.findall(r"define internal void @(shared\d+)_\d+\(.*?\n(.*?)\n}", text, re.DOTALL)
+    written += re.findall(r"define void @(shared\d+)\(.*?\n(.*?)\n}", text, re.DOTALL)
+    assert len(written) > 4
+    for array, body in written:
+        if f"@{array}_0(" not in body:  # a function of several pieces hands its arrays on to them
+            assert reads_of(body, array) == []
+
+
 def test_sections_that_share_values_have_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statuses of all kinds at random positions; then a fall onto the feet until the table rests."""
+    monkeypatch.setattr(sections, "PIECE", 40)  # of many pieces
     shared = table_on_feet()
     text = llvm_text(shared.equations.program)
     assert "@shared1(" in text and "@copy_values_0(" in text

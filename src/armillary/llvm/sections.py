@@ -219,7 +219,7 @@ def _write_shared_values(module: Module, places: Places) -> None:
         outs = [(group.array, i) for i in range(len(group.section.results))]
         needed = [f"ptr {_ATTRIBUTES} readonly %{array}" for array in group.needs]
         arguments = ", ".join([_inputs(module), *needed, f"ptr {_ATTRIBUTES} %{group.array}"])
-        # Its own values are not read from the array, which is written at the end.
+        # Not its own array: pieces hand values on with either sign, and results have their own.
         others = {x: place for x, place in module.shared.places.items() if place[0] in group.needs}
         _function(module, group.array, group.section, arguments, {**places, **others}, outs)
 
