@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, count, from_zero, real, several, table
-from armillary.control.batch_steps import step_rows
+from armillary.control.compiled_steps import step_rows
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.plant import check_smooth, input_ports, state_ports
 from armillary.control.problem import ExpressionReader, limit_pair

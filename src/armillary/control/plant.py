@@ -17,8 +17,8 @@ from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.columns import listed
+from armillary.control.compiled_steps import roll, step_rows
 from armillary.control.knot_functions import KnotFunctions, Knots
-from armillary.control.rollout import roll
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
@@ -128,15 +128,14 @@ class Plant:
         parts: int = 1,
     ) -> np.ndarray:
         """Return the states after h with held inputs, by ``parts`` equal steps of RK4."""
-        part = h / parts
-        for i in range(parts):
-            at = t + i * part
-            k1 = self.rates(at, x, v, parameters)
-            k2 = self.rates(at + part / 2, x + part / 2 * k1, v, parameters)
-            k3 = self.rates(at + part / 2, x + part / 2 * k2, v, parameters)
-            k4 = self.rates(at + part, x + part * k3, v, parameters)
-            x = x + part / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        return x
+        functions, memory = self._rates.value_functions, self._base_memory
+        after = np.array(x, dtype=float, order="C")  # a copy, row by row in the memory of the machine
+        times = np.array(np.broadcast_to(np.asarray(t, dtype=float), (len(after),)))
+        constants, inputs = functions.constants(parameters), np.ascontiguousarray(v, dtype=float)
+        step_rows(
+            functions.address("knot"), constants, memory, self._places, times, after, inputs, h, parts
+        )  # fmt: skip
+        return after
 
     def rolled(
         self,
@@ -148,7 +147,7 @@ class Plant:
         sizes: np.ndarray,
         parameters: DataMapping | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Motions and inputs under a law with feedback, in one compiled loop; see ``rollout.py``."""
+        """Motions and inputs under a law with feedback, in one compiled loop; see ``compiled_steps.py``."""
         functions = self._rates.value_functions
         constants = functions.constants(parameters)
         memory = self._base_memory

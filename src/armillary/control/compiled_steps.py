@@ -1,0 +1,189 @@
+"""Steps of RK4 with held inputs, as compiled loops: of many motions, and of motions under feedback.
+
+    step_rows    x ← RK4(x, v) in ``parts`` equal parts, row by row
+    roll         v_k = clip(v̄_k + α d_k + K_k (x_k − x̄_k)),   x_{k+1} = RK4(x_k, v_k)
+
+The loops are built once for all systems; the rates of a model are called by their address.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.building.emitter import NOTHING, IRModule
+from armillary.llvm.building.routines import (
+    Routine,
+    RoutineLayout,
+    RoutineMethod,
+    compiled_method,
+    real_array,
+    routine,
+    whole_array,
+)
+from armillary.runtime.integrators.methods import rk4
+
+ROWS = RoutineLayout(
+    numbers=("rows", "parts", "states", "inputs", "row_constants"),
+    addresses=(
+        *("rates", "constants", "memory"),  # of one row
+        "all_constants",
+        "places",  # whole numbers: of the inputs in the memory
+        *("settings", "t", "x", "v", "own", "slope", "trial", "sum"),
+    ),
+)
+ROLLOUTS = RoutineLayout(
+    numbers=("steps", "states", "inputs", "rows"),
+    addresses=(
+        *("rates", "constants", "memory"),
+        "places",  # whole numbers: of the inputs in the memory
+        *("settings", "x", "v", "d", "K", "low", "high", "sizes", "motions", "held"),
+        *("slope", "trial", "sum"),  # work
+    ),
+)
+
+
+def step_rows(
+    rates: int,
+    constants: np.ndarray,
+    memory: np.ndarray,
+    places: list[int],
+    t: np.ndarray,
+    x: np.ndarray,
+    v: np.ndarray,
+    h: float,
+    parts: int,
+) -> None:
+    """Advance rows of states ``x`` by ``h``, in place. All rows share the constants, or each has a row."""
+    rows, n = x.shape
+    many = constants.ndim == 2
+    own, held = np.zeros(max(constants.shape[-1], 1)), np.array(memory, dtype=float, ndmin=1)
+    held = held if held.size else np.zeros(1)
+    work = {
+        "rows": rows, "parts": parts, "states": n, "inputs": v.shape[1],
+        "row_constants": constants.shape[-1] if many else 0, "rates": rates,
+        "constants": own if many else constants, "memory": held, "all_constants": constants,
+        "places": whole_array(places), "settings": np.array([h]), "t": t, "x": x, "v": v,
+        "own": own, "slope": np.zeros(n), "trial": np.zeros(n), "sum": np.zeros(n),
+    }  # fmt: skip
+    _row_steps()("step_rows", ROWS.fields(work))
+
+
+def step_text() -> str:
+    """The LLVM text of ``armillary_step_rows(fields)``."""
+    module = IRModule()
+    f = routine(module, ROWS, "step_rows", NOTHING, public=True)
+    n, m, parts = f["states"], f["inputs"], f["parts"]
+    x, v, t, own = f.vector("x"), f.vector("v"), f.vector("t"), f.vector("own")
+    everything, memory = f.vector("all_constants"), f.vector("memory")
+    h = f.vector("settings")[0] / parts.to_real()
+    with f.each(f["rows"]) as row:
+        with f.each(f["row_constants"]) as i:
+            own[i] = everything[row * f["row_constants"] + i]
+        with f.each(m) as j:
+            memory[f.index("places", j)] = v[row * m + j]
+        here = Span(f, x.at(row * n))
+        now = Local(f, t[row])
+        with f.each(parts):
+            _emit_step(f, now.get(), h, here, here)
+            now.set(now.get() + h)
+    f.give()
+    return str(module)
+
+
+def roll(
+    rates: int,
+    constants: np.ndarray,
+    memory: np.ndarray,
+    places: list[int],
+    step: float,
+    start: np.ndarray,
+    around: tuple[np.ndarray, np.ndarray],
+    law: tuple[np.ndarray, np.ndarray],
+    limits: tuple[np.ndarray, np.ndarray],
+    sizes: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Motions (sizes × steps + 1 × states) and inputs (sizes × steps × inputs), one for each α in ``sizes``.
+
+    ``around`` has x̄ and v̄, ``law`` d and K.
+    """
+    (x, v), (d, K) = around, law
+    N, m = v.shape
+    n, rows = len(start), len(sizes)
+    motions, held = np.empty((rows, N + 1, n)), np.empty((rows, N, m))
+    motions[:, 0] = start
+    work = {
+        "steps": N, "states": n, "inputs": m, "rows": rows, "rates": rates,
+        "constants": real_array(constants), "memory": real_array(memory.copy()),
+        "places": whole_array(places), "settings": np.array([step]), "x": real_array(x),
+        "v": real_array(v), "d": real_array(d), "K": real_array(K), "low": real_array(limits[0]),
+        "high": real_array(limits[1]), "sizes": real_array(sizes), "motions": motions, "held": held,
+        "slope": np.zeros(n), "trial": np.zeros(n), "sum": np.zeros(n),
+    }  # fmt: skip
+    _rollouts()("roll", ROLLOUTS.fields(work))
+    return motions, held
+
+
+def roll_text() -> str:
+    """The LLVM text of ``armillary_roll(fields)``."""
+    module = IRModule()
+    f = routine(module, ROLLOUTS, "roll", NOTHING, public=True)
+    N, n, m = f["steps"], f["states"], f["inputs"]
+    motions, held = f.vector("motions"), f.vector("held")
+    with f.each(f["rows"]) as row, f.each(N) as k:
+        here = Span(f, motions.at((row * (N + 1) + k) * n))
+        after = Span(f, motions.at((row * (N + 1) + k + 1) * n))
+        own = Span(f, held.at((row * N + k) * m))
+        _hold_inputs(f, row, k, here, own)
+        h = f.vector("settings")[0]
+        _emit_step(f, k.to_real() * h, h, here, after)
+    f.give()
+    return str(module)
+
+
+def _hold_inputs(f: Routine, row: Value, k: Value, here: Span, own: Span) -> None:
+    n, m = f["states"], f["inputs"]
+    memory, low, high = f.vector("memory"), f.vector("low"), f.vector("high")
+    x, v, d, K, size = f.vector("x"), f.vector("v"), f.vector("d"), f.vector("K"), f.vector("sizes")[row]
+    with f.each(m) as j:
+        back = f.sum(n, lambda i: K[(k * m + j) * n + i] * (here[i] - x[k * n + i]))
+        wanted = v[k * m + j] + size * d[k * m + j] + back
+        own[j] = f.least(f.most(wanted, low[j]), high[j])
+        memory[f.index("places", j)] = own[j]
+
+
+def _emit_step(f: Routine, t: Value, h: Value, here: Span, after: Span) -> None:
+    """Emit a step of length ``h`` from ``here`` to ``after``, which may be the same.
+
+    Each stage of rk4 needs the slope of the stage before alone, so one slope is kept.
+    """
+    c, b = rk4.TABLEAU.c, rk4.TABLEAU.b
+    n = f["states"]
+    slope, trial, total = f.vector("slope"), f.vector("trial"), f.vector("sum")
+    with f.each(n) as i:
+        total[i] = here[i]
+        trial[i] = here[i]
+    for stage, (share, weight) in enumerate(zip(c, b, strict=True)):
+        f.evaluate("rates", t + h * share, trial, slope)
+        with f.each(n) as i:
+            total[i] = total[i] + h * weight * slope[i]
+            if stage + 1 < len(c):
+                trial[i] = here[i] + h * c[stage + 1] * slope[i]
+    with f.each(n) as i:
+        after[i] = total[i]
+
+
+_FILES = [Path(__file__), Path(rk4.__file__)]  # which decide the code
+
+
+@cache
+def _row_steps() -> RoutineMethod:
+    return compiled_method("batch steps", step_text, _FILES, ("step_rows",))
+
+
+@cache
+def _rollouts() -> RoutineMethod:
+    return compiled_method("rollouts", roll_text, _FILES, ("roll",))
