@@ -37,7 +37,7 @@ define double @usual(double %x) nounwind {
 @pytest.mark.parametrize("much", [0, 1_000_000])
 def test_both_modules_call_each_other_and_share_constants(much: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "_MUCH", much)
-    usual, rare = jit._take_rare_functions(TEXT)
+    _, rare = jit._take_rare_functions(TEXT)
     assert bool(rare) is (much == 0)
     assert ("define double @rarely" in rare) is (much == 0)
     code = jit.engine("", lambda: [TEXT], 2, jit.UNBRANCHED)
