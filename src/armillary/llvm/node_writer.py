@@ -19,7 +19,14 @@ from armillary.algebra.tables import Piecewise
 from armillary.llvm import vector_math
 from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, Place, Places, real
-from armillary.llvm.module import IMPLEMENTATIONS, Module, record_text, vector_places, workspace_length
+from armillary.llvm.module import (
+    IMPLEMENTATIONS,
+    Module,
+    copy_function,
+    record_text,
+    vector_places,
+    workspace_length,
+)
 from armillary.llvm.piecewise import lookup_function, signal_function
 from armillary.program.branch_packs import meant
 from armillary.program.program import ProgramSection
@@ -524,7 +531,7 @@ class Writer(Instructions):
                 continue
             arrays = sorted({array for _, (array, _) in shared})
             name = self.module.copies.setdefault(tuple(shared), f"copy_values_{len(self.module.copies)}")
-            self.module.need(name, partial(_copy_function, name, shared, arrays))
+            self.module.need(name, partial(copy_function, name, shared, arrays))
             found |= {slot: ("", "") for slot, _ in shared}
             found[shared[0][0]] = name, ", ".join(f"ptr %{array}" for array in arrays)
         return found
@@ -566,41 +573,6 @@ class Writer(Instructions):
             for i, angle in enumerate(angles):
                 one = self.emit(f"extractelement {vector} {found}, i64 {i}") if alone else found
                 self.values[function(angle)] = one
-
-
-def _copy_function(name: str, pairs: list[tuple[int, Place]], arrays: list[str]) -> str:
-    """Return a function that copies elements of arrays into slots of a workspace.
-
-    It reads from tables what to copy: a load and a store of each element would take LLVM ten times as long.
-    """
-    head = ", ".join(f"ptr noalias nocapture readonly %{array}" for array in arrays)
-    lines = [f"define internal void @{name}(ptr noalias nocapture %out, {head}) noinline nounwind {{"]
-    tables = []
-    before = "entry"
-    lines.append(f"{before}:")
-    for a, array in enumerate(arrays):
-        own = [(index, slot) for slot, (of, index) in pairs if of == array]
-        numbers = ", ".join(f"i32 {x}" for pair in own for x in pair)
-        tables.append(f"@{name}_{a} = internal constant [{2 * len(own)} x i32] [{numbers}]")
-        lines += [
-            f"  br label %next{a}",
-            f"next{a}:",
-            f"  %k{a} = phi i64 [ 0, %{before} ], [ %more{a}, %next{a} ]",
-            f"  %p{a} = getelementptr inbounds i32, ptr @{name}_{a}, i64 %k{a}",
-            f"  %q{a} = getelementptr inbounds i32, ptr %p{a}, i64 1",
-            f"  %index{a} = load i32, ptr %p{a}, align 4",
-            f"  %slot{a} = load i32, ptr %q{a}, align 4",
-            f"  %from{a} = getelementptr inbounds double, ptr %{array}, i32 %index{a}",
-            f"  %value{a} = load double, ptr %from{a}, align 8",
-            f"  %to{a} = getelementptr inbounds double, ptr %out, i32 %slot{a}",
-            f"  store double %value{a}, ptr %to{a}, align 8",
-            f"  %more{a} = add nuw nsw i64 %k{a}, 2",
-            f"  %left{a} = icmp ult i64 %more{a}, {2 * len(own)}",
-            f"  br i1 %left{a}, label %next{a}, label %end{a}",
-            f"end{a}:",
-        ]
-        before = f"end{a}"
-    return "\n".join([*tables, *lines, "  ret void", "}"])
 
 
 def _lanes(n: int) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from armillary.algebra.calculus import NumericValue, Values, evaluate_all
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import Matrix, Scalar, cross_triples
+from armillary.algebra.units import LENGTH
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.loop_closing import MotionSample
@@ -405,6 +406,7 @@ _AT_ONCE = 4096  # sets of values in one sweep
 _MOST = 2**17  # sets of a batch, seconds of work: of more, only those with a zero are checked
 _SINGLE = 100  # sets of a batch that are judged one by one
 _KEPT = 256  # results of single sets
+_NEARER = (1e-3, 1e-6, 1e-9)  # times the usual distances, for models of small things in large units
 
 
 class RunMasses:
@@ -451,6 +453,13 @@ class RunMasses:
         numbers = self._places | self._named(values)
         if masses.own_inertia_suffices(numbers) or not (left := masses.massless_motions(numbers, self._rows)):
             return ""
+        # Bodies that slide may be far away in terms of their own sizes: beside such levers nothing is left.
+        plain = self._tree[1]
+        slides = [plain(q) for q in self.system.coordinates if q.dimension == LENGTH and plain(q) in numbers]
+        for nearness in _NEARER if slides else ():
+            nearer = {q: numbers[q] * nearness for q in slides}
+            if not masses.massless_motions({**numbers, **nearer}, self._rows):
+                return ""
         return singular_mass_text(self.system, left)
 
     def _named(self, values: Mapping[str, NumericValue]) -> dict[Expr, NumericValue]:

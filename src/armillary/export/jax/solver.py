@@ -177,7 +177,7 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
         "forces": forces,
         "results": str(block.count),
         "smooth": str(block.smooth),
-        "limits": str(2 * len(rows)),
+        "limits": str(3 * len(rows)),
         "without": str(WITHOUT_REBOUND),
         "rows": str(block.sizes["N_CONTACT_ROWS"]),
         "speeds": str(block.sizes["N_CONTACT_SPEEDS"]),

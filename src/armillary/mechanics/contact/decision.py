@@ -94,7 +94,7 @@ class ContactRows:
     def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> Loads:
         """Return the forces, or impulses, that hold rows; others have none."""
         none = [0] * len(held)
-        limits = {"static": [0] * self.count, "static_capacity": [0] * self.count}
+        limits = {name: [0] * self.count for name in ("static", "static_capacity", "least")}
         found = self.forces.solve(**self.given, free=free, held=held, weight=none, offset=none, **limits)
         return Loads(list(found["force"]), list(found["loaded"]))
 
@@ -107,7 +107,7 @@ class ContactRows:
         apart: bool = False,
     ) -> dict[str, list[Expr]]:
         """Return the solution of a problem of complementarity."""
-        names = ("active", "rests", "friction", "static", "capacity", "static_capacity", "before")
+        names = ("active", "rests", "friction", "static", "capacity", "static_capacity", "before", "least")
         allowed = {name: [getattr(c, name) for c in contacts] for name in names}
         direction: list[Scalar] = [0] * len(free)
         for c in contacts:
@@ -135,6 +135,7 @@ class _Choice:
     static_capacity: Scalar = 0
     before: Scalar = 0
     direction: tuple[Scalar, ...] = ()
+    least: Scalar = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +195,8 @@ def decide(
     for c, status, doubt in zip(contacts, solution["status"], solution["doubt"], strict=True):
         direction = [solution["direction"][row] for row in c.slip]
         code = _code(c, status, direction)
-        code = fn.select(lost, fn.select(doubt, JAMS, c.status), code)
+        kept = c.status if c.is_brake else fn.select(fn.and_(c.undecided, fn.not_(c.touches)), 0, c.status)
+        code = fn.select(lost, fn.select(doubt, JAMS, kept), code)
         memories[c.status] = code
         if c.direction:
             slides = fn.equal(code, 2)
@@ -410,10 +412,11 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar) -> 
         rests = fn.select(still, 1, fn.select(speed <= times(10 if c.direction else SLOWLY, c.slow), 0.5, 0))
         direction = tuple(fn.select(still, 0, v / fn.select(still, 1, speed)) for v in sliding)
     if c.is_brake:
-        return _Choice(c.slip, 1, rests, 0, 0, c.friction, c.held, 1, direction)
+        return _Choice(c.slip, 1, rests, 0, 0, c.friction, c.held, 1, direction, c.least)
     stays = fn.and_(c.touches, after[c.normal_row] <= c.gentle)
     before = fn.or_(hit, c.closed)
-    return _Choice(c.slip, fn.select(stays, 1, 0), rests, c.friction, c.held, 0, 0, before, direction)
+    active = fn.select(stays, 1, 0)
+    return _Choice(c.slip, active, rests, c.friction, c.held, 0, 0, before, direction, c.least)
 
 
 def _code(c: ContactState, status: Scalar, direction: Sequence[Scalar]) -> fn.Operand:

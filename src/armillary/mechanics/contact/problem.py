@@ -71,6 +71,7 @@ class Contacts:
     capacity: ContactReals  # c of brakes
     static_capacity: ContactReals
     before: ContactReals  # 1: was closed
+    least: ContactReals  # what enters its rows at least: rounding of a contact without a load is no load
     direction: ContactRows  # e of slips that are given, and of those that were found
     status: ContactReals  # 0 open, 1 sticks or closed without friction, 2 slides
     doubt: ContactReals  # 1: it slides, and its normal force would grow with its own friction
@@ -430,6 +431,12 @@ def measure_motion(run: Contacts) -> None:
             energetic = max(energetic, run.size[i] / run.root[i])
     for i in range(N_CONTACT_ROWS):
         run.size[i] = max(run.size[i], ROUNDING_SHARE * energetic * run.root[i])
+    for c in range(N_CONTACTS):
+        if NORMAL_ROW[c] != NONE:
+            run.size[NORMAL_ROW[c]] = run.size[NORMAL_ROW[c]] + run.least[c]
+        if SLIP_ROW[c] != NONE:
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                run.size[k] = run.size[k] + run.least[c]
     # Of a contact as a whole: without a load along its slip only rounding enters that row.
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
@@ -540,7 +547,7 @@ def share_friction(run: Contacts) -> truth:
     for c in range(N_CONTACTS):
         if SLIP_ROW[c] != NONE:
             largest = max(largest, friction_limit(run, c) * run.root[SLIP_ROW[c]])
-    if largest <= 0.0:
+    if largest <= NO_FORCE:
         return False
     for c in range(N_CONTACTS):
         if SLIP_ROW[c] != NONE:

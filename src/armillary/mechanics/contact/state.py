@@ -21,7 +21,7 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, minus, plus, times, total
 from armillary.model.recording.records import JAMS, UNDECIDED
 
-DEEP = 1e-15  # of its length: an open contact closes where it is so much below its surface
+DEEP = 4e-15  # of its length: an open contact closes where it is so much below its surface
 SUNK = 1e-10  # of its length: one that approaches more slowly than CREEP closes there
 CREEP = 1e-3  # of an approach that is none
 TOUCH = 1e-9  # of its length: how far above its surface a contact touches
@@ -31,6 +31,7 @@ OVERLAP = 1e-3  # of its length: a run does not start further below, and less is
 DRIFT = 1e-15
 LOST = 1e-3  # of its length: a closed contact has left its surface where its gap jumps to more
 SLOW = 1e-12  # of its speeds: a velocity of slip that is none
+TICK = 1e-15  # of the time: an event comes so much late, and velocities change meanwhile
 # Of the speed that it would have after its length: an approach that is none. Contacts that are lifted by DEEP
 # fall at √(2 DEEP) of that speed, so a slower one would never come to rest.
 GENTLE = 1e-7
@@ -43,6 +44,7 @@ STILL_IN_PLANE = 2e-5
 # still have as much after the drift of others was taken away.
 BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction of the memory
+LEAST = 1e-12  # of accelerations, which decisions take as none
 WEAK = 1e-11  # of the forces that make up a force: a force that is none
 
 
@@ -68,6 +70,7 @@ class ContactState:
     reversal: Scalar = 0  # a velocity against the slide that is none
     gentle: Scalar = 0  # an approach that is none
     drift: Scalar = 0  # a velocity of a row that holds which is none
+    least: Scalar = 0  # an acceleration of which DEEP / LEAST is none
     turning: Scalar = 0  # a speed of slip below which friction does not turn with it
     direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
     settle: float | None = None  # seconds

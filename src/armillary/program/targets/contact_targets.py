@@ -22,7 +22,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, plus, times, total
-from armillary.algebra.units import ONE, TIME
+from armillary.algebra.units import ONE
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.constraints.loop_closing import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import Reduction
@@ -30,12 +30,16 @@ from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, Loads, decide
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
+    DEEP,
     DRIFT,
     GENTLE,
+    LEAST,
     LOST,
     SLOW,
     STILL_IN_PLANE,
+    TICK,
     TURNING,
+    WEAK,
     ContactState,
     term_sizes,
 )
@@ -137,6 +141,7 @@ def contact_targets(
         offset=offset,
         static=[0 if state.is_brake or not state.slip else state.held for state in states],
         static_capacity=[state.held if state.is_brake else 0 for state in states],
+        least=[0] * len(states),
     )
     found = [fn.named(x, "contact_force") for x in solution["force"]]
     order = {s: k for k, s in enumerate(moving)}
@@ -179,7 +184,8 @@ def contact_targets(
     for name, happens in counted.items():
         count = plain(system.memories[name].symbol)
         changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
-    events, guards = _events(states, found, solution["force_size"])
+    sizes = _force_sizes(states, matrices, solution["force_size"])
+    events, guards = _events(states, found, sizes)
     corrected = _without_drift(system, reduction, matrices, states, velocities, change, speeds, independent)
     return ContactTargets(
         with_forces,
@@ -250,12 +256,16 @@ def _states(
     units = unit_sizes(system)
     quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
     turning = [s for s, u in enumerate(speeds) if speed_kind(u) == ONE]
+    instant = fn.absolute(plain(system.time))
+    # An acceleration that would have moved a contact by DEEP of its length since the run began is none.
+    squared = fn.named(times(instant, instant), "contact_time_squared")
+    later = squared > 0
+    since = fn.select(later, squared, 1)
     quickness = [fn.named(fn.absolute(a), "contact_rate") for a in rates]
     found = []
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
         reach = [total([fn.absolute(J[row][s]) for row in own]) for s in range(len(speeds))]
-        length = _length(c, plain, units, [reach[s] for s in turning])
         hard = total([fn.absolute(free[row]) for row in own])
         hard = plus(hard, total([times(r, a) for r, a in zip(reach, quickness, strict=True)]))
         if normal is None:  # what a brake itself makes of its speed
@@ -264,9 +274,14 @@ def _states(
             hard = plus(
                 hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)]))
             )
-        pace = fn.sqrt(as_expr(times(length, hard)))
+            # It has no geometry: its length is how far that takes it in a tenth of the time of the run.
+            length, pace = times(0.01, times(hard, squared)), times(0.1, times(hard, instant))
+        else:
+            length = _length(c, plain, units, [reach[s] for s in turning])
+            pace = fn.sqrt(as_expr(times(length, hard)))
         still, back = (STILL_IN_PLANE, BACK_IN_PLANE) if len(slip) > 1 else (SLOW, SLOW)
         fast = total([times(r, u) for r, u in zip(reach, quick, strict=True)])
+        least = plus(times(SLOW, fast), times(TICK, times(hard, instant)))
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
         found.append(
@@ -275,10 +290,11 @@ def _states(
                 closing=0 if normal is None else velocities[normal],
                 sliding=tuple(velocities[row] for row in slip),
                 length=fn.named(as_expr(length), f"{c.name}_length"),
-                reversal=fn.named(as_expr(plus(times(back, pace), times(SLOW, fast))), f"{c.name}_reversal"),
-                slow=fn.named(as_expr(plus(times(still, pace), times(SLOW, fast))), f"{c.name}_slow"),
-                gentle=fn.named(as_expr(plus(times(GENTLE, pace), times(SLOW, fast))), f"{c.name}_gentle"),
+                reversal=fn.named(as_expr(plus(times(back, pace), least)), f"{c.name}_reversal"),
+                slow=fn.named(as_expr(plus(times(still, pace), least)), f"{c.name}_slow"),
+                gentle=fn.named(as_expr(plus(times(GENTLE, pace), least)), f"{c.name}_gentle"),
                 drift=fn.named(as_expr(times(DRIFT, plus(pace, fast))), f"{c.name}_drift"),
+                least=fn.named(fn.select(later, times(DEEP / LEAST, length) / since, 0), f"{c.name}_least"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
                 settle=c.settle,
@@ -293,11 +309,9 @@ SMALLEST = 1e-9  # metres or radians: the length of a gap that is made of nothin
 
 def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequence[Scalar]) -> Scalar:
     """Return the size of what the gap of a contact is made of, now or at an earlier event, and of its levers,
-    the velocities of its rows at a radian per second; of a brake a metre or radian.
+    the velocities of its rows at a radian per second.
     """
-    if c.gap is None or c.size is None:
-        kind = c.sliding[0].dimension
-        return units.get(None if kind is None else kind * TIME, 1.0)
+    assert c.gap is not None and c.size is not None
     least = times(SMALLEST, units.get(c.gap.dimension, 1.0))
     now = plus(term_sizes(plain(c.gap)), total(levers))
     return as_expr(fn.maximum(fn.maximum(plain(c.size), now), least))
@@ -372,6 +386,20 @@ def _without_drift(
     left = rows.hold(velocities, moving)
     corrected |= {u: as_expr(plus(u, change(k, left))) for u, k in independent}
     return {s: x for s, x in corrected.items() if s is not x}
+
+
+def _force_sizes(states: Sequence[ContactState], rows: ContactRows, sizes: Sequence[Scalar]) -> list[Scalar]:
+    """Return the sizes of forces by row, with those that rounding makes of a contact without a load."""
+    found = list(sizes)
+    s = rows.forces.shape.speeds
+    for state in states:
+        for row in (*(() if state.normal is None else (state.normal,)), *state.slip):
+            own = range(row * s, (row + 1) * s)
+            A = total([times(rows.jacobian[k], rows.columns[k]) for k in own])
+            moves = A > 0
+            weak = times(LEAST / WEAK, state.least) / fn.select(moves, A, 1)
+            found[row] = plus(found[row], fn.select(moves, weak, 0))
+    return found
 
 
 def _events(

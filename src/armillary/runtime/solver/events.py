@@ -61,6 +61,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     MOST_LOOKS,
 )
 from armillary.runtime.loop.thresholds.event_thresholds import (
+    CASCADE,
     CLEAR,
     FIRST_LOOK,
     LEAST_RATIO,
@@ -146,13 +147,15 @@ def record(run: RunRecord) -> None:
         run.longest[k] = max(gap, run.longest[k]) if goes_on else gap
         falling: truth = run.streak[k] >= 1 and run.streak[k] <= LONGEST_STREAK
         brief: truth = gap <= STUCK_ULPS * EPSILON * abs(run.t) or (falling and gap <= STUCK * run.longest[k])
-        if DIRECTION[k] == ENDS_STATUS:  # a slip in a plane turns faster and faster as it ends
+        piling: truth = run.streak[k] >= 1 and gap <= PILED_UP * run.longest[k]
+        # A slip in a plane turns faster and faster as it ends, and a decision may need a few turns.
+        if DIRECTION[k] == ENDS_STATUS:
             brief = gap <= STUCK_ULPS * EPSILON * abs(run.t)
+            piling = piling and run.streak[k] >= CASCADE
         run.stuck[k] = run.stuck[k] + 1 if brief else 0
         run.last[k] = run.t
         run.gap[k] = gap
         run.shortest = min(gap, run.shortest)
-        piling: truth = run.streak[k] >= 1 and gap <= PILED_UP * run.longest[k]
         if piling or run.stuck[k] > MOST_STUCK:
             run.status = ACCUMULATES
             run.failed = k

@@ -7,6 +7,8 @@ CLEAR = 1e-3  # of the value at the start of the step to the event: a function a
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 2.0  # of one gap to the one before, in a streak
 PILED_UP = 1e-9  # of the longest gap
+# Firings in a streak before contacts pile up: the directions of slow slides converge within a few.
+CASCADE = 20
 STUCK = 1e-6  # of the longest gap
 STUCK_ULPS = 64.0
 MOST_STUCK = 100  # gaps in a row
