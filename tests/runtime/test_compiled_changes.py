@@ -1,4 +1,4 @@
-"""Changes of configuration inside the compiled loop: the same motion as through Python, without its legs."""
+"""Changes of configuration inside the compiled loop, whose tables grow with what runs meet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import armillary as arm
 from armillary.program.configurations import configurations_of
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.configurations import legs
+from armillary.runtime.models.configurations.supply import ConfigurationSupply
 from examples.array_deployment import system as array_deployment
 from tests.ensembles.test_batch import changing
 from tests.runtime.test_ball_in_a_slot import LARGE, ball
@@ -43,17 +43,17 @@ def made_anew(model: CompiledModel) -> CompiledModel:
 
 
 @pytest.fixture
-def count_legs(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The times at which legs begin, of all runs."""
-    begun: list[float] = []
-    integrate = legs.integrate_leg
+def additions(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The times at which something was added to the tables of all runs."""
+    added: list[float] = []
+    add = ConfigurationSupply.__call__
 
-    def counted(instance: Any, place: Any, *more: Any) -> Any:
-        begun.append(place.t)
-        return integrate(instance, place, *more)
+    def counted(self: Any, run: Any) -> Any:
+        added.append(run.control.t)
+        return add(self, run)
 
-    monkeypatch.setattr(legs, "integrate_leg", counted)
-    return begun
+    monkeypatch.setattr(ConfigurationSupply, "__call__", counted)
+    return added
 
 
 STARTS = {
@@ -69,22 +69,22 @@ STARTS = {
     [*((name, "adaptive") for name in STARTS), ("five-bar", "rk4")],
 )
 def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
-    name: str, how: str, count_legs: list[float]
+    name: str, how: str, additions: list[float]
 ) -> None:
-    """The first run goes through Python where it meets a new configuration, the second in one leg: the rows
-    are the same to the last bit where steps are adaptive. Fixed steps have a grid for each leg, to rounding.
+    """The first run waits where it meets a new configuration, the second finds all in its tables: rows and
+    counts are the same to the last bit.
     """
     model, span, given = STARTS[name]
     steps: dict[str, Any] = {"step": 2e-3} if how == "rk4" else {}
     fresh = made_anew(model())
     first = fresh.simulate(span, **given, **steps)
-    met = len(count_legs)
+    met = len(additions)
     second = fresh.simulate(span, **given, **steps)
-    assert met > 2 and len(count_legs) == met + 1
-    tolerance = 1e-11 if steps else 0.0
-    np.testing.assert_allclose(second.values, first.values, rtol=tolerance, atol=tolerance)
-    assert [e.name for e in second.events] == [e.name for e in first.events]
-    assert second.info["configurations"] == first.info["configurations"]
+    assert met > 2 and len(additions) == met
+    np.testing.assert_array_equal(second.values, first.values)
+    assert [(e.time, e.name) for e in second.events] == [(e.time, e.name) for e in first.events]
+    for fact in ("configurations", "steps", "rejected", "evaluations"):
+        assert second.info[fact] == first.info[fact]
     # All that it met are of the table, so an exported program would not have ended.
     assert set(fresh.configuration_models) <= set(configurations_of(fresh.equations).numbers)
 

@@ -198,13 +198,13 @@ def test_a_run_that_begins_while_another_is_under_way_has_a_room_of_its_own(
     first, second = [model.simulate(initial=start, **how) for start in (*starts, *starts)][2:]
     inner: list[arm.Run] = []
 
-    def shared(*given: Any) -> Any:
+    def shared(*given: Any, **more: Any) -> Any:
         if not inner:
             work = threading.Thread(target=lambda: inner.append(model.simulate(initial=starts[1], **how)))
             monkeypatch.setattr(repeated_runs, "drive", drive)
             work.start()
             work.join()
-        return drive(*given)
+        return drive(*given, **more)
 
     monkeypatch.setattr(repeated_runs, "drive", shared)
     same(model.simulate(initial=starts[0], **how), first)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.runtime.models.configurations.legs import LegRunner
+from armillary.runtime.models.configurations.derivative_legs import DerivativeLegs
 from armillary.runtime.solver import changes, events, rows
 
 Names = Callable[..., None]
@@ -140,8 +140,8 @@ def test_events_of_one_instant_that_contradict_each_other_are_not_met(
 def test_legs_of_fixed_steps_return_to_the_grid(t: float, grid_point: float) -> None:
     """The grid is that of the run's start; a time as close to one of its points as rounding is there."""
     runner = SimpleNamespace(grid=0.1, t0=1.0)
-    assert LegRunner._on_grid(runner, t) == pytest.approx(grid_point, abs=1e-12)
-    assert LegRunner._on_grid(SimpleNamespace(grid=0.0, t0=1.0), t) == t
+    assert DerivativeLegs._on_grid(runner, t) == pytest.approx(grid_point, abs=1e-12)
+    assert DerivativeLegs._on_grid(SimpleNamespace(grid=0.0, t0=1.0), t) == t
 
 
 @dataclass
@@ -161,6 +161,6 @@ def test_the_steps_of_all_legs_are_counted_together() -> None:
         place=SimpleNamespace(t=2.0),
         near=1e-9,
     )
-    part = LegRunner._part(runner, 4.0, np.array([2.0 + 1e-10, 3.0]))
+    part = DerivativeLegs._part(runner, 4.0, np.array([2.0 + 1e-10, 3.0]))
     assert (part.t0, part.t_end, part.max_steps) == (2.0, 4.0, 100 - 19)
     assert part.sample.tolist() == [2.0, 3.0]

@@ -90,7 +90,7 @@ class Scalar(Engine):
             memory=np.zeros(functions.n_memory),
             constants=np.zeros(max(len(plan.program.constants), 1)),
             stops=plan.stops,
-            changes=replace(changes.tables, start=changes.first) if changes else None,
+            changes=replace(changes.tables, start=changes.first, complete=True) if changes else None,
         )
         self.drive = compiled_loop(self.first.shape, functions.ir)
         loop, metrics = scalar_modules(plan, self.first.shape, LEFT_OVER, changes.first if changes else 0)
@@ -447,7 +447,8 @@ class _Runs(Code):
                 if not self.shape.changes:
                     with self.when(asks[event].differs(0.0)):
                         status.set(self.real(self.again))
-        with self.when(self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)):
+        ends = self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)
+        with self.when(ends | self.reason.get().equals(int(Reason.LACKING))):
             status.set(self.real(self.again))
 
     def last_state(self) -> Span:
@@ -533,12 +534,14 @@ class ScalarRoom:
 def scalar_changes(plan: Plan) -> ScalarChanges | None:
     """Return the data of a model's configurations; `None` if the loop cannot change configurations."""
     model = plan.code
-    if not model.changes_configuration or np.ndim(plan.settings.atol) or plan.method.tableau is None:
+    if not (model.changes_configuration and model.changes_inside) or np.ndim(plan.settings.atol):
+        return None
+    if plan.method.tableau is None:
         return None
     first = model.equations.configuration
     given = plan.starts.single(0)["parameters"]  # any will do: each run has constants and sizes of its own
     known = known_changes(Configurations(model.configuration_models, first, Instance(model, given)))
-    if known is None or (len(known.configurations) < 2 and not known.tables.shape.passing):
+    if len(known.configurations) < 2 and not known.tables.shape.passing:
         return None
     models = tuple(model.configuration_models[c] for c in known.configurations)
     codes = tuple(_outputs(plan, other) for other in models)

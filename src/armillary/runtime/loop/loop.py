@@ -79,6 +79,9 @@ def _emit_drive(program: LoopModule, solver: dict[str, LoopFunction]) -> None:
             if program.shape.passing:
                 with f.when(f["phase"].equals(Phase.ARRIVED)):  # a step goes on after an event in it
                     loop.again()
+            if program.shape.partitioned:
+                with f.when(f["status"].equals(Reason.LACKING)):  # no row shows the state before the change
+                    f.give(f.whole(Reason.LACKING))
         ended = f["status"].differs(Reason.RUNNING)
         with f.when(f["phase"].equals(Phase.SETTLED)):
             with f.when(due <= f["t"] + f.choose(ended, 0.0, f["near"])):

@@ -23,7 +23,8 @@ from armillary.runtime.solver.language.translator import read_solver
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead"),
     *("has_locks", "with_locks", "strike", "set_speeds", "adjust_others", "change_others", "suitable"),
-    *("has_choice", "with_choice"),
+    *("has_choice", "with_choice", "note_lack", "take_closed_motion"),
+    *("pair_best", "conditioning"),
     *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "lowest_place", "land", "cut", "record", "first_place", "end_at_small_step", "first_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),

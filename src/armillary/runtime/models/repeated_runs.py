@@ -21,9 +21,10 @@ from armillary.runtime.integrators.compiled_run import CompiledRun, drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
-from armillary.runtime.models.configurations.legs import LegRunner
+from armillary.runtime.models.configurations.legs import ConfigurationRun
 from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.configurations.run_legs import RunLegs, judged_leg
+from armillary.runtime.models.configurations.supply import ConfigurationSupply
 from armillary.runtime.models.run_record import (
     KnownParameters,
     finished_run,
@@ -91,10 +92,7 @@ class RepeatedRuns:
         self._stated = run_info(known.blank, settings.summary, model.tier)
         self._memory = initial_memory(equations, None, settings.t0)
         self._changes = known_changes(known.configurations) if model.changes_configuration else None
-        self._usable = not model.changes_configuration or (
-            self._changes is not None
-            and self._changes.configurations[self._changes.tables.start] == known.configurations.first
-        )
+        self._supply = ConfigurationSupply(known.configurations, settings.atol) if self._changes else None
         self._integrated = settings.at_times if model.changes_configuration else settings
         self._due = settings.row_times if model.changes_configuration else None
         places, described = equations.start_places
@@ -170,7 +168,7 @@ class RepeatedRuns:
         if progress is not False and progress is not True:
             return None
         known, model, instance = self._known, self._model, self._instance
-        if not self._usable or self._chosen != chosen():
+        if self._chosen != chosen():
             return None
         if self._changes is not None and known_changes(known.configurations) is not self._changes:
             return None
@@ -216,7 +214,7 @@ class RepeatedRuns:
         """Drive a run to its end; show a line on a terminal if it may take long."""
         settings = self._settings
         if self._short or not progress:
-            return drive(run, settings.max_steps, self._report)
+            return drive(run, settings.max_steps, self._report, supply=self._supply)
         with progress_line(progress, settings.t0, settings.t_end) as line:
             reports = [report for report in (self._report, line) if report is not None]
 
@@ -224,7 +222,7 @@ class RepeatedRuns:
                 for report in reports:
                     report(t)
 
-            return drive(run, settings.max_steps, report_all if reports else None)
+            return drive(run, settings.max_steps, report_all if reports else None, supply=self._supply)
 
     def _note_time(self, t: float) -> None:
         settings = self._settings
@@ -238,9 +236,8 @@ class RepeatedRuns:
             return judged_leg(self._instance, result)
         n, speeds = self._n, self._loops
         place = Place(settings.t0, y[:n], y[speeds], self._memory, y[speeds.stop :], note, holds=self._closes)
-        return LegRunner(self._known.configurations, place, settings, None, y.take(self._state)).continue_run(
-            result
-        )
+        state = y.take(self._state)
+        return ConfigurationRun(self._known.configurations, place, settings, None, state).run(result)
 
 
 class _Track:

@@ -62,8 +62,6 @@ def start_run(run: RunRecord) -> None:
         run.after_rejection = False
     if CONFIGURATIONS:
         run.changing = False
-        if PARTITIONED:
-            run.pairs = 0
         run.look = -INFINITY
         install(run, FIRST)
     if PASSING:

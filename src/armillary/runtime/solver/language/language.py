@@ -120,6 +120,7 @@ CLOCKED = True  # and the caller has a clock, which a step across must not leave
 # whether impulses act in it, and the numbers of its internal events, or NONE.
 ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE, ADJUSTS = range(6)
 ROLE: Wholes = np.zeros(0, dtype=int)
+RECLOSES: Truths = np.zeros(0, dtype=bool)  # whether the process closes loops after an event
 LOCKED: Truths = np.zeros(0, dtype=bool)
 LOCKED_IN: Truths = np.zeros(0, dtype=bool)
 LOCKS: Truths = np.zeros(0, dtype=bool)
@@ -151,6 +152,7 @@ SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
+IS_MODAL: Truths = np.zeros(0, dtype=bool)  # of each speed, whether it is that of a mode
 STATE_SIZE: Reals = np.zeros(0)
 
 # Of the step across a place where rank is lost: times and weights of its stages (the last ones those of the
@@ -212,9 +214,14 @@ EPSILON = 2.0**-52
 NONE = -1  # in place of the number of an event or state
 
 # How a run stands, the phase of its loop, and what a turn of the loop found.
-RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR = range(8)
+RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR, LACKING = range(9)
 READY, SETTLED, ARRIVED = range(3)
 STEP, ROW, END = range(3)
+# What a run in this process lacks for a change of configuration (changes.py): nothing, the sections of its
+# changes; a configuration with the locks after the events or held through their impulse; the ratings of
+# choices, one of these, or one beyond them; a choice at all; closed loops; events that do not contradict.
+LACKS_NOTHING, LACKS_SECTIONS, LACKS_LOCKS, LACKS_HELD_LOCKS, LACKS_RATINGS, LACKS_MEMBER = range(6)
+LACKS_CHOICE, LACKS_RANK, LACKS_CLOSING, LACKS_AGREEMENT = range(6, 10)
 # What became of loops and speeds.
 CLOSED, OPEN, NOT_REDUNDANT, CONTRADICTED = range(4)
 
