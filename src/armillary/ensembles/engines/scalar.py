@@ -29,7 +29,7 @@ from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, Control, LoopShape, Reason
+from armillary.runtime.loop.layout import FIELDS, SECTIONS, Control, LoopShape, Reason
 from armillary.runtime.loop.machine_code import compiled_loop
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
@@ -408,7 +408,7 @@ class _Runs(Code):
         )  # fmt: skip
         self.call_address(self.field("outputs", ADDRESS).raw, NOTHING, *arguments)
         if self.shape.partitioned:  # near a place of lost rank the loop has found it from rows around
-            between = self.field("passing", WHOLE).equals(BETWEEN)
+            between = self.field("between", WHOLE).equals(1)
             with self.when(between), self.each(self.shape.outputs) as i:
                 self.array("out")[i] = self.room("shown")[i]
         self.update_metrics(self.field("t"), self.address["out"])

@@ -1,13 +1,7 @@
-"""Runs of a compiled loop: memory for it, calls of about a tenth of a second, and the result.
-
-The loop is called in chunks so that Ctrl-C takes effect and progress can be shown. The chunks leave no trace
-in the numbers: the loop goes on exactly where it stopped.
-"""
+"""Runs of a compiled loop: memory for it, calls of it, and the result."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from ctypes import addressof, memmove, sizeof
 from dataclasses import dataclass, replace
 from math import inf
@@ -15,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.errors import ArmillaryError
 from armillary.llvm.jit import chosen
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import (
@@ -30,9 +23,7 @@ from armillary.runtime.integrators.records import (
 from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.layout import (
-    BETWEEN,
     FUNCTIONS,
-    LOGGED,
     PASSED,
     SECTIONS,
     Control,
@@ -40,17 +31,13 @@ from armillary.runtime.loop.layout import (
     Phase,
     Reason,
 )
-from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
 from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
+from armillary.runtime.solver.language.language import LOGGED
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.runtime.loop.machine_code import Loop
 
-Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
-Supply = Callable[["CompiledRun"], RunChanges]  # tables with what a run lacks
-CHUNK_SECONDS = 0.1
-FIRST_PATIENCE = 25  # calm steps of a stiff method before an explicit one takes over for the first time
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
@@ -58,15 +45,6 @@ _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
 _SEARCHED = 512  # rows: where there are more, it pays to find out whether speeds can jump (weak_masses.py)
 
-_STATUS: dict[Reason, IntegrationStatus] = {
-    Reason.FINISHED: "finished",
-    Reason.EVENT: "event",
-    Reason.DIVERGED: "diverged",
-    Reason.TOO_SMALL: "step too small",
-    Reason.ACCUMULATES: "events accumulate",
-    Reason.FULL: "too many rows",
-    Reason.LACKING: "event",  # where nobody adds to the tables
-}
 _FAILED_STATE = ("diverged", "step too small")
 
 
@@ -495,7 +473,7 @@ class CompiledRun:
 
     def _near_place(self) -> bool:
         """Whether the run ends where rows are found from rows around (`is_near_place` of passages.py)."""
-        return bool(self.control.passing == BETWEEN)
+        return bool(self.control.between)
 
     def _choice(self) -> list[tuple[int, int]]:
         """Rows and dependent speeds that were chosen where the run ended."""
@@ -559,79 +537,3 @@ class CompiledRun:
 
 def _pairs(numbers: list[float]) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
-
-
-def drive(
-    run: CompiledRun,
-    max_steps: int,
-    progress: Callable[[float], None] | None,
-    lasts: Lasts | None = None,
-    *,
-    supply: Supply | None = None,
-    methods: tuple[str, str] | None = None,
-) -> Integration:
-    """Drive a run to its end, or until it is interrupted; with ``lasts`` as long as that is true, and one
-    step further, so that it ends as runs do.
-
-    ``supply`` adds what the run lacks for changes of configuration to its tables; an error of it ends the run
-    there. Two ``methods`` take turns: an explicit one, by which the run begins, and a linearly implicit one
-    while the run is stiff; see runtime/solver/stiffness.py.
-    """
-    failure, taken = "", []
-    if methods:
-        run.control.patience = FIRST_PATIENCE
-    while (status := _advance_to_end(run, max_steps, progress, lasts, bool(supply))) is None:
-        if run.control.status == Reason.LACKING:
-            assert supply is not None
-            try:
-                run = run.change_tables(supply(run))
-            except KeyboardInterrupt:
-                status = "interrupted"
-                break
-            except ArmillaryError as error:
-                status, failure = "event", str(error)
-                break
-            run.try_change_again()
-            continue
-        assert methods is not None  # a single method does not watch stiffness
-        explicit = run.settings.method == methods[0]
-        if not explicit:
-            run.control.patience *= 2
-        run = run.change_method(methods[explicit])
-        taken.append((run.control.t, str(run.settings.method)))
-    result = run.result(status)
-    result.changeovers, result.failure = taken, failure
-    return result
-
-
-def _advance_to_end(
-    run: CompiledRun,
-    max_steps: int,
-    progress: Callable[[float], None] | None,
-    lasts: Lasts | None,
-    supplied: bool,
-) -> IntegrationStatus | None:
-    """Advance a run to its end; return how it ended, or None if another method is to take over or a run that
-    is ``supplied`` lacks something.
-    """
-    chunk = FIRST_STEPS if lasts is None else 1
-    try:
-        while run.tried < max_steps:
-            began = time.perf_counter()
-            reason = run.advance(min(chunk, max_steps - run.tried))
-            seconds = max(time.perf_counter() - began, 1e-6)  # a slow report must not shorten the chunks
-            if reason is Reason.LACKING and supplied:
-                return None
-            if progress:
-                progress(run.control.t)
-            if reason is not Reason.PAUSED:
-                return _STATUS[reason]
-            if lasts is None:
-                chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
-            elif not lasts(*run.reached):
-                run.control.t_end = min(run.control.t_end, run.control.t + run.control.h)
-            if run.control.changeover:
-                return None
-    except KeyboardInterrupt:
-        return "interrupted"
-    return "too many steps"

@@ -9,7 +9,8 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import STIFF
-from armillary.runtime.integrators.compiled_run import CompiledRun, Lasts, Supply, drive
+from armillary.runtime.integrators.compiled_run import CompiledRun
+from armillary.runtime.integrators.driving import Lasts, Supply, drive
 from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
 from armillary.runtime.integrators.settings import IntegrationSettings
 

@@ -107,7 +107,6 @@ ROOM_FOR_CONFIGURATIONS = 64  # in the tables of a run, or twice as many, and so
 # Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
 # output beyond the cubic polynomial. It is logged by this number.
 STAGES, AT_END, NESTS, PASSED = 16, 12, 4, -1000
-BETWEEN = 2  # in place of 1 in `passing`: the run has ended near the place, and its last row is in `shown`
 # Lengths of its tables; see runtime/solver/language/language.py.
 ACROSS = {
     "stage_time": STAGES,
@@ -123,7 +122,6 @@ ACROSS = {
     "gauss_last_rate": NESTS,
     "gauss_nest": NESTS,
 }
-LOGGED = 3  # entries at once beside those of events: a change of configuration, a step across
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,7 @@ class RunRecord:
         slopes: Slopes  # rates at its stages
         nests: Nests  # of its dense output, those beyond the cubic polynomial, the last one first
         shown: Outputs  # a row near the place
+        between: truth  # it is the row at the end of the run
         seen: Outputs  # one of those around it
         first_seen: Outputs
         alike: OutputFlags  # columns that are the same in all of them

@@ -40,9 +40,8 @@ class Configurations:
         self._models = models
         self._instances: dict[Configuration, Instance] = {first: instance}
         self._rating_constants: dict[frozenset[str], np.ndarray] = {}
-        self.changes: tuple[tuple[int, int, bool], Any] | None = (
-            None  # by what was so far: see run_changes.py
-        )
+        # The tables of run_changes.py, which imports this file, by what was so far.
+        self.changes: tuple[tuple[int, int, bool], Any] | None = None
 
     def __getitem__(self, configuration: Configuration) -> Instance:
         """The program of a configuration, derived and compiled at its first use."""
