@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 import armillary as arm
 from armillary.program.configurations import configurations_of
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.configurations import run_changes
+from armillary.runtime.models.configurations.configurations import Configurations
 from armillary.runtime.models.configurations.supply import ConfigurationSupply
+from armillary.runtime.models.programs.instance import Instance
 from examples.array_deployment import system as array_deployment
 from tests.ensembles.test_batch import changing
 from tests.runtime.test_ball_in_a_slot import LARGE, ball
@@ -128,3 +132,55 @@ def test_a_clock_that_locks_at_a_grid_point_ticks_once_in_the_first_run_too() ->
         run = model.simulate(0.4, step=1e-3, sample=0.04)
         assert [event.name for event in run.events] == ["release", "clock"]
         assert run.final["A.u1"] == pytest.approx(1.0)
+
+
+def test_tables_make_room_for_any_number_of_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They begin with room for one in place of 64."""
+    start = {"initial": {"D0.u1": 1.0, "D2.u1": -2.0}, "sample": 0.1}
+    expected = thrown().simulate(1.5, **start)
+    shape = run_changes.change_shape
+
+    def small(equations: Any) -> Any:
+        found, lockable = shape(equations)
+        return replace(found, room=1), lockable
+
+    monkeypatch.setattr(run_changes, "change_shape", small)
+    model = thrown()
+    np.testing.assert_array_equal(model.simulate(1.5, **start).values, expected.values)
+    tables = run_changes.known_changes(Configurations(
+        model.configuration_models, model.equations.configuration, Instance(model)
+    )).tables  # fmt: skip
+    assert tables.count == len(model.configuration_models) > 2
+    assert tables.count <= tables.shape.room < 2 * tables.count
+
+
+def test_a_stiff_method_takes_over_in_the_configuration_that_the_run_is_in() -> None:
+    """A damper of 1e5 N s/m after a joint has locked: the sections are those of the present program."""
+    s = arm.System("brake")
+    for name in "AB":
+        s.body(name, joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.memory("k", 0.0)
+    s.event("catch", "t - 0.1", direction=1, lock="A.q1")
+    s.event("brakes", "t - 0.2", direction=1, set={"k": 1.0})
+    s.force("damper", "-(1 + 1e5*k)*B.u1 - (1 + 1e4*k)*B.q1", s.ground.x, at=s.bodies["B"].com)
+    model, start = s.derive().compile(), {"A.u1": 1.0, "B.u1": 1.0}
+    first, second = (model.simulate(1.0, method="auto", sample=0.1, initial=start) for _ in range(2))
+    assert "rodas5p from t = 0.2" in str(first.info["stiffness"])
+    np.testing.assert_array_equal(second.values, first.values)
+    stiff = model.simulate(1.0, method="rodas5p", sample=0.1, initial=start)
+    for name in ("A.q1", "B.q1"):
+        np.testing.assert_allclose(first[name], stiff[name], rtol=1e-6, atol=1e-9)
+
+
+def test_a_run_that_is_interrupted_while_a_configuration_is_derived_keeps_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = thrown()
+
+    def interrupt(self: Any, configuration: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Configurations, "add", interrupt)
+    run = model.simulate(1.5, initial={"D0.u1": 1.0}, sample=0.1)
+    assert run.info["status"] == "interrupted"
+    assert run.time[-1] == pytest.approx(0.4)  # "throw" comes at 0.5
