@@ -391,8 +391,8 @@ class CompiledRun:
         after, held = (self._get(name, shape.lockable).astype(bool).tolist() for name in ("after", "held"))
         crossed = self._get("crossed", self.shape.events)
         return Lack(
-            control.lack, control.configuration, control.lack_in, control.lack_member, after, held,
-            self._choice(), np.flatnonzero(crossed > 0).tolist(), control.t,
+            control.lack, control.configurations, control.configuration, control.lack_in,
+            control.lack_member, after, held, self._choice(), np.flatnonzero(crossed > 0).tolist(), control.t,
             self._get("motion", shape.sizes()["own_motion"]), self._get("memory", self._functions.n_memory),
         )  # fmt: skip
 

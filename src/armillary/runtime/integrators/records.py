@@ -133,6 +133,7 @@ class Lack(NamedTuple):
     """
 
     what: int
+    known: int  # configurations in its tables
     present: int
     configuration: int
     member: int

@@ -72,21 +72,28 @@ class ConfigurationSupply:
             _, lockable = change_shape(self._first.equations)
             wanted = lack.after if lack.what == language.LACKS_LOCKS else lack.held
             names = [name for name, there in zip(lockable, wanted, strict=True) if there]
-            configurations.add(Configuration(frozenset(names)))
+            self._add_configuration(Configuration(frozenset(names)), lack)
         elif lack.what == language.LACKS_RATINGS:
             self._first.choices(locked)
         elif lack.what == language.LACKS_MEMBER:
             rated = self._first.choices(locked)
             assert rated is not None
-            configurations.add(rated.configurations[lack.member])
+            self._add_configuration(rated.configurations[lack.member], lack)
         elif lack.what == language.LACKS_CHOICE:
-            configurations.add(Configuration(locked, _named_pairs(present, lack.choice)))
+            self._add_configuration(Configuration(locked, _named_pairs(present, lack.choice)), lack)
         else:
             if lack.what == language.LACKS_AGREEMENT:
                 _check_consistent(lack.t, present.equations.configuration, events)
             raise SimulationError(
                 self._lost_rank(lack) if lack.what == language.LACKS_RANK else "the change fails", None
             )
+
+    def _add_configuration(self, wanted: Configuration, lack: Lack) -> None:
+        """Add a configuration; raise an error if the run has it in its tables and did not find it there."""
+        if wanted in self._configurations.known[: lack.known]:
+            names = ", ".join(u for _, u in wanted.dependents)
+            raise SimulationError(f"the change to dependent speeds {names} cannot be made", None)
+        self._configurations.add(wanted)
 
     def _lost_rank(self, lack: Lack) -> str:
         """The message where no choice of dependent speeds determines the motion."""
