@@ -18,6 +18,7 @@ from armillary.runtime.models.programs.instance import Instance
 from examples.array_deployment import system as array_deployment
 from tests.ensembles.test_batch import changing
 from tests.runtime.test_ball_in_a_slot import LARGE, ball
+from tests.runtime.test_momentum_adversarial import four_bar as falling_four_bar
 from tests.runtime.test_weak_constraints import four_bar
 
 BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sample": 0.05}
@@ -184,3 +185,16 @@ def test_a_run_that_is_interrupted_while_a_configuration_is_derived_keeps_its_ro
     run = model.simulate(1.5, initial={"D0.u1": 1.0}, sample=0.1)
     assert run.info["status"] == "interrupted"
     assert run.time[-1] == pytest.approx(0.4)  # "throw" comes at 0.5
+
+
+def test_events_that_close_loops_again_at_grid_points_happen_once_with_fixed_steps() -> None:
+    """Eight of them turn the crank back, at multiples of 50 steps; sums of steps miss some by a rounding."""
+    s = falling_four_bar()
+    for k in range(8):
+        changed = {"crank.q1": "crank.q1 - 0.02", "crank.u1": "0.9*crank.u1"}
+        s.event(f"e{k}", f"t - {0.1 + 0.05 * k}", direction=1, set=changed)
+    model, start = s.derive().compile(), {"initial": {"crank.q1": 1.2}, "sample": 0.05}
+    fixed, again, adaptive = (model.simulate(0.6, **start, **how) for how in ({"step": 1e-3},) * 2 + ({},))
+    assert [e.name for e in fixed.events] == [f"e{k}" for k in range(8)]
+    np.testing.assert_array_equal(again.values, fixed.values)
+    np.testing.assert_allclose(fixed.values, adaptive.values, atol=1e-6)
