@@ -18,6 +18,7 @@ from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
 Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
 Supply = Callable[[CompiledRun], RunChanges]  # tables with what a run lacks
 CHUNK_SECONDS = 0.1
+_LACKING, _PAUSED = Reason.LACKING, Reason.PAUSED  # which enumerations look up at each use
 FIRST_PATIENCE = 25  # calm steps of a stiff method before an explicit one takes over for the first time
 _STATUS: dict[Reason, IntegrationStatus] = {
     Reason.FINISHED: "finished",
@@ -46,10 +47,12 @@ def drive(
     there. Two ``methods`` take turns: an explicit one, by which the run begins, and a linearly implicit one
     while the run is stiff; see runtime/solver/stiffness.py.
     """
-    failure, taken = "", []
+    failure = ""
+    taken: list[tuple[float, str]] | None = None
     if methods:
+        taken = []
         run.control.patience = FIRST_PATIENCE
-    while (status := _advance_to_end(run, max_steps, progress, lasts, bool(supply))) is None:
+    while (status := _advance_to_end(run, max_steps, progress, lasts, supply)) is None:
         if run.control.status == Reason.LACKING:
             assert supply is not None
             try:
@@ -62,14 +65,17 @@ def drive(
                 break
             run.try_change_again()
             continue
-        assert methods is not None  # a single method does not watch stiffness
+        assert methods and taken is not None  # a single method does not watch stiffness
         explicit = run.settings.method == methods[0]
         if not explicit:
             run.control.patience *= 2
         run = run.change_method(methods[explicit])
         taken.append((run.control.t, str(run.settings.method)))
     result = run.result(status)
-    result.changeovers, result.failure = taken, failure
+    if taken:
+        result.changeovers = taken
+    if failure:
+        result.failure = failure
     return result
 
 
@@ -78,10 +84,10 @@ def _advance_to_end(
     max_steps: int,
     progress: Callable[[float], None] | None,
     lasts: Lasts | None,
-    supplied: bool,
+    supply: Supply | None,
 ) -> IntegrationStatus | None:
-    """Advance a run to its end; return how it ended, or None if another method is to take over or a run that
-    is ``supplied`` lacks something.
+    """Advance a run to its end; return how it ended, or None if another method is to take over or a run with
+    a ``supply`` lacks something.
     """
     chunk = FIRST_STEPS if lasts is None else 1
     try:
@@ -89,11 +95,11 @@ def _advance_to_end(
             began = time.perf_counter()
             reason = run.advance(min(chunk, max_steps - run.tried))
             seconds = max(time.perf_counter() - began, 1e-6)  # a slow report must not shorten the chunks
-            if reason is Reason.LACKING and supplied:
+            if reason is _LACKING and supply:
                 return None
             if progress:
                 progress(run.control.t)
-            if reason is not Reason.PAUSED:
+            if reason is not _PAUSED:
                 return _STATUS[reason]
             if lasts is None:
                 chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
