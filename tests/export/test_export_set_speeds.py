@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.models.configurations.configurations import Configurations
+from armillary.runtime.models.configurations.supply import ConfigurationSupply
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import simulate_fmu
 from tests.export.test_export_configurations import FIXED, LANGUAGES, TOOLS, Case, linked_bars
@@ -113,7 +113,7 @@ def test_a_joint_is_released_with_the_speed_that_another_had(
     for again in (False, True):  # in the second run the loop has tables of what the first one met
         with monkeypatch.context() as changes:
             if again and "method" not in how:
-                changes.setattr(Configurations, "apply_events", None)
+                changes.setattr(ConfigurationSupply, "__call__", None)
             run = model.simulate(0.2, **how)
         assert [run.final[name] for name in ("A.u1", "B.u1")] == pytest.approx([2.0, 0.0], abs=1e-12)
     if not how:
@@ -229,7 +229,9 @@ def test_a_locked_speed_may_be_set_to_zero(tmp_path: Path, monkeypatch: pytest.M
     model, names = eom.compile(), ("A.q1", "B.q1", "A.u1", "B.u1")
     model.simulate(0.3)
     with monkeypatch.context() as changes:
-        changes.setattr(Configurations, "apply_events", None)  # the loop has tables of what the first run met
+        changes.setattr(
+            ConfigurationSupply, "__call__", None
+        )  # the loop has tables of what the first run met
         final = model.simulate(0.3).final
     expected = pytest.approx([0.1, 0.2, 0.0, -2.0], abs=1e-12)
     assert [final[name] for name in names] == expected

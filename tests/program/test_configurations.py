@@ -11,8 +11,9 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError
-from armillary.program.configuration_changes import with_changes
+from armillary.program.configuration_changes import RATINGS, with_changes
 from armillary.program.configurations import ConfigurationTable, lock_sets
+from armillary.program.targets.targets import DEPENDENT_SPEEDS, POOR_PIVOT
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes, rated_choices
@@ -218,7 +219,8 @@ def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
     rated = rated_choices(table.derived, frozenset())
     assert rated is not None and rated.configurations == tuple(entry.configuration for entry in table)
     here = Place(t, motion[:n], motion[n:], memory, np.empty(0))
-    ratings = rated.at(here, rated.code.constants(changes(table, 0).inside()))
+    constants = rated.code.constants(changes(table, 0).inside())
+    ratings = rated.code.call(RATINGS, t, motion, constants, memory)
     for entry in table:
         there, own = changes(table, entry.number), table.equations(entry.number)
         names = [u.data.name for u in table.system.speeds]
@@ -229,7 +231,10 @@ def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
         A = np.array(columns).T[[names.index(d) for d in entry.dependents]]
         found = ratings[entry.number]
         assert 0.0 < found <= 1.0 / max(1.0, float(np.max(A**2))) * (1 + 1e-9)
-        assert found <= Instance(compiled(entry.number), None).quality(here) * (1 + 1e-9)
+        watching = Instance(compiled(entry.number), None)
+        event = watching.model.watched_index[DEPENDENT_SPEEDS]
+        quality = watching.events(t, watching.pack_state(here), memory)[event] + POOR_PIVOT
+        assert found <= quality * (1 + 1e-9)
 
 
 def test_all_configurations_are_compiled_at_once() -> None:

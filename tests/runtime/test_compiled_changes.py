@@ -1,7 +1,8 @@
-"""Changes of configuration inside the compiled loop: the same motion as through Python, without its legs."""
+"""Changes of configuration inside the compiled loop, whose tables grow with what runs meet."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,14 @@ import pytest
 import armillary as arm
 from armillary.program.configurations import configurations_of
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.configurations import legs
+from armillary.runtime.models.configurations import run_changes
+from armillary.runtime.models.configurations.configurations import Configurations
+from armillary.runtime.models.configurations.supply import ConfigurationSupply
+from armillary.runtime.models.programs.instance import Instance
 from examples.array_deployment import system as array_deployment
 from tests.ensembles.test_batch import changing
 from tests.runtime.test_ball_in_a_slot import LARGE, ball
+from tests.runtime.test_momentum_adversarial import four_bar as falling_four_bar
 from tests.runtime.test_weak_constraints import four_bar
 
 BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sample": 0.05}
@@ -43,17 +48,17 @@ def made_anew(model: CompiledModel) -> CompiledModel:
 
 
 @pytest.fixture
-def count_legs(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The times at which legs begin, of all runs."""
-    begun: list[float] = []
-    integrate = legs.integrate_leg
+def additions(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The times at which something was added to the tables of all runs."""
+    added: list[float] = []
+    add = ConfigurationSupply.__call__
 
-    def counted(instance: Any, place: Any, *more: Any) -> Any:
-        begun.append(place.t)
-        return integrate(instance, place, *more)
+    def counted(self: Any, run: Any) -> Any:
+        added.append(run.control.t)
+        return add(self, run)
 
-    monkeypatch.setattr(legs, "integrate_leg", counted)
-    return begun
+    monkeypatch.setattr(ConfigurationSupply, "__call__", counted)
+    return added
 
 
 STARTS = {
@@ -69,22 +74,22 @@ STARTS = {
     [*((name, "adaptive") for name in STARTS), ("five-bar", "rk4")],
 )
 def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
-    name: str, how: str, count_legs: list[float]
+    name: str, how: str, additions: list[float]
 ) -> None:
-    """The first run goes through Python where it meets a new configuration, the second in one leg: the rows
-    are the same to the last bit where steps are adaptive. Fixed steps have a grid for each leg, to rounding.
+    """The first run waits where it meets a new configuration, the second finds all in its tables: rows and
+    counts are the same to the last bit.
     """
     model, span, given = STARTS[name]
     steps: dict[str, Any] = {"step": 2e-3} if how == "rk4" else {}
     fresh = made_anew(model())
     first = fresh.simulate(span, **given, **steps)
-    met = len(count_legs)
+    met = len(additions)
     second = fresh.simulate(span, **given, **steps)
-    assert met > 2 and len(count_legs) == met + 1
-    tolerance = 1e-11 if steps else 0.0
-    np.testing.assert_allclose(second.values, first.values, rtol=tolerance, atol=tolerance)
-    assert [e.name for e in second.events] == [e.name for e in first.events]
-    assert second.info["configurations"] == first.info["configurations"]
+    assert met > 2 and len(additions) == met
+    np.testing.assert_array_equal(second.values, first.values)
+    assert [(e.time, e.name) for e in second.events] == [(e.time, e.name) for e in first.events]
+    for fact in ("configurations", "steps", "rejected", "evaluations"):
+        assert second.info[fact] == first.info[fact]
     # All that it met are of the table, so an exported program would not have ended.
     assert set(fresh.configuration_models) <= set(configurations_of(fresh.equations).numbers)
 
@@ -128,3 +133,68 @@ def test_a_clock_that_locks_at_a_grid_point_ticks_once_in_the_first_run_too() ->
         run = model.simulate(0.4, step=1e-3, sample=0.04)
         assert [event.name for event in run.events] == ["release", "clock"]
         assert run.final["A.u1"] == pytest.approx(1.0)
+
+
+def test_tables_make_room_for_any_number_of_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They begin with room for one in place of 64."""
+    start = {"initial": {"D0.u1": 1.0, "D2.u1": -2.0}, "sample": 0.1}
+    expected = thrown().simulate(1.5, **start)
+    shape = run_changes.change_shape
+
+    def small(equations: Any) -> Any:
+        found, lockable = shape(equations)
+        return replace(found, room=1), lockable
+
+    monkeypatch.setattr(run_changes, "change_shape", small)
+    model = thrown()
+    np.testing.assert_array_equal(model.simulate(1.5, **start).values, expected.values)
+    tables = run_changes.known_changes(Configurations(
+        model.configuration_models, model.equations.configuration, Instance(model)
+    )).tables  # fmt: skip
+    assert tables.count == len(model.configuration_models) > 2
+    assert tables.count <= tables.shape.room < 2 * tables.count
+
+
+def test_a_stiff_method_takes_over_in_the_configuration_that_the_run_is_in() -> None:
+    """A damper of 1e5 N s/m after a joint has locked: the sections are those of the present program."""
+    s = arm.System("brake")
+    for name in "AB":
+        s.body(name, joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.memory("k", 0.0)
+    s.event("catch", "t - 0.1", direction=1, lock="A.q1")
+    s.event("brakes", "t - 0.2", direction=1, set={"k": 1.0})
+    s.force("damper", "-(1 + 1e5*k)*B.u1 - (1 + 1e4*k)*B.q1", s.ground.x, at=s.bodies["B"].com)
+    model, start = s.derive().compile(), {"A.u1": 1.0, "B.u1": 1.0}
+    first, second = (model.simulate(1.0, method="auto", sample=0.1, initial=start) for _ in range(2))
+    assert "rodas5p from t = 0.2" in str(first.info["stiffness"])
+    np.testing.assert_array_equal(second.values, first.values)
+    stiff = model.simulate(1.0, method="rodas5p", sample=0.1, initial=start)
+    for name in ("A.q1", "B.q1"):
+        np.testing.assert_allclose(first[name], stiff[name], rtol=1e-6, atol=1e-9)
+
+
+def test_a_run_that_is_interrupted_while_a_configuration_is_derived_keeps_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = thrown()
+
+    def interrupt(self: Any, configuration: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Configurations, "add", interrupt)
+    run = model.simulate(1.5, initial={"D0.u1": 1.0}, sample=0.1)
+    assert run.info["status"] == "interrupted"
+    assert run.time[-1] == pytest.approx(0.4)  # "throw" comes at 0.5
+
+
+def test_events_that_close_loops_again_at_grid_points_happen_once_with_fixed_steps() -> None:
+    """Eight of them turn the crank back, at multiples of 50 steps; sums of steps miss some by a rounding."""
+    s = falling_four_bar()
+    for k in range(8):
+        changed = {"crank.q1": "crank.q1 - 0.02", "crank.u1": "0.9*crank.u1"}
+        s.event(f"e{k}", f"t - {0.1 + 0.05 * k}", direction=1, set=changed)
+    model, start = s.derive().compile(), {"initial": {"crank.q1": 1.2}, "sample": 0.05}
+    fixed, again, adaptive = (model.simulate(0.6, **start, **how) for how in ({"step": 1e-3},) * 2 + ({},))
+    assert [e.name for e in fixed.events] == [f"e{k}" for k in range(8)]
+    np.testing.assert_array_equal(again.values, fixed.values)
+    np.testing.assert_allclose(fixed.values, adaptive.values, atol=1e-6)

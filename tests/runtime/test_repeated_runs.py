@@ -12,7 +12,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ParameterError, SimulationError
 from armillary.runtime import progress
-from armillary.runtime.integrators import compiled_run
+from armillary.runtime.integrators import compiled_run, driving
 from armillary.runtime.models import repeated_runs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start import assembly
@@ -129,8 +129,8 @@ def test_runs_on_a_terminal_are_made_so_and_show_their_progress(
     expected = [pendulum_model().simulate(3.0, **given) for _ in range(3)][-1]
     for name, value in (("on_terminal", lambda: True), ("_PATIENCE", 0.0), ("_OFTEN", 0.0)):
         monkeypatch.setattr(progress, name, value)
-    monkeypatch.setattr(compiled_run, "FIRST_STEPS", 20)
-    monkeypatch.setattr(compiled_run, "CHUNK_SECONDS", 1e-6)
+    monkeypatch.setattr(driving, "FIRST_STEPS", 20)
+    monkeypatch.setattr(driving, "CHUNK_SECONDS", 1e-6)
     del made[:]
     same(pendulum_model().simulate(3.0, **given), expected)
     assert made == [True]
@@ -198,13 +198,13 @@ def test_a_run_that_begins_while_another_is_under_way_has_a_room_of_its_own(
     first, second = [model.simulate(initial=start, **how) for start in (*starts, *starts)][2:]
     inner: list[arm.Run] = []
 
-    def shared(*given: Any) -> Any:
+    def shared(*given: Any, **more: Any) -> Any:
         if not inner:
             work = threading.Thread(target=lambda: inner.append(model.simulate(initial=starts[1], **how)))
             monkeypatch.setattr(repeated_runs, "drive", drive)
             work.start()
             work.join()
-        return drive(*given)
+        return drive(*given, **more)
 
     monkeypatch.setattr(repeated_runs, "drive", shared)
     same(model.simulate(initial=starts[0], **how), first)

@@ -18,7 +18,7 @@ import armillary as arm
 from armillary.ensembles.engines.table import PythonEngine
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.configurations import legs as travel
+from armillary.runtime.models.configurations import legs
 from tests.verification.common import assert_near
 from tests.verification.test_parallelogram import CRANK, parallelogram, pendulum, started
 
@@ -283,7 +283,7 @@ def test_a_step_that_would_jump_over_two_flat_positions_is_noticed() -> None:
 
 def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left to Python, however long the steps of the method; runs of a batch are single runs."""
-    monkeypatch.setattr(travel.LegRunner, "_careful_leg", None)
+    monkeypatch.setattr(legs.ConfigurationRun, "_go_back", None)
     speeds = [4.0, 12.0, 20.0]
     runs = [model().simulate(1.0, sample=0.1, initial=started(Q0, u)) for u in speeds]
     assert [len(steps_across(run)) for run in runs] == [2, 4, 6]

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.runtime.models.configurations.legs import LegRunner
-from armillary.runtime.solver import changes, events, rows
+from armillary.mechanics.constraints.partition import partition
+from armillary.runtime.models.configurations.derivative_legs import DerivativeLegs
+from armillary.runtime.solver import changes, choices, events, rows
+from armillary.runtime.solver.assembly import least_squares
 
 Names = Callable[..., None]
 
@@ -140,8 +142,8 @@ def test_events_of_one_instant_that_contradict_each_other_are_not_met(
 def test_legs_of_fixed_steps_return_to_the_grid(t: float, grid_point: float) -> None:
     """The grid is that of the run's start; a time as close to one of its points as rounding is there."""
     runner = SimpleNamespace(grid=0.1, t0=1.0)
-    assert LegRunner._on_grid(runner, t) == pytest.approx(grid_point, abs=1e-12)
-    assert LegRunner._on_grid(SimpleNamespace(grid=0.0, t0=1.0), t) == t
+    assert DerivativeLegs._on_grid(runner, t) == pytest.approx(grid_point, abs=1e-12)
+    assert DerivativeLegs._on_grid(SimpleNamespace(grid=0.0, t0=1.0), t) == t
 
 
 @dataclass
@@ -161,6 +163,39 @@ def test_the_steps_of_all_legs_are_counted_together() -> None:
         place=SimpleNamespace(t=2.0),
         near=1e-9,
     )
-    part = LegRunner._part(runner, 4.0, np.array([2.0 + 1e-10, 3.0]))
+    part = DerivativeLegs._part(runner, 4.0, np.array([2.0 + 1e-10, 3.0]))
     assert (part.t0, part.t_end, part.max_steps) == (2.0, 4.0, 100 - 19)
     assert part.sample.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(("small", "all_kept"), [(1.0, True), (0.01, False)])
+def test_speeds_are_chosen_as_in_derivations_modes_last(small: float, all_kept: bool, given: Names) -> None:
+    """Random rows of length one, in which joints have factors as large as modes or small ones: the choice is
+    that of `partition`, which gives up a mode only where joints alone are far worse.
+    """
+    rng = np.random.default_rng(5)
+    count, speeds, modal, kept = 2, 6, {3, 4, 5}, []
+
+    class Copies(SimpleNamespace):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value.copy() if isinstance(value, np.ndarray) else value)
+
+    for module in (choices, least_squares):
+        given(
+            module, N_ROWS=count, N_SPEEDS=speeds, at=lambda i, n, j: i * n + j, below=lambda i, n: i < n,
+            sqrt=math.sqrt, measure_rows=lambda run, state: None, SPEED_OF_ROW=[-1] * count,
+            IS_MODAL=[j in modal for j in range(speeds)],
+        )  # fmt: skip
+    for _ in range(20):
+        J = rng.normal(size=(count, speeds)) * np.where([j in modal for j in range(speeds)], 1.0, small)
+        J /= np.linalg.norm(J, axis=1, keepdims=True)
+        numbers = {
+            name: np.zeros(speeds, dtype=int)
+            for name in ("row_taken", "speed_taken", "pair_row", "pair_speed", "preferred", "allowed")
+        }
+        run = Copies(jacobian=J.ravel(), left=J.ravel(), right=np.zeros(count), pairs=0, **numbers)
+        assert choices.choose_speeds(run, None)
+        found = list(zip(run.pair_row[: run.pairs].tolist(), run.pair_speed.tolist(), strict=False))
+        assert found == partition(J, np.ones(speeds), (), (), modal)
+        kept.append(modal.isdisjoint(speed for _, speed in found))
+    assert all(kept) is all_kept

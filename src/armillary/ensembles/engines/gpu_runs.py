@@ -39,7 +39,7 @@ from armillary.program.configuration_changes import with_changes
 from armillary.program.configurations import configurations_of
 from armillary.program.program import Program, section
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
-from armillary.runtime.loop.layout import MOST_CONFIGURATIONS
+from armillary.runtime.loop.layout import ROOM_FOR_CONFIGURATIONS
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.configurations.changes import ChangeCode
 from armillary.runtime.models.programs.configured_program import ConfiguredProgram
@@ -203,7 +203,7 @@ def _models(plan: Plan) -> list[ConfiguredProgram]:
         return [model]
     model.compile_configurations()
     table = configurations_of(model.base.equations)
-    return [model.configuration_models[entry.configuration] for entry in table][:MOST_CONFIGURATIONS]
+    return [model.configuration_models[entry.configuration] for entry in table][:ROOM_FOR_CONFIGURATIONS]
 
 
 def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:

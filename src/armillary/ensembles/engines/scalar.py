@@ -29,7 +29,7 @@ from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.loop.layout import BETWEEN, FIELDS, SECTIONS, Control, LoopShape, Reason
+from armillary.runtime.loop.layout import FIELDS, SECTIONS, Control, LoopShape, Reason
 from armillary.runtime.loop.machine_code import compiled_loop
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
@@ -90,7 +90,7 @@ class Scalar(Engine):
             memory=np.zeros(functions.n_memory),
             constants=np.zeros(max(len(plan.program.constants), 1)),
             stops=plan.stops,
-            changes=replace(changes.tables, start=changes.first) if changes else None,
+            changes=replace(changes.tables, start=changes.first, complete=True) if changes else None,
         )
         self.drive = compiled_loop(self.first.shape, functions.ir)
         loop, metrics = scalar_modules(plan, self.first.shape, LEFT_OVER, changes.first if changes else 0)
@@ -408,7 +408,7 @@ class _Runs(Code):
         )  # fmt: skip
         self.call_address(self.field("outputs", ADDRESS).raw, NOTHING, *arguments)
         if self.shape.partitioned:  # near a place of lost rank the loop has found it from rows around
-            between = self.field("passing", WHOLE).equals(BETWEEN)
+            between = self.field("between", WHOLE).equals(1)
             with self.when(between), self.each(self.shape.outputs) as i:
                 self.array("out")[i] = self.room("shown")[i]
         self.update_metrics(self.field("t"), self.address["out"])
@@ -447,7 +447,8 @@ class _Runs(Code):
                 if not self.shape.changes:
                     with self.when(asks[event].differs(0.0)):
                         status.set(self.real(self.again))
-        with self.when(self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)):
+        ends = self.reason.get().equals(int(Reason.EVENT)) & (ended.get() < 0.0)
+        with self.when(ends | self.reason.get().equals(int(Reason.LACKING))):
             status.set(self.real(self.again))
 
     def last_state(self) -> Span:
@@ -533,12 +534,14 @@ class ScalarRoom:
 def scalar_changes(plan: Plan) -> ScalarChanges | None:
     """Return the data of a model's configurations; `None` if the loop cannot change configurations."""
     model = plan.code
-    if not model.changes_configuration or np.ndim(plan.settings.atol) or plan.method.tableau is None:
+    if not (model.changes_configuration and model.changes_inside) or np.ndim(plan.settings.atol):
+        return None
+    if plan.method.tableau is None:
         return None
     first = model.equations.configuration
     given = plan.starts.single(0)["parameters"]  # any will do: each run has constants and sizes of its own
     known = known_changes(Configurations(model.configuration_models, first, Instance(model, given)))
-    if known is None or (len(known.configurations) < 2 and not known.tables.shape.passing):
+    if len(known.configurations) < 2 and not known.tables.shape.passing:
         return None
     models = tuple(model.configuration_models[c] for c in known.configurations)
     codes = tuple(_outputs(plan, other) for other in models)

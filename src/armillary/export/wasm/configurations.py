@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.errors import ArmillaryError
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource
 from armillary.llvm.building.builder import Span, Value
@@ -57,13 +56,7 @@ class ModuleConfigurations:
         """Sizes and tables of numbers."""
         strikes = [any(s.name == IMPULSE for s in one.program.changes) for one in self.every]
         every = [one.equations for one in self.every]
-        made = change_figures(every, strikes, groups_of(every), listed=True, passing=self.source.passing)
-        if made is None:
-            raise ArmillaryError(
-                f"the configurations of '{self.source.description.name}' differ in more than their locks and "
-                "dependent speeds; run it in the process"
-            )
-        return made
+        return change_figures(every, strikes, groups_of(every), listed=True, passing=self.source.passing)
 
     def lengths(self, more: int) -> dict[str, int]:
         """Numbers in the arrays of all configurations, with ``more`` constants of each."""

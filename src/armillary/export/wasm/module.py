@@ -42,7 +42,7 @@ from armillary.mechanics.contact.blocks import ENTRIES
 from armillary.program.functions import LENGTH, moving_bodies, pose_expressions, with_functions
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Functions, usual_method
-from armillary.runtime.loop.layout import BETWEEN, FIELDS, PASSED, REALS, LoopShape, Phase
+from armillary.runtime.loop.layout import FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.solver.contact_code import contact_module, contact_symbol
@@ -327,7 +327,6 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "reals": list(REALS),
             "arrived": int(Phase.ARRIVED),
             "passed": PASSED,
-            "between": BETWEEN,
             "methods": {name: self._method(shape) for name, shape in self.shapes.items()},
             "configurations": more and more.description(more.functions(self._defined), layout.places),
             "assembly": self.assembly and self.assembly.description(),

@@ -61,6 +61,7 @@ class RecordModule:
 
     def written(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
         """A new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
+        assert f"armillary_{name}" not in self.module.functions, name
         kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
         function = Function(self.module, kind, f"armillary_{name}")
         function.linkage = "internal"

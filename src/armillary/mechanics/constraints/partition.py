@@ -17,7 +17,7 @@ STRONG = 0.5  # of the largest element, above which a present choice stays
 OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
 NOISE = 1e-10  # a largest factor of this size is rounding: the row is empty
 NOTHING = 1e-8
-_FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
+FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
 
@@ -46,7 +46,7 @@ def partition(
     if modal:
         pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
         whole = partition(jacobian, sizes, kept_free, now)
-        if len(pairs) == len(whole) and _share(jacobian, sizes, pairs) > _FAIR * _share(
+        if len(pairs) == len(whole) and _share(jacobian, sizes, pairs) > FAIR * _share(
             jacobian, sizes, whole
         ):
             return pairs

@@ -1,15 +1,9 @@
-"""Runs of a compiled loop: memory for it, calls of about a tenth of a second, and the result.
-
-The loop is called in chunks so that Ctrl-C takes effect and progress can be shown. The chunks leave no trace
-in the numbers: the loop goes on exactly where it stopped.
-"""
+"""Runs of a compiled loop: memory for it, calls of it, and the result."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from ctypes import addressof, memmove, sizeof
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -21,6 +15,7 @@ from armillary.runtime.integrators.records import (
     Functions,
     Integration,
     IntegrationStatus,
+    Lack,
     Outlook,
     RunChanges,
     Stepping,
@@ -28,25 +23,21 @@ from armillary.runtime.integrators.records import (
 from armillary.runtime.integrators.sampling import check_rows, most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.layout import (
-    BETWEEN,
     FUNCTIONS,
-    LOGGED,
     PASSED,
+    SECTIONS,
     Control,
     LoopShape,
     Phase,
     Reason,
 )
-from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
 from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
+from armillary.runtime.solver.language.language import LOGGED
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.runtime.loop.machine_code import Loop
 
-Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
-CHUNK_SECONDS = 0.1
-FIRST_PATIENCE = 25  # calm steps of a stiff method before an explicit one takes over for the first time
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
@@ -54,14 +45,6 @@ _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
 _SEARCHED = 512  # rows: where there are more, it pays to find out whether speeds can jump (weak_masses.py)
 
-_STATUS: dict[Reason, IntegrationStatus] = {
-    Reason.FINISHED: "finished",
-    Reason.EVENT: "event",
-    Reason.DIVERGED: "diverged",
-    Reason.TOO_SMALL: "step too small",
-    Reason.ACCUMULATES: "events accumulate",
-    Reason.FULL: "too many rows",
-}
 _FAILED_STATE = ("diverged", "step too small")
 
 
@@ -92,6 +75,7 @@ def _plan(
     inside = adaptive or functions.n_events > 0 or not settings.on_grid
     events = changes.events if changes else functions.n_events
     states = changes.states if changes else functions.n_states
+    normalises = changes.normalises if changes else bool(functions.normalise)
     scheme = stepping.scheme if stepping else None
     key = (
         tableau,
@@ -99,6 +83,7 @@ def _plan(
         stops,
         scheme,
         changes.shape if changes else None,
+        normalises,
         states,
         events,
         chosen(),
@@ -117,7 +102,7 @@ def _plan(
         events=events,
         update=bool(functions.update and functions.n_memory),
         fire=bool(functions.fire),
-        normalise=bool(functions.normalise),
+        normalise=normalises,
         dense=inside,
         scheme=scheme,
         stops=stops,
@@ -177,6 +162,17 @@ _NO_STOPS = np.array([inf])
 _NO_STOP = _NO_STOPS.ctypes.data
 _NO_ROWS = np.empty(0)
 _CONTROL_SIZE = sizeof(Control)
+_OWN_FIELDS = (
+    *("log", "log_capacity", "sections", "figures", "configurations", "complete", "by_state", "tolerances"),
+)  # of a run that takes over from another
+
+
+def _by_configuration(changes: RunChanges, states: int) -> np.ndarray:
+    """The tolerances of all states, a row for each configuration; 1 for states that it does not have."""
+    found = np.ones((changes.count, states))
+    for row, given in zip(found, changes.tolerances, strict=True):
+        row[: len(given)] = given
+    return found
 
 
 @dataclass(frozen=True)
@@ -270,7 +266,8 @@ class CompiledRun:
         self._room = made.workspace.copy()
         self._at, self._length = address(self._room), made.length
         self._functions = functions  # with their owner, as long as their addresses are in use
-        self._constants = constants
+        self.settings, self._constants, self._stepping, self._stops = settings, constants, stepping, stops
+        self._watched, self._changes = watched, changes
         self._samples = settings.samples
         self._room[: len(state)] = state  # the first of all vectors
         if memory.size:
@@ -278,12 +275,16 @@ class CompiledRun:
         self.control = control = Control.from_buffer_copy(made.control)
         control.constants, control.log = address(constants), self._at + 8 * made.length
         if stops is not None:
-            self._stops = np.append(stops, inf)
-            control.stops = address(self._stops)
+            self._stop_times = np.append(stops, inf)
+            control.stops = address(self._stop_times)
         if changes is not None:
-            self._changes = changes
             control.sections, control.figures = changes.places
             control.configuration, control.configurations = changes.start, changes.count
+            control.complete = changes.complete
+            control.normalise = int(changes.sections[changes.start, SECTIONS.index("normalise")])
+            if changes.tolerances and self.shape.adaptive:
+                self._tolerances = _by_configuration(changes, self.shape.sizes()["states"])
+                control.by_state, control.tolerances = 1, address(self._tolerances)
             for name, value in zip(Outlook._fields, changes.outlook, strict=True):
                 setattr(control, name, value)
         self._times_given = made.times
@@ -319,24 +320,81 @@ class CompiledRun:
             self._rows = np.empty((len(self._times), self._functions.n_outputs))
             self.control.samples = address(self._rows)
 
+    def alike(self, method: str | None = None, changes: RunChanges | None = None) -> CompiledRun:
+        """Return this run, at its start, by another method or with other tables of configurations."""
+        return CompiledRun(
+            self._functions,
+            self.settings if method is None else replace(self.settings, method=method),
+            state=np.zeros(self._functions.n_states),
+            memory=np.zeros(self._functions.n_memory),
+            constants=self._constants,
+            stepping=self._stepping,
+            stops=self._stops,
+            changes=changes or self._changes,
+            watched=self._watched,
+        )
+
     def take_over(self, other: CompiledRun) -> None:
-        """Go on where a run by another method stands: with its numbers, rows and log."""
+        """Go on where a run stands: with its numbers, rows and log, but by this run's method and tables."""
         control, before = self.control, other.control
-        own = {name: getattr(control, name) for name in ("log", "log_capacity", *FUNCTIONS)}
+        own = {name: getattr(control, name) for name in _OWN_FIELDS}
         memmove(addressof(control), addressof(before), _CONTROL_SIZE)
         for name, value in own.items():
             setattr(control, name, value)
         lengths = {n: size for n, size in self.shape.lengths().items() if n in other._offsets}
-        sizes = self.shape.sizes()
+        sizes, others = self.shape.sizes(), other.shape.sizes()
         for name, size in lengths.items():
-            self._put(name, other._get(name, sizes[size]))
+            self._put(name, other._get(name, min(sizes[size], others[size])))
         self._times, self._rows, self._log = other._times, other._rows, None
         if before.firings:
             self._log = np.empty((before.log_capacity, 2))
             self._log[: before.firings] = other._logged_events()
             control.log, control.log_capacity = address(self._log), before.log_capacity
+
+    def change_method(self, name: str) -> CompiledRun:
+        """Return a run by another method that goes on where this one stands."""
+        made = self.alike(name)
+        made.take_over(self)
+        control = made.control
         control.changeover = control.stiff_steps = control.calm_steps = 0
         control.after_rejection, control.error_old = 0, LEAST_ERROR
+        return made
+
+    def change_tables(self, changes: RunChanges) -> CompiledRun:
+        """Return a run with other tables of configurations that goes on where this one stands."""
+        if changes is self._changes:
+            return self
+        made = self.alike(changes=changes)
+        made.take_over(self)
+        return made
+
+    def choose_start(self, motion: np.ndarray) -> bool:
+        """Choose the configuration that suits a motion; return False if the tables lack what that needs."""
+        self._put("motion", motion)
+        self.control.status = Reason.RUNNING
+        self._loop.choose_for_motion(self.control, self._at)
+        return bool(self.control.status != Reason.LACKING)
+
+    def try_change_again(self) -> None:
+        """Enter the loop where it lacked something: it makes the change from its beginning."""
+        self.control.status, self.control.phase, self.control.changing = Reason.RUNNING, Phase.ARRIVED, 1
+
+    def take_closed_motion(self, motion: np.ndarray) -> None:
+        """Take a motion whose loops are closed, for the change that comes next."""
+        self._put("closed", motion)
+        self.control.closed_now = 1
+
+    def lack(self) -> Lack:
+        """What the run lacks for a change of configuration."""
+        control, shape = self.control, self.shape.changes
+        assert shape is not None
+        after, held = (self._get(name, shape.lockable).astype(bool).tolist() for name in ("after", "held"))
+        crossed = self._get("crossed", self.shape.events)
+        return Lack(
+            control.lack, control.configurations, control.configuration, control.lack_in,
+            control.lack_member, after, held, self._choice(), np.flatnonzero(crossed > 0).tolist(), control.t,
+            self._get("motion", shape.sizes()["own_motion"]), self._get("memory", self._functions.n_memory),
+        )  # fmt: skip
 
     def drop_rows(self) -> None:
         """Forget the rows: only the result keeps them from now on."""
@@ -415,7 +473,7 @@ class CompiledRun:
 
     def _near_place(self) -> bool:
         """Whether the run ends where rows are found from rows around (`is_near_place` of passages.py)."""
-        return bool(self.control.passing == BETWEEN)
+        return bool(self.control.between)
 
     def _choice(self) -> list[tuple[int, int]]:
         """Rows and dependent speeds that were chosen where the run ended."""
@@ -424,14 +482,6 @@ class CompiledRun:
             return []
         rows, speeds = (self._get(name, pairs).astype(int).tolist() for name in ("pair_row", "pair_speed"))
         return list(zip(rows, speeds, strict=True))
-
-    def _set_speeds(self) -> np.ndarray | None:
-        """Values that events of the last instant give to speeds that may be no states (`speed_settings`)."""
-        shape = self.shape.changes
-        if shape is None or not shape.settings:
-            return None
-        end = shape.motion - shape.adjusting
-        return self._get("motion", end)[end - shape.settings :]
 
     @property
     def workspace(self) -> np.ndarray:
@@ -469,8 +519,6 @@ class CompiledRun:
             failed_state=control.failed if status in _FAILED_STATE and control.failed >= 0 else None,
             t_stop=control.t,
             events=[(t, int(k)) for t, k in log if k >= 0] if log else log,
-            choice=self._choice() if status == "event" else [],
-            set_speeds=self._set_speeds() if status == "event" else None,
             changes=[(t, -1 - int(k)) for t, k in log if PASSED < k < 0] if log else log,
             passages=_pairs([t for t, k in log if k == PASSED]) if log else log,
             outlook=self._outlook() if control.wary or control.look > -inf else None,
@@ -489,69 +537,3 @@ class CompiledRun:
 
 def _pairs(numbers: list[float]) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
-
-
-def drive_with_changeovers(
-    make: Callable[[str], CompiledRun],
-    names: Sequence[str],
-    max_steps: int,
-    progress: Callable[[float], None] | None,
-    lasts: Lasts | None = None,
-) -> Integration:
-    """Drive a run by two methods that take turns: an explicit one, and a linearly implicit one while the run
-    is stiff; see runtime/solver/stiffness.py. ``make`` makes a run by the method of a name.
-    """
-    present, other = names
-    made = {present: make(present)}
-    made[present].control.patience = FIRST_PATIENCE
-    taken: list[tuple[float, str]] = []
-    while (status := _advance_to_end(made[present], max_steps, progress, lasts)) is None:
-        before, (present, other) = made[present], (other, present)
-        if present == names[0]:
-            before.control.patience *= 2
-        if present not in made:
-            made[present] = make(present)
-        made[present].take_over(before)
-        taken.append((before.control.t, present))
-    result = made[present].result(status)
-    result.changeovers = taken
-    return result
-
-
-def drive(
-    run: CompiledRun,
-    max_steps: int,
-    progress: Callable[[float], None] | None,
-    lasts: Lasts | None = None,
-) -> Integration:
-    """Drive a run to its end, or until it is interrupted; with ``lasts`` as long as that is true, and one
-    step further, so that it ends as runs do.
-    """
-    status = _advance_to_end(run, max_steps, progress, lasts)
-    assert status is not None  # a single method does not watch stiffness
-    return run.result(status)
-
-
-def _advance_to_end(
-    run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None, lasts: Lasts | None
-) -> IntegrationStatus | None:
-    """Advance a run to its end; return how it ended, or None if another method is to take over."""
-    chunk = FIRST_STEPS if lasts is None else 1
-    try:
-        while run.tried < max_steps:
-            began = time.perf_counter()
-            reason = run.advance(min(chunk, max_steps - run.tried))
-            seconds = max(time.perf_counter() - began, 1e-6)  # a slow report must not shorten the chunks
-            if progress:
-                progress(run.control.t)
-            if reason is not Reason.PAUSED:
-                return _STATUS[reason]
-            if lasts is None:
-                chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
-            elif not lasts(*run.reached):
-                run.control.t_end = min(run.control.t_end, run.control.t + run.control.h)
-            if run.control.changeover:
-                return None
-    except KeyboardInterrupt:
-        return "interrupted"
-    return "too many steps"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -100,7 +101,10 @@ class RunChanges:
     """The configurations that a run may enter without leaving its loop: see loop/layout.py for the tables.
 
     ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
-    first one; ``owners`` keeps the memory at the addresses alive.
+    first one; ``complete`` tables have the sections of changes, which are not compiled for runs that never
+    change; ``normalises``: some configuration corrects its state after each step; ``tolerances`` are those of
+    the states of each configuration, if each state has its own; ``owners`` keeps the memory at the addresses
+    alive.
     """
 
     shape: ChangeShape
@@ -111,12 +115,35 @@ class RunChanges:
     figures: np.ndarray
     start: int = 0
     outlook: Outlook = field(default_factory=Outlook)
+    complete: bool = False
+    normalises: bool = False
+    tolerances: tuple[Sequence[float], ...] = ()
     owners: object = field(default=None, repr=False, compare=False)
 
     @cached_property
     def places(self) -> tuple[int, int]:
         """Addresses of both tables."""
         return address(self.sections), address(self.figures)
+
+
+class Lack(NamedTuple):
+    """What a run lacks for a change of configuration (runtime/solver/changes.py), and where it stands: the
+    number of the present configuration and of the one in question, the locks after the events of the instant
+    and while their impulse acts, the rows and dependent speeds of a choice, the events, the motion.
+    """
+
+    what: int
+    known: int  # configurations in its tables
+    present: int
+    configuration: int
+    member: int
+    after: list[bool]
+    held: list[bool]
+    choice: list[tuple[int, int]]
+    events: list[int]
+    t: float
+    motion: np.ndarray
+    memory: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -154,9 +181,8 @@ class Integration:
     faster ("events accumulate"). `events` lists (time, number) in the order in which they happened, `changes`
     (time, number) of the configurations that were entered on the way, `passages` times of places of lost rank
     and the lengths of the steps across; `refused_event` is an event that cannot happen in such a place, or
-    the event of lost rank if no step led across. `choice` has the rows and dependent speeds of a
-    configuration that the run needs at its end. `set_speeds` has the values to which events of the last
-    instant set speeds that may be no states. `calm`: speeds are known not to jump in its rows.
+    the event of lost rank if no step led across. `failure` says why a change of configuration could not be
+    made. `calm`: speeds are known not to jump in its rows.
     """
 
     time: np.ndarray
@@ -174,8 +200,7 @@ class Integration:
     changes: list[tuple[float, int]] = field(default_factory=list)
     passages: list[tuple[float, float]] = field(default_factory=list)
     refused_event: int | None = None
-    choice: list[tuple[int, int]] = field(default_factory=list)
-    set_speeds: np.ndarray | None = None
+    failure: str = ""
     outlook: Outlook | None = None
     calm: bool = False
     near: float = 0.0  # of the event at the end: rows as close to it show what is after it

@@ -49,6 +49,7 @@ TABLES: dict[str, Table] = {
     "STOPS": _truth(_of_event("ends")),
     "LANDS": _truth(_of_event("lands")),
     "ROLE": _number(_of_event("role")),
+    "RECLOSES": _truth(_of_event("recloses")),
     "LOCKED": _locked_here,
     "LOCKED_IN": _is("locked"),
     "LOCKS": _is("locks"),
@@ -75,6 +76,7 @@ TABLES: dict[str, Table] = {
     "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
     "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
+    "IS_MODAL": _is("is_modal"),
     "STATE_SIZE": lambda f, i: figure(f, "state_size", f["configuration"] * f.size("own_motion") + i),
     "NEAR_PLACE": _number(_of_event("near_place")),
     # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
@@ -104,6 +106,9 @@ def emit_install(program: LoopModule) -> LoopFunction:
     with f.each(f.size("states")) as m, f.when(m >= used):
         for name in vectors:
             f.vector(name)[m] = 0.0
+    if shape.partitioned and shape.adaptive:
+        with f.when(f["by_state"].equals(1)), f.each(f.size("states")) as m:
+            f.vector("atol")[m] = f.outside("tolerances")[c * f.size("states") + m]
     watched = figure(f, "watched", c).to_whole()
     with f.each(f.size("events")) as k, f.when(k >= watched):
         f.vector("g")[k] = 1.0

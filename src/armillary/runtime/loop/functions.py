@@ -116,6 +116,8 @@ class LoopFunction(RecordFunction, Stepper):
         )
 
     def vector(self, name: str) -> Span:
+        if name == "row":  # the next one
+            return Span(self, self.outside("samples").at(self["filled"] * self.size("outputs")))
         if not self.shape.general:
             offset = self.whole(self.program.offsets[name])
             return Span(self, self.builder.place(self.workspace, offset.raw, REAL))
@@ -166,8 +168,13 @@ class LoopFunction(RecordFunction, Stepper):
         """∂f/∂y column after column, then ∂f/∂t."""
         self._ordinary("partial_rates", t, state, "memory", result.address)
 
-    def outputs(self, t: Value, state: Span, memory: str, result: Raw) -> None:
-        self._ordinary("outputs", t, state, memory, result)
+    def outputs(self, t: Value, state: Span, memory: Span, result: Span) -> None:
+        if not self.shape.outputs:
+            return
+        constants, place = self["constants"].raw, result.address
+        self._call_generated("outputs", t.raw, state.address, constants, memory.address, place)
+        if self.shape.general:
+            self.expect_stores(result, self.size("outputs"))
 
     def events(self, t: Value, state: Span) -> None:
         """The event functions at a point, into the vector g."""

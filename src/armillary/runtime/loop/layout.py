@@ -37,6 +37,7 @@ class Reason(IntEnum):
 
     PAUSED = 6  # the budget of steps is spent
     FULL = 7  # no room for another row, or for another set of events
+    LACKING = 8  # a change of configuration needs what the tables do not have: see solver/changes.py
 
 
 class Phase(IntEnum):
@@ -102,11 +103,10 @@ SECTIONS = (
     *(*INSTALLED, "geometry", "leave", "enter", "impulse", "adjust", "change_constants"),
     *("ratings", "rating_constants"),
 )
-MOST_CONFIGURATIONS = 64
+ROOM_FOR_CONFIGURATIONS = 64  # in the tables of a run, or twice as many, and so on
 # Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
 # output beyond the cubic polynomial. It is logged by this number.
 STAGES, AT_END, NESTS, PASSED = 16, 12, 4, -1000
-BETWEEN = 2  # in place of 1 in `passing`: the run has ended near the place, and its last row is in `shown`
 # Lengths of its tables; see runtime/solver/language/language.py.
 ACROSS = {
     "stage_time": STAGES,
@@ -122,7 +122,6 @@ ACROSS = {
     "gauss_last_rate": NESTS,
     "gauss_nest": NESTS,
 }
-LOGGED = 3  # entries at once beside those of events: a change of configuration, a step across
 
 
 @dataclass(frozen=True)
@@ -142,6 +141,7 @@ class ChangeShape:
     geometry: int  # numbers that constraints are made of, at most
     passing: int  # states of runs that may pass places where constraints lose rank; else zero
     listed: int = 0  # configurations of a table that has all of them; 0: others may follow
+    room: int = ROOM_FOR_CONFIGURATIONS  # of a table to which others may be added
 
     def any_size(self) -> ChangeShape:
         """This shape without sizes."""
@@ -157,15 +157,15 @@ class ChangeShape:
         """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
         these places, in the order of `HEAD`.
         """
-        many = self.listed or MOST_CONFIGURATIONS
+        many = self.listed or self.room
         lengths = {"head": len(HEAD)}
-        lengths |= dict.fromkeys(("role", "direction", "ends", "lands"), many * events)
+        lengths |= dict.fromkeys(("role", "direction", "ends", "lands", "recloses"), many * events)
         lengths["locked"] = many * self.lockable
         lengths |= dict.fromkeys(("used", "watched", "strikes", "choice", "rank", "group_size"), many)
         lengths |= dict.fromkeys(("elements", "first_element"), many)
         lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
         lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
-        lengths |= {"speed_kind": self.speeds, "member": many * self.members}
+        lengths |= {"speed_kind": self.speeds, "is_modal": self.speeds, "member": many * self.members}
         lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
         lengths |= dict.fromkeys(("setting_event", "setting_speed"), self.settings)
         lengths["setting_acts"] = many * self.settings
@@ -184,7 +184,8 @@ class ChangeShape:
 
 
 FIGURES = (
-    *("role", "direction", "ends", "lands", "locked", "used", "watched", "strikes", "choice", "rank"),
+    *("role", "direction", "ends", "lands", "recloses", "locked", "used", "watched", "strikes", "choice"),
+    *("rank", "is_modal"),
     *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
     *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind", "sets", "moves"),
     *("setting_event", "setting_speed", "setting_acts", "state_size", "near_place", *ACROSS),

@@ -62,6 +62,7 @@ class Loop:
         drive, choosing = address("armillary_drive"), shape.changes and not shape.changes.listed
         self.addresses: tuple[int, int] = drive, address("armillary_choose_for_motion") if choosing else 0
         self._drive: Callable[..., int] = kind(drive)
+        self._choose = ctypes.CFUNCTYPE(None, ctypes.POINTER(Control), ctypes.c_void_p)(self.addresses[1])
         search = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), *[ctypes.c_void_p] * 2)
         self._may_jump: Callable[..., int] | None = None
         if not model:
@@ -69,6 +70,10 @@ class Loop:
 
     def __call__(self, control: Control, workspace: int) -> Reason:
         return _REASONS[self._drive(ctypes.byref(control), workspace)]
+
+    def choose_for_motion(self, control: Control, workspace: int) -> None:
+        """Choose the configuration in which a run starts from its motion; see solver/changes.py."""
+        self._choose(ctypes.byref(control), workspace)
 
     def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
         """Return True if the speeds of some kind may jump in the rows of a run; see loop.py."""

@@ -23,7 +23,8 @@ from armillary.runtime.solver.language.translator import read_solver
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead"),
     *("has_locks", "with_locks", "strike", "set_speeds", "adjust_others", "change_others", "suitable"),
-    *("has_choice", "with_choice"),
+    *("has_choice", "with_choice", "note_lack", "take_closed_motion"),
+    *("pair_best", "conditioning", "keep_shown"),
     *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "lowest_place", "land", "cut", "record", "first_place", "end_at_small_step", "first_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
@@ -35,9 +36,8 @@ _RARE = (
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """`settle` and `step` of a loop, `probe` where values inside a step can be requested, and where runs
-    can change their configuration `choose_start`, or, of a table without all of them, `choose_for_motion`,
-    and rows `row_near_place` for times that are near a place (`is_near_place`).
+    """`drive` and what it calls, and where runs can change their configuration `choose_start`, or, of a
+    table without all of them, `choose_for_motion`.
     """
     shape, tableau = program.shape, program.shape.tableau
     facts = {
@@ -45,11 +45,10 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "has_two_errors": len(tableau.errors) > 1, "JUMP_HARD": True,
     }  # fmt: skip
     given: dict[str, LoopFunction] = given_functions(program)
-    step = "adaptive_step" if shape.adaptive else "fixed_step"
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
-    across = ("across_state", "is_near_place", "row_near_place") if shape.passing else ()
-    wanted = ("settle", step, *((choosing,) if shape.changes else ()), *across)
+    across = ("across_state",) if shape.passing else ()
+    wanted = ("drive", *((choosing,) if shape.changes else ()), *across)
     methods = [m for m in METHODS.values() if m.rosenbrock is tableau and not m.begins_with]
     described = shape.implicit and shape.dense
     known_functions = {*given} if described else {*given, "probe"}
@@ -67,8 +66,9 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
     )
     if shape.dense and not described:
         code.made["probe"] = emit_probe(program, code.function("across_state") if across else None)
-    made = {name: code.function(name) for name in wanted}
-    return {**code.made, "step": made[step]}
+    for name in wanted:
+        code.function(name)
+    return code.made
 
 
 _SIZES: dict[str, int | str] = {
@@ -87,6 +87,7 @@ TABLES: dict[str, Table] = {
     "STOPS": lambda f, k: f.vector("terminal")[k] > 0.0,
     "LANDS": lambda f, k: f.vector("terminal")[k] >= LANDING,
     "JUMP_TIME": lambda f, k: f.outside("stops")[k],
+    "ROW_TIME": lambda f, i: f.outside("times")[i],
     **{
         # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
         name.upper(): lambda f, i, name=name: f.structure(name, i)  # type: ignore[misc]
@@ -164,10 +165,14 @@ def _report_passage(f: LoopFunction, targets: Sequence[Span], given: Sequence[Va
         log[place + 1] = float(PASSED)
 
 
+def _report_time(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
+    f.outside("times")[f["filled"]] = f["t"]
+
+
 def _outputs(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    t, state, _ = given
-    assert isinstance(t, Value) and isinstance(state, Span)
-    f.outputs(t, state, "memory", targets[0].address)
+    t, state, memory = given
+    assert isinstance(t, Value) and isinstance(state, Span) and isinstance(memory, Span)
+    f.outputs(t, state, memory, targets[0])
 
 
 SECTIONS: dict[str, Model] = {
@@ -183,4 +188,5 @@ SECTIONS: dict[str, Model] = {
     "normalise": _at_state(lambda f, t, state, target: f.normalise(t, state)),  # in place
     "fire": _fire,
     "report": _report,
+    "report_time": _report_time,
 }

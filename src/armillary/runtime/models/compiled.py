@@ -20,7 +20,8 @@ from armillary.runtime.integrators.settings import complete_settings
 from armillary.runtime.models.configurations.configurations import (
     Configurations,
 )
-from armillary.runtime.models.configurations.legs import LegRunner
+from armillary.runtime.models.configurations.derivative_legs import DerivativeLegs
+from armillary.runtime.models.configurations.legs import ConfigurationRun
 from armillary.runtime.models.configurations.run_legs import single_leg
 from armillary.runtime.models.failures.failure import refuse_locked, watch_start
 from armillary.runtime.models.parameters import check_physical, with_these
@@ -243,7 +244,8 @@ class CompiledModel(ConfiguredProgram):
                 configurations = known.configurations
                 if driven is not None:
                     configurations = self._configurations(model, instance)
-                legs = LegRunner(configurations, start, inside, report).run()
+                runner = ConfigurationRun if self.changes_inside else DerivativeLegs
+                legs = runner(configurations, start, inside, report).run()
             else:
                 legs = single_leg(instance, start, inside, report)
         if plain:

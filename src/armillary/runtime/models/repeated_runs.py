@@ -1,9 +1,9 @@
 """Repeated runs of a model with the same settings and parameters: their common data are kept.
 
 Such a run takes one straight path: initial values into the workspace of a prepared loop, loops closed, the
-compiled loop, a record. Unusual cases (values that are not plain numbers, a start at which another choice of
-dependent speeds is better, an end other than the requested one) are left to the ordinary functions of
-compiled.py and legs.py. Both paths give the same results to the last bit.
+compiled loop, a record. Unusual cases are left to the ordinary functions: values that are not plain numbers
+to those of compiled.py, a start at which another choice of dependent speeds is better and an end other than
+the requested one to those of legs.py. Both paths give the same results to the last bit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ import numpy as np
 
 from armillary.llvm.jit import chosen
 from armillary.runtime.addresses import address
-from armillary.runtime.integrators.compiled_run import CompiledRun, drive
+from armillary.runtime.integrators.compiled_run import CompiledRun
+from armillary.runtime.integrators.driving import drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
-from armillary.runtime.models.configurations.legs import LegRunner
+from armillary.runtime.models.configurations.legs import ConfigurationRun
 from armillary.runtime.models.configurations.run_changes import known_changes
 from armillary.runtime.models.configurations.run_legs import RunLegs, judged_leg
+from armillary.runtime.models.configurations.supply import ConfigurationSupply
+from armillary.runtime.models.failures.failure import watch_start
 from armillary.runtime.models.run_record import (
     KnownParameters,
     finished_run,
@@ -91,10 +94,7 @@ class RepeatedRuns:
         self._stated = run_info(known.blank, settings.summary, model.tier)
         self._memory = initial_memory(equations, None, settings.t0)
         self._changes = known_changes(known.configurations) if model.changes_configuration else None
-        self._usable = not model.changes_configuration or (
-            self._changes is not None
-            and self._changes.configurations[self._changes.tables.start] == known.configurations.first
-        )
+        self._supply = ConfigurationSupply(known.configurations, settings.atol) if self._changes else None
         self._integrated = settings.at_times if model.changes_configuration else settings
         self._due = settings.row_times if model.changes_configuration else None
         places, described = equations.start_places
@@ -170,7 +170,7 @@ class RepeatedRuns:
         if progress is not False and progress is not True:
             return None
         known, model, instance = self._known, self._model, self._instance
-        if not self._usable or self._chosen != chosen():
+        if self._chosen != chosen():
             return None
         if self._changes is not None and known_changes(known.configurations) is not self._changes:
             return None
@@ -190,25 +190,27 @@ class RepeatedRuns:
             if given.agreeing:
                 u[:] = bench.u
         run.state[:] = y.take(self._state)
-        if not track.suits():
-            self._free.append(track)
-            return None
-        try:
-            result = self._drive(run, progress)
-        except _Nowhere:
-            self._free.append(track)
-            return None
-        run.drop_rows()
-        if self._due is not None:
-            result.time = self._due[: len(result.time)]
-        usual = result.status == "finished" and not (result.changes or result.events or result.passages)
-        usual = usual and (bench is None or track.holds(result))
+        result, usual = None, track.suits()
+        if usual:
+            try:
+                result = self._drive(run, progress)
+            except _Nowhere:
+                self._free.append(track)
+                return None
+            run.drop_rows()
+            if self._due is not None:
+                result.time = self._due[: len(result.time)]
+            usual = result.status == "finished" and not (result.changes or result.events or result.passages)
+            usual = usual and (bench is None or track.holds(result))
         if not usual and bench is not None and not given.agreeing:
             model.loops.close(bench, instance, y[:n], u, given.named)
             u[:] = bench.u
         self._free.append(track)
-        legs = RunLegs(instance, [result]) if usual else self._finish_with_legs(y, result, note)
-        if usual and result.calm:
+        if usual and result is not None:
+            legs = RunLegs(instance, [result])
+        else:
+            legs = self._finish_with_legs(y, result, note, progress)
+        if usual and result is not None and result.calm:
             return finished_run(known.blank, result, self._stated, legs, note)
         return recorded_run(known.blank, legs.result(), self._stated, legs, note, self._adaptive)
 
@@ -216,7 +218,7 @@ class RepeatedRuns:
         """Drive a run to its end; show a line on a terminal if it may take long."""
         settings = self._settings
         if self._short or not progress:
-            return drive(run, settings.max_steps, self._report)
+            return drive(run, settings.max_steps, self._report, supply=self._supply)
         with progress_line(progress, settings.t0, settings.t_end) as line:
             reports = [report for report in (self._report, line) if report is not None]
 
@@ -224,23 +226,31 @@ class RepeatedRuns:
                 for report in reports:
                     report(t)
 
-            return drive(run, settings.max_steps, report_all if reports else None)
+            return drive(run, settings.max_steps, report_all if reports else None, supply=self._supply)
 
     def _note_time(self, t: float) -> None:
         settings = self._settings
         if t - settings.t0 < NOWHERE * (settings.t_end - settings.t0):
             raise _Nowhere
 
-    def _finish_with_legs(self, y: np.ndarray, result: Integration, note: str) -> RunLegs:
-        """Finish a run by the general path: it has met events, failed, or is not yet at its end."""
-        settings = self._settings
+    def _finish_with_legs(
+        self, y: np.ndarray, result: Integration | None, note: str, progress: bool
+    ) -> RunLegs:
+        """Finish a run by the general path: it has met events, failed, or is not yet at its end; or make it,
+        since the first choice of dependent speeds does not suit its start.
+        """
+        settings, configurations = self._settings, self._known.configurations
         if self._changes is None:
+            assert result is not None  # one choice suits every start
             return judged_leg(self._instance, result)
         n, speeds = self._n, self._loops
         place = Place(settings.t0, y[:n], y[speeds], self._memory, y[speeds.stop :], note, holds=self._closes)
-        return LegRunner(self._known.configurations, place, settings, None, y.take(self._state)).continue_run(
-            result
-        )
+        if result is not None:
+            return ConfigurationRun(configurations, place, settings, None, y.take(self._state)).run(result)
+        with progress_line(progress, settings.t0, settings.t_end) as report:
+            if self._adaptive:
+                report = watch_start(report, self._instance, place, settings.t_end)
+            return ConfigurationRun(configurations, place, settings, report).run()
 
 
 class _Track:

@@ -211,7 +211,10 @@ class CompiledSensitiveModel(CompiledModel):
 
     def in_configuration(self, configuration: Configuration) -> CompiledModel:
         """The same system's model in another configuration, with the same derivatives."""
-        base = cast("CompiledModel", self.base.in_configuration(configuration))
+        known = self.base.configuration_models
+        if configuration not in known:
+            known.setdefault(configuration, self.base.in_configuration(configuration))
+        base = cast("CompiledModel", known[configuration])
         found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
         return self.compiler(as_program_of(self.equations, found), base=base)
 

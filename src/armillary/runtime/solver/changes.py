@@ -14,8 +14,10 @@ Events cause a change by their role: a user's event that locks, unlocks or sets 
 released at its time, or the internal one for a choice of dependent speeds that has become poor. All events of
 one instant act together. A joint that is released at an instant at which another one locks is held through
 the impulse, unless its speed is set. Where events set dependent speeds, these stay as set, and the others are
-changed as little as possible. If the configuration that is needed is not available, the run ends at this
-event, before the change: the process then derives it and goes on.
+changed as little as possible. If the configuration that is needed is not available, the state stays as it is
+before the change. An exported program ends there. In the process the run is LACKING: the process derives what
+it lacks, or closes loops, adds that to the tables (runtime/models/configurations/supply.py) and enters the
+loop again, which makes the change from its beginning.
 
 With the locks that are requested, the choice of dependent speeds that comes first in the table of
 configurations is taken if it is good, else the best rated of the others there. The process and exported
@@ -47,6 +49,12 @@ from armillary.runtime.solver.singularities.forecasts import begin_after, horizo
 from armillary.runtime.solver.singularities.passages import plan_passage, refuse_place
 
 
+def note_lack(run: RunRecord, what: whole, c: whole) -> None:
+    """Note what the process has to add, concerning the locks of a configuration."""
+    run.lack = what
+    run.lack_in = c
+
+
 def read_requests(run: RunRecord) -> truth:
     """Read the requirements of the events that happen now: the locks after them, and the locks held through
     the impulse. Return false if they cannot be met here.
@@ -61,6 +69,8 @@ def read_requests(run: RunRecord) -> truth:
         if run.crossed[k] <= 0:
             continue
         if ROLE[k] == ELSEWHERE:
+            if PARTITIONED:
+                run.lack = LACKS_NOTHING
             return False
         if LOCKING_EVENTS and ROLE[k] == LOCKING:
             for j in range(N_LOCKABLE):
@@ -89,7 +99,7 @@ def set_speeds(run: RunRecord) -> None:
     """
     for s in range(N_SETTINGS):
         if run.crossed[SETTING_EVENT[s]] > 0:
-            run.motion[N_OWN_MOTION + s] = run.speeds[SETTING_SPEED[s]]  # known before the event
+            run.motion[N_OWN_MOTION + s] = run.set_to[SETTING_SPEED[s]]
             if SETTING_ACTS[s]:
                 run.motion[N_COORDINATES + SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
 
@@ -152,6 +162,8 @@ def strike(run: RunRecord) -> truth:
     if not struck:
         return True
     c: whole = with_locks(run, True)
+    if PARTITIONED and c == NONE:
+        note_lack(run, LACKS_HELD_LOCKS, run.configuration)
     if CHOICES:
         before: whole = run.configuration
         own: whole = c
@@ -196,10 +208,13 @@ def suitable(run: RunRecord, c: whole) -> whole:
         return c
     best: whole = NONE
     if RATED:
+        if PARTITIONED and GROUP_SIZE[c] < 0:
+            note_lack(run, LACKS_RATINGS, c)
+            return NONE
         if GROUP_SIZE[c] > 0:
             run.rating = ratings(run.t, run.motion)
         most: real = POOR_CHOICE + CHOICE_MARGIN
-        good: truth = GROUP_SIZE[c] < 0
+        good: truth = False
         for i in range(N_MEMBERS):
             if below(i, GROUP_SIZE[c]):
                 other: whole = MEMBER[at(c, N_MEMBERS, i)]
@@ -207,12 +222,19 @@ def suitable(run: RunRecord, c: whole) -> whole:
                     good = True
                     most = run.rating[i]
                     best = other
+                    if PARTITIONED:
+                        run.lack_member = i
+        if PARTITIONED and good and best == NONE:
+            note_lack(run, LACKS_MEMBER, c)
         if good:
             return best
     if PARTITIONED:
         chosen: truth = False
         chosen = choose_speeds(run, run.stage)
         best = with_choice(run, c) if chosen else NONE
+        if best == NONE:
+            what: whole = LACKS_CHOICE if chosen else LACKS_RANK
+            note_lack(run, what, c)
     return best
 
 
@@ -227,6 +249,8 @@ def next_configuration(run: RunRecord) -> whole:
             same = same and agree(run.after[j], LOCKED[j])
         if not same:
             c = with_locks(run, False)
+        if PARTITIONED and c == NONE:
+            note_lack(run, LACKS_LOCKS, run.configuration)
         if c == NONE:
             return NONE
     if CHOICES:
@@ -250,8 +274,26 @@ def chooses_in_place(run: RunRecord) -> truth:
     return strength(run) <= NO_STRENGTH
 
 
+def take_closed_motion(run: RunRecord) -> truth:
+    """Take the motion whose loops the process has closed after events of this instant. Return false if it
+    has not done so yet.
+    """
+    if run.closed_now:
+        for i in range(N_OWN_MOTION):
+            run.motion[i] = run.closed[i]
+        return True
+    for k in range(N_OWN_EVENTS):
+        if run.crossed[k] > 0 and RECLOSES[k]:
+            note_lack(run, LACKS_CLOSING, run.configuration)
+            return False
+    return True
+
+
 def end_at_change(run: RunRecord) -> None:
-    """End the run at an event that requires a configuration that is not available."""
+    """End the run, or its call in the process, at an event that requires what is not available."""
+    if PARTITIONED and run.lack != LACKS_NOTHING:
+        run.status = LACKING
+        return
     run.status = EVENT
     run.failed = CHOICE_EVENT[run.configuration]
     for k in range(N_EVENTS):
@@ -269,24 +311,31 @@ def change(run: RunRecord) -> None:
         if refused:
             refuse_place(run)
             return
+    if PARTITIONED:
+        run.pairs = 0
+        note_lack(run, LACKS_SECTIONS, before)
     # The only one may be right after loops were closed again, or speeds adjusted.
-    if not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2:
-        if SETTINGS:
-            set_speeds(run)  # for the process, which goes on
+    if (PARTITIONED and not run.complete) or (
+        not PARTITIONED and not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2
+    ):
         end_at_change(run)
         return
     if PARTITIONED:
-        run.pairs = 0
+        note_lack(run, LACKS_AGREEMENT, before)
     possible = read_requests(run)
-    if ADJUSTING and run.adjusting:
+    if ADJUSTING and RECLOSING and run.adjusting:
         for i in range(N_COORDINATES):  # which may have been closed again
             run.motion[i] = run.state[i]
     else:
         run.motion = leave(run.t, run.state)
     if SETTINGS:
         set_speeds(run)
-    if ADJUSTING and possible and run.adjusting:
+    if PARTITIONED and possible:
+        possible = take_closed_motion(run)
+    if ADJUSTING and possible and run.adjusting and not (PARTITIONED and run.closed_now):
         possible = adjust_others(run)
+        if PARTITIONED and not possible:  # the process finds out why, or how loops can be closed
+            note_lack(run, LACKS_CLOSING, before)
     if LOCKING_EVENTS and possible:
         possible = strike(run)
     c: whole = NONE
@@ -298,6 +347,8 @@ def change(run: RunRecord) -> None:
         return
     run.state = run.stage
     run.look = -INFINITY
+    if PARTITIONED:
+        run.closed_now = False
     for k in range(N_EVENTS):
         if not below(k, N_OWN_EVENTS):  # numbers of internal events are those of the configuration
             run.crossed[k] = 0
@@ -316,15 +367,23 @@ def choose_for_motion(run: RunRecord) -> None:
     """The configuration in which a run starts from its motion, in all speeds. Where the first choice is
     exactly singular, dependent speeds do not follow from a state, and the run ends.
     """
+    before: whole = run.configuration
     c: whole = NONE
+    if PARTITIONED:
+        note_lack(run, LACKS_SECTIONS, before)
+        if not run.complete:
+            run.status = LACKING
+            return
     if LOCKING_EVENTS:
         for j in range(N_LOCKABLE):
             run.after[j] = LOCKED[j]
     c = next_configuration(run)
     if c == NONE or not is_finite(run.stage):
-        install(run, FIRST)
-        run.status = EVENT
-        run.failed = CHOICE_EVENT[FIRST]
+        if PARTITIONED and c != NONE:
+            note_lack(run, LACKS_RANK, c)
+        install(run, before)
+        run.status = LACKING if PARTITIONED else EVENT
+        run.failed = CHOICE_EVENT[before]
         return
     run.state = run.stage
 

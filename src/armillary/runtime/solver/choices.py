@@ -3,13 +3,15 @@
 The process makes it if no choice of the table of configurations is good (`suitable` of changes.py). The
 method is the same as in mechanics/constraints/partition.py: complete pivoting over the rows of J in terms of
 the sizes of speeds, where present dependent speeds are preferred if they are nearly as good; then dependent
-and independent speeds are exchanged while some factor exceeds two. It depends on the place and on the present
-choice alone, not on the configurations that runs have met.
+and independent speeds are exchanged while some factor exceeds two. Speeds of modes stay independent unless
+the choice among joints alone is far worse. It depends on the place and on the present choice alone, not on
+the configurations that runs have met.
 """
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.partition import NOISE, NOTHING, OUTRUN, STRONG
+from armillary.mechanics.constraints.partition import FAIR, NOISE, NOTHING, OUTRUN, STRONG
+from armillary.runtime.solver.assembly.least_squares import row_square, turn_rows
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -160,18 +162,14 @@ def exchange_worst(run: RunRecord) -> truth:
     return True
 
 
-def choose_speeds(run: RunRecord, state: States) -> truth:
-    """The best choice of dependent speeds at a state of the present configuration, in `pair_row` and
-    `pair_speed`; false where constraints lose rank.
+def pair_best(run: RunRecord, modes: truth) -> None:
+    """The best choice of dependent speeds, of joints alone or also of modes, in `pair_row` and
+    `pair_speed`.
     """
-    measure_rows(run, state)
-    steps: whole = 0
     for i in range(N_ROWS):
         run.preferred[i] = SPEED_OF_ROW[i]
-        if SPEED_OF_ROW[i] != NONE:
-            steps = steps + 1
     for j in range(N_SPEEDS):
-        run.allowed[j] = 1
+        run.allowed[j] = 1 if modes or not IS_MODAL[j] else 0
     pair_rows(run)
     turns: whole = 0
     goes_on: truth = True
@@ -192,6 +190,53 @@ def choose_speeds(run: RunRecord, state: States) -> truth:
         if not paired:
             run.preferred[i] = NONE
     pair_rows(run)
+
+
+def conditioning(run: RunRecord) -> real:
+    """The smallest singular value of the part of J that the choice takes."""
+    for i in range(N_ROWS):
+        run.right[i] = 0.0
+    for j in range(N_SPEEDS):
+        run.speed_taken[j] = 0
+    for s in range(N_ROWS):
+        if below(s, run.pairs):
+            run.right[run.pair_row[s]] = 1.0
+            run.speed_taken[run.pair_speed[s]] = 1
+    for i in range(N_ROWS):
+        for j in range(N_SPEEDS):
+            place: whole = at(i, N_SPEEDS, j)
+            taken: truth = run.right[i] > 0.0 and run.speed_taken[j] > 0
+            run.left[place] = run.jacobian[place] if taken else 0.0
+    turn_rows(run, FIRST, N_ROWS)
+    least: real = INFINITY
+    for s in range(N_ROWS):
+        if below(s, run.pairs):
+            least = min(least, sqrt(row_square(run, run.pair_row[s])))
+    return least
+
+
+def choose_speeds(run: RunRecord, state: States) -> truth:
+    """The best choice of dependent speeds at a state of the present configuration, in `pair_row` and
+    `pair_speed`; false where constraints lose rank.
+    """
+    measure_rows(run, state)
+    modal: truth = False
+    for j in range(N_SPEEDS):
+        modal = modal or IS_MODAL[j]
+    pair_best(run, True)
+    if modal:
+        most: whole = run.pairs
+        best: real = 0.0
+        best = conditioning(run)
+        pair_best(run, False)
+        alone: real = 0.0
+        alone = conditioning(run)
+        if run.pairs < most or not (alone > FAIR * best):
+            pair_best(run, True)
+    steps: whole = 0
+    for i in range(N_ROWS):
+        if SPEED_OF_ROW[i] != NONE:
+            steps = steps + 1
     return run.pairs >= steps
 
 

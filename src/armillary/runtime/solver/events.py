@@ -464,11 +464,11 @@ def close_if_set(run: RunRecord) -> None:
 
 
 def leave_if_adjusting(run: RunRecord) -> None:
-    """The motion, where events of this instant set dependent speeds: before loops are closed again."""
+    """Note whether events of this instant set dependent speeds; keep the motion before loops are closed."""
     run.adjusting = False
     for k in range(N_OWN_EVENTS):
         run.adjusting = run.adjusting or (run.crossed[k] > 0 and ROLE[k] == ADJUSTS)
-    if run.adjusting:
+    if RECLOSING and run.adjusting:
         run.motion = leave(run.t, run.state)
 
 
@@ -482,7 +482,7 @@ def read_settings(run: RunRecord, k: whole) -> None:
             if not left:
                 run.motion = leave(run.t, run.state)
             left = True
-            run.speeds[SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
+            run.set_to[SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
 
 
 def fire_pending(run: RunRecord) -> None:

@@ -131,6 +131,8 @@ class RunRecord:
         if ADJUSTING:
             adjusting: truth  # an event of this instant sets a dependent speed
         speeds: Speeds
+        if SETTINGS:
+            set_to: Speeds  # to which events of this instant set them, as known before these
         after: Locks  # speeds that are locked after the events of an instant
         held: Locks  # and while their impulse acts
         closing: Locks
@@ -144,6 +146,12 @@ class RunRecord:
         left: Jacobian  # of it, in an elimination
         size: Speeds  # the largest element of each kind of speeds
     if PARTITIONED:
+        lack: whole  # what the process has to add before a change
+        lack_in: whole  # the configuration with the locks in question
+        lack_member: whole  # and of its choices the one in question
+        complete: truth  # the tables have sections of changes
+        closed_now: truth  # the process has closed the loops after events of this instant
+        closed: Motion  # to this motion
         pairs: whole  # rows that have a dependent speed
         pair_row: RowNumbers  # in the order of elimination
         pair_speed: RowNumbers
@@ -172,6 +180,7 @@ class RunRecord:
         slopes: Slopes  # rates at its stages
         nests: Nests  # of its dense output, those beyond the cubic polynomial, the last one first
         shown: Outputs  # a row near the place
+        between: truth  # it is the row at the end of the run
         seen: Outputs  # one of those around it
         first_seen: Outputs
         alike: OutputFlags  # columns that are the same in all of them
@@ -221,6 +230,8 @@ class RunRecord:
         structure: address  # of their tables
     if PROCESS and CONFIGURATIONS:
         configurations: whole  # of the tables
+        by_state: truth  # each state has a tolerance of its own
+        tolerances: address  # of these, by configuration
         sections: address  # of the tables of sections, and of numbers
         figures: address
     if PROCESS:

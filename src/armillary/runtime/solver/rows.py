@@ -62,8 +62,6 @@ def start_run(run: RunRecord) -> None:
         run.after_rejection = False
     if CONFIGURATIONS:
         run.changing = False
-        if PARTITIONED:
-            run.pairs = 0
         run.look = -INFINITY
         install(run, FIRST)
     if PASSING:
@@ -119,6 +117,12 @@ def next_due(run: RunRecord) -> real:
     return run.t0 + row * run.sample
 
 
+def ends_near_place(run: RunRecord) -> truth:
+    """Whether the run has ended, by an event or its time, where rows are found from rows around."""
+    near: truth = is_near_place(run, run.t)
+    return near and (run.status == EVENT or run.status == FINISHED)
+
+
 def give_row(run: RunRecord, shown: real, inside: truth) -> None:
     """The row at a time inside the step just taken, or at the present one. The last shows the memory that a
     further step would begin with, unless an event has ended the run between rows.
@@ -127,9 +131,7 @@ def give_row(run: RunRecord, shown: real, inside: truth) -> None:
     run.row_time = shown
     run.rows = run.rows + 1
     if PASSING:
-        near: truth = is_near_place(run, t)
-        if not inside:
-            near = near and (run.status == EVENT or run.status == FINISHED)
+        near: truth = is_near_place(run, t) if inside else ends_near_place(run)
         if near:
             run.row_time = t
             row_near_place(run, t)
@@ -149,36 +151,110 @@ def give_row(run: RunRecord, shown: real, inside: truth) -> None:
         run.row = outputs(t, run.point, run.memory)
 
 
+def keep_row_inside(run: RunRecord, t: real) -> None:
+    """The next row of a run in this process, at a time inside the step just taken."""
+    if PASSING and is_near_place(run, t):
+        row_near_place(run, t)
+        keep_shown(run)
+        return
+    probe(run, t - run.t_old)
+    run.row = outputs(t, run.point, run.memory)
+    run.filled = run.filled + 1
+
+
+def keep_row(run: RunRecord) -> None:
+    """The next row of a run in this process, at the present time."""
+    if run.every_step:
+        report_time(run)
+    if PASSING and run.status != RUNNING and ends_near_place(run):
+        row_near_place(run, run.t)
+        keep_shown(run)
+        return
+    if UPDATE and run.status != RUNNING:
+        run.new_memory = update(run.t, run.state)
+        run.row = outputs(run.t, run.state, run.new_memory)
+    else:
+        run.row = outputs(run.t, run.state, run.memory)
+    run.filled = run.filled + 1
+
+
+def keep_shown(run: RunRecord) -> None:
+    """The next row of a run in this process, as it was found from rows around."""
+    run.row = run.shown + 0.0  # a zero has no sign where users see it
+    run.filled = run.filled + 1
+
+
 def turn(run: RunRecord) -> whole:
     """A row, a step, or the end of the run: what comes next, done."""
     if LATE_SEARCH and run.unsearched:
         run.unsearched = False
         search(run)
-    run.due = next_due(run)
-    shown: real = run.due
-    inside: truth = run.dense and run.phase == ARRIVED and run.due < run.t - run.near
+    due: real = INFINITY
+    if PROCESS:
+        due = INFINITY if run.every_step else ROW_TIME[run.filled]
+    else:
+        due = next_due(run)
+        run.due = due
+    shown: real = due
+    inside: truth = run.dense and run.phase == ARRIVED and due < run.t - run.near
+    if PROCESS and not STEPS_ONLY and inside:
+        keep_row_inside(run, due)
+        return ROW
     if not inside:
         if run.phase == ARRIVED:
             run.phase = SETTLED
             settle(run)
             if run.phase == ARRIVED:  # a step goes on after an event in it
                 return STEP
+            if PARTITIONED and run.status == LACKING:  # no row shows the state before the change
+                return END
         ended: truth = run.status != RUNNING
-        if run.phase != SETTLED:
+        shows: truth = False
+        if run.phase == SETTLED:
+            near: real = 0.0 if ended else run.near
+            shows = due <= run.t + near
+            if not shows:
+                run.phase = READY
+                shown = run.t
+                shows = run.every_step and (run.at_grid or ended)
+                if not PROCESS:  # a row between others, where an event has ended the run
+                    shows = shows or (run.status == EVENT and (run.rows == 0 or run.row_time < run.t))
+                    if not shows:
+                        return STEP  # the caller reads the time of events before the next step
+        if not shows:
             if ended:
                 return END
+            if PROCESS and run.budget <= 0:
+                return PAUSE
+            if PROCESS:
+                run.due = due
             advance(run)
             return STEP
-        near: real = 0.0 if ended else run.near
-        if run.due > run.t + near:
-            run.phase = READY
-            shown = run.t
-            here: truth = run.every_step and (run.at_grid or ended)
-            between: truth = run.status == EVENT and (run.rows == 0 or run.row_time < run.t)
-            if not here and not between:
-                return STEP
-    give_row(run, shown, inside)
+    if PROCESS:
+        keep_row(run)
+    else:
+        give_row(run, shown, inside)
     return ROW
+
+
+def drive(run: RunRecord) -> whole:
+    """Rows and steps of a run in this process, until it has ended or needs its caller: why."""
+    while True:
+        if run.filled >= run.capacity:
+            return FULL
+        if EVENTS and run.firings + N_EVENTS + LOGGED > run.log_capacity:
+            return FULL
+        found: whole = STEP
+        found = turn(run)
+        if found == ROW:
+            continue
+        if found == PAUSE:
+            return PAUSED
+        if found == END:
+            if PASSING and ends_near_place(run):
+                row_near_place(run, run.t)
+                run.between = True
+            return run.status
 
 
 def find_row(run: RunRecord) -> truth:

@@ -281,12 +281,15 @@ def settle(run: RunRecord) -> None:
 
 def advance(run: RunRecord) -> None:
     """The next step; under error control, one trial of it."""
-    tried: count = run.steps
-    if ADAPTIVE:
-        tried = tried + run.rejected
-    if tried >= run.max_steps:
-        run.status = TOO_MANY
-        return
+    if PROCESS:
+        run.budget = run.budget - 1
+    else:
+        tried: count = run.steps
+        if ADAPTIVE:
+            tried = tried + run.rejected
+        if tried >= run.max_steps:
+            run.status = TOO_MANY
+            return
     if adaptive(run):
         adaptive_step(run)
     else:

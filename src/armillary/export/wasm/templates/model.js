@@ -270,7 +270,7 @@ change what sets them, or give other initial coordinates to start from`);
 
   ended(why) {
     this.status = ENDS[why] || "ended";
-    const t = (this.t = this.get("t")), between = this.get("passing") === this.about.between; // near a place of lost rank
+    const t = (this.t = this.get("t")), between = this.get("between") === 1; // near a place of lost rank
     this.row = between ? this.workspace("shown").slice() : this.rowAt(t, this.state, this.workspace("memory"));
   }
 

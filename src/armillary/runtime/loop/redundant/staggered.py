@@ -48,7 +48,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
     """`advance(t, h)`: the trial state after a step."""
     scheme, states = scheme_of(program), program.shape.states
     half, finish = _emit_half(program), _emit_finish(program)
-    f = program.function("advance", arguments=(REAL, REAL))
+    f = program.function("advance_staggered", arguments=(REAL, REAL))
     t, h = f.argument(2), f.argument(3)
     delta = 0.5 * h
     state, trial, work, answer = (f.vector(name) for name in ("state", "trial", "work", "answer"))
@@ -104,7 +104,7 @@ def _emit_half(program: LoopModule) -> LoopFunction:
     """`half(t, delta)`: steps 1 to 3 with what the work vector holds of the middle; it leaves more there."""
     scheme = scheme_of(program)
     turn = _emit_turn(program)
-    f = program.function("half", arguments=(REAL, REAL))
+    f = program.function("half_staggered", arguments=(REAL, REAL))
     t, delta = f.argument(2), f.argument(3)
     state, work, answer = (f.vector(name) for name in ("state", "work", "answer"))
     known = work if scheme.implicit else state
@@ -128,7 +128,7 @@ def _emit_half(program: LoopModule) -> LoopFunction:
 
 def _emit_turn(program: LoopModule) -> LoopFunction:
     """`turn(e, w, delta)`: step 2 for the part whose Euler parameters and spin are at these places."""
-    f = program.function("turn", arguments=(WHOLE, WHOLE, REAL))
+    f = program.function("turn_staggered", arguments=(WHOLE, WHOLE, REAL))
     place, first, delta = f.argument(2), f.argument(3), f.argument(4)
     state, work = f.vector("state"), f.vector("work")
     e, w = euler.take(state, place, 4), euler.take(state, first, 3)
@@ -147,7 +147,7 @@ def _emit_turn(program: LoopModule) -> LoopFunction:
 
 def _emit_finish(program: LoopModule) -> LoopFunction:
     """`finish(e, w)`: step 5 for the part at these places."""
-    f = program.function("finish", arguments=(WHOLE, WHOLE))
+    f = program.function("finish_staggered", arguments=(WHOLE, WHOLE))
     place, first = f.argument(2), f.argument(3)
     state, work, trial = (f.vector(name) for name in ("state", "work", "trial"))
     e, e_half = euler.take(state, place, 4), euler.take(work, place, 4)

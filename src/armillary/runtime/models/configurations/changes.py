@@ -14,13 +14,11 @@ from armillary.algebra.arguments import unsigned_zeros
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import change_text
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.program.configuration_changes import ADJUST, ENTER, IMPULSE, LEAVE, RATINGS, with_ratings
+from armillary.program.configuration_changes import ENTER, IMPULSE, LEAVE, with_ratings
 from armillary.program.configurations import configurations_of
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.addresses import kept_with_owner
-from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN, POOR_CHOICE
-from armillary.runtime.start.place import Place
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
 _PRECOMPUTE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
@@ -88,10 +86,6 @@ class Changes:
         """All speeds after the locks of this configuration have closed in a motion."""
         return self._call(IMPULSE, t, motion, memory)
 
-    def adjust(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """The least changes of speeds with which a motion satisfies the constraints of this configuration."""
-        return self._call(ADJUST, t, motion, memory)
-
     def _call(self, name: str, t: float, given: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return unsigned_zeros(self._code.call(name, t, given, self.constants, memory))
 
@@ -102,18 +96,6 @@ class RatedChoices:
 
     configurations: tuple[Configuration, ...]
     code: ChangeCode
-
-    def at(self, place: Place, constants: np.ndarray) -> np.ndarray:
-        """The ratings at a place."""
-        return self.code.call(RATINGS, place.t, place.motion, constants, place.memory)
-
-    def best(self, ratings: np.ndarray, but: Configuration) -> Configuration | None:
-        """The best of them except for one, if it is good; see `suitable` of runtime/solver/changes.py."""
-        best, most = None, POOR_CHOICE + CHOICE_MARGIN
-        for configuration, rating in zip(self.configurations, ratings, strict=True):
-            if configuration != but and rating > most:
-                best, most = configuration, rating
-        return best
 
 
 def rated_choices(equations: DerivedEquations, locked: frozenset[str]) -> RatedChoices | None:

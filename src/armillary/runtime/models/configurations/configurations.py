@@ -10,19 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError, SimulationError
-from armillary.mechanics.constraints.closing_thresholds import AGREEING
-from armillary.mechanics.constraints.partition import partition, sizes_by_kind
-from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
+from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.recording.records import EventRecord
 from armillary.program.configuration_changes import speed_settings
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets.targets import POOR_PIVOT
-from armillary.runtime.integrators.records import Integration
 from armillary.runtime.models.programs.instance import Instance
-from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.models.programs.configured_program import ConfiguredProgram
@@ -47,7 +40,8 @@ class Configurations:
         self._models = models
         self._instances: dict[Configuration, Instance] = {first: instance}
         self._rating_constants: dict[frozenset[str], np.ndarray] = {}
-        self.changes: tuple[tuple[int, int], Any] | None = None  # by what was so far: see run_changes.py
+        # The tables of run_changes.py, which imports this file, by what was so far.
+        self.changes: tuple[tuple[int, int, bool], Any] | None = None
 
     def __getitem__(self, configuration: Configuration) -> Instance:
         """The program of a configuration, derived and compiled at its first use."""
@@ -59,6 +53,10 @@ class Configurations:
             made = Instance(self._models[configuration], self.parameters, self.inputs, inside=self._inside)
             found = self._instances.setdefault(configuration, made)
         return found
+
+    def add(self, configuration: Configuration) -> None:
+        """Derive and compile a configuration, if that has not been done, so that it is among the known."""
+        self[configuration]
 
     def rating_constants(self, locked: frozenset[str]) -> np.ndarray:
         """Constants of the ratings of choices with these locks, which live as long as this does."""
@@ -91,9 +89,12 @@ class Configurations:
         return texts[exchange]
 
     @property
-    def so_far(self) -> tuple[int, int]:
-        """The number of configurations compiled, and of sets of locks whose table was needed."""
-        return len(self._models), len(self._models[self.first].rated_choices)
+    def so_far(self) -> tuple[int, int, bool]:
+        """The number of configurations compiled, and of sets of locks whose table was needed, and whether a
+        run has changed its configuration.
+        """
+        model = self._models[self.first]
+        return len(self._models), len(model.rated_choices), model.changed
 
     def tolerances(
         self, configuration: Configuration, atol: float | Sequence[float]
@@ -117,140 +118,6 @@ class Configurations:
         ).tolist()  # with derivatives of states: for each
         return result
 
-    def apply_events(
-        self,
-        place: Place,
-        configuration: Configuration,
-        changing: list[EventRecord],
-        settings: Settings,
-        choice: Sequence[tuple[int, int]] = (),
-    ) -> tuple[Place, Configuration]:
-        """Where a run goes on after events that change its configuration, and in which; ``settings``: see
-        `set_speeds`; ``choice`` has the rows and the dependent speeds in it, where the loop has chosen them.
-        """
-        _check_consistent(place.t, configuration, changing)
-        locked = set(configuration.locked)
-        for event in changing:
-            locked |= {u.data.name for u in event.lock}
-            locked -= {u.data.name for u in event.unlock}
-        named = {s.data.name for event in changing for s in event.changes}
-        place = place._replace(u=self._set(place, configuration, changing, locked, settings))
-        equations = self[configuration].equations
-        reclosing = [event for event in changing if reclosing_names(event, equations)]
-        if reclosing:
-            adjusted = None
-            if all(adjusts(event, equations) for event in reclosing):
-                adjusted = self._adjust_others(place, configuration, changing)
-            # A joint that is released with a speed of its own moves already where others follow it.
-            moving = {u.data.name for event in changing for u in event.unlock} & named & configuration.locked
-            opened = Configuration(configuration.locked - moving) if moving else configuration
-            place = adjusted or self[opened].close_loops(place, named, at_event=True)
-        if locked - configuration.locked:
-            # An impulse takes no time, a release does: what is set free at this instant is held through it.
-            held = locked | (configuration.locked - named)
-            place = self._apply_lock_impulse(place, frozenset(held))
-        now = Configuration(
-            frozenset(locked), configuration.dependents if locked == configuration.locked else ()
-        )
-        if choice:
-            rows, speeds = equations.reduction.rows, equations.system.speeds
-            pairs = tuple((rows[i].constraint.name, speeds[j].data.name) for i, j in choice)
-            return place, Configuration(frozenset(locked), pairs)
-        return place, self.suitable(place, now)
-
-    def _set(
-        self,
-        place: Place,
-        configuration: Configuration,
-        changing: list[EventRecord],
-        locked: set[str],
-        settings: Settings,
-    ) -> np.ndarray:
-        """All speeds, with the values that events set for dependent speeds and for speeds that they unlock:
-        these are not states of this configuration.
-        """
-        instance, u = self[configuration], place.u
-        equations = instance.equations
-        given = [
-            (event, target, value)
-            for event in changing
-            for target, value in event.changes.items()
-            if target.data.name in equations.dependents
-            or (target.data.name in configuration.locked and target.data.name not in locked)
-        ]
-        if given:
-            u = u.copy()
-            for event, target, value in given:
-                known = settings.get((event.name, target.data.name))
-                if known is None:
-                    raise ArmillaryError(
-                        f"'{event.name}' sets '{target}', which is not a state, to '{value}', which depends "
-                        "on accelerations or reactions; let an earlier event keep that in a memory"
-                    )
-                u[equations.system.speeds.index(target)] = known
-        return u
-
-    def _adjust_others(
-        self, place: Place, configuration: Configuration, changing: list[EventRecord]
-    ) -> Place | None:
-        """Change speeds that events have not set until the constraints hold; return None if the speeds that
-        events set contradict each other. As `adjust_others` of runtime/solver/changes.py.
-        """
-        changes, system = self[configuration].changes, self[configuration].equations.system
-        settings = speed_settings(system)
-        free = np.ones(len(system.speeds))
-        free[[system.speeds.index(u) for event, u, _ in settings if event in changing]] = 0.0
-        largest = []
-        for _ in range(2):
-            motion = np.concatenate([place.motion, np.zeros(len(settings)), free])
-            changed = changes.adjust(place.t, motion, place.memory)
-            place = place._replace(u=place.u + changed)
-            largest.append(float(np.max(np.abs(changed))))
-        first, second = largest
-        size = max(first, float(np.max(np.abs(place.u))))
-        return place if second <= AGREEING * size and size < np.inf else None
-
-    def suitable(self, place: Place, configuration: Configuration) -> Configuration:
-        """Return the configuration if its dependent speeds suit a place, else a better one."""
-        instance = self[configuration]
-        if instance.equations.reduction.quality is None or instance.quality(place) > NEARLY * POOR_PIVOT:
-            return configuration
-        return self._better(place, configuration, instance)
-
-    def _better(self, place: Place, configuration: Configuration, instance: Instance) -> Configuration:
-        """A configuration with a choice of dependent speeds that is good at a place: the best rated one of
-        the table (`suitable` of runtime/solver/changes.py), else, where none is good, one for this place.
-        """
-        rated = self._models[self.first].choices(configuration.locked)
-        if rated is not None:
-            values = rated.at(place, self.rating_constants(configuration.locked))
-            best = rated.best(values, configuration)
-            if best is not None:
-                return best
-        system, reduction = instance.equations.system, instance.equations.reduction
-        names = [u.data.name for u in system.speeds]
-        figures = instance.geometry(place.memory).at(place.t, place.q)
-        kinds = [u.dimension for u in system.speeds]
-        sizes = sizes_by_kind(np.max(np.abs(figures.jacobian), axis=0, initial=0.0), kinds)
-        now = elimination_steps(instance.equations)
-        chosen = partition(figures.jacobian, sizes, (), now, modal_speeds(system))
-        if len(chosen) < len(now):
-            lost = [reduction.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
-            raise SimulationError(
-                f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank "
-                f"(redundant there: {', '.join(lost)}), so the motion can go on in more than one way; "
-                "start a little away from there",
-                None,
-            )
-        return Configuration(
-            configuration.locked, tuple((reduction.rows[i].constraint.name, names[j]) for i, j in chosen)
-        )
-
-    def _apply_lock_impulse(self, place: Place, held: frozenset[str]) -> Place:
-        """Return the place after joints have been locked, which exchange momentum with all others."""
-        instance = self[self.suitable(place, Configuration(held))]
-        return place._replace(u=instance.changes.impulse(place.t, place.motion, place.memory))
-
 
 def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
     """Return rows and their dependent speeds, in the order of elimination."""
@@ -258,38 +125,6 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
     rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
     kept = reduction.elimination.kept
     return [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
-
-
-def set_speeds(instance: Instance, result: Integration) -> Settings:
-    """Return the values to which events of the last instant set speeds that may be no states, if the loop
-    has kept them.
-    """
-    if result.set_speeds is None:
-        return {}
-    pairs = zip(speed_settings(instance.equations.system), result.set_speeds.tolist(), strict=True)
-    return {(event.name, u.data.name): value for (event, u, _), value in pairs}
-
-
-def _check_consistent(t: float, configuration: Configuration, changing: list[EventRecord]) -> None:
-    """Raise an error if events of one instant contradict each other or a lock."""
-    locking = {u.data.name: event.name for event in changing for u in event.lock}
-    freeing = {u.data.name: event.name for event in changing for u in event.unlock}
-    for u in locking.keys() & freeing.keys():
-        raise SimulationError(
-            f"at t = {t:.6g} s event '{locking[u]}' locks '{u}' and event '{freeing[u]}' unlocks it; "
-            "let one of them come later",
-            None,
-        )
-    held = (configuration.locked | locking.keys()) - freeing.keys()
-    for event in changing:
-        for target, value in event.changes.items():
-            name = target.data.name
-            if name in held and value is not ZERO:
-                raise SimulationError(
-                    f"at t = {t:.6g} s event '{event.name}' sets '{name}', which is locked; unlock it in the "
-                    "same event, or lock it later",
-                    None,
-                )
 
 
 def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bool:

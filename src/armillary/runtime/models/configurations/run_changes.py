@@ -1,19 +1,22 @@
 """The configurations that a run may enter without leaving its compiled loop, as the tables of that loop.
 
-The tables hold the configurations that runs of this model have met so far. The first run that needs a
-configuration derives and compiles it (configurations.py); later runs find it here.
+The tables hold the configurations that runs of this model have met so far. The first run that needs another
+one waits while it is derived and compiled, and goes on with tables that have it (supply.py); later runs find
+it there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import symbols
+from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration, modal_speeds
 from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
@@ -23,7 +26,7 @@ from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS,
 from armillary.runtime.integrators.methods.dop853 import TABLEAU
 from armillary.runtime.integrators.methods.gauss import collocation_tables
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.loop.layout import HEAD, INSTALLED, MOST_CONFIGURATIONS, SECTIONS, STAGES, ChangeShape
+from armillary.runtime.loop.layout import HEAD, INSTALLED, SECTIONS, STAGES, ChangeShape
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.models.configurations.configurations import (
     Configurations,
@@ -59,35 +62,35 @@ class KnownChanges:
     tables: RunChanges
 
 
-def known_changes(configurations: Configurations) -> KnownChanges | None:
-    """Return the data of a system's configurations; `None` if runs change configuration outside the loop."""
+def known_changes(configurations: Configurations) -> KnownChanges:
+    """Return the data of a system's configurations."""
     kept, so_far = configurations.changes, configurations.so_far
     if kept is None or kept[0] != so_far:
         kept = configurations.changes = so_far, _known_changes(configurations)
-    found: KnownChanges | None = kept[1]
+    found: KnownChanges = kept[1]
     return found
 
 
-def _known_changes(configurations: Configurations) -> KnownChanges | None:
+def _known_changes(configurations: Configurations) -> KnownChanges:
     model = configurations[configurations.first].model
-    if not model.changes_inside:
-        return None
-    known, rated = configurations.known[:MOST_CONFIGURATIONS], dict(model.rated_choices)
-    so_far = (len(known), len(rated))
+    known, rated = configurations.known, dict(model.rated_choices)
+    so_far = (len(known), len(rated), model.changed)
     if so_far not in model.change_figures:
         groups = {locked: found.configurations if found else () for locked, found in rated.items()}
         model.change_figures[so_far] = _figures([configurations[c].model for c in known], groups)
     made = model.change_figures[so_far]
-    if made is None:
-        return None
     key = configurations.parameters_key
     kept = model.change_sections
     if kept is not None and key is not None and kept[0] == (so_far, key):
         return kept[1]
     instances = [configurations[c] for c in known]
-    sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
+    sections = np.zeros((made.shape.room, len(SECTIONS)), dtype=np.int64)
+    complete = model.changed or len(instances) > 1
+    normalises = any(instance.model.address("normalise") for instance in instances)
     for c, instance in enumerate(instances):
-        addresses = _addresses(instance, alone=len(instances) == 1)
+        addresses = _addresses(instance, alone=not complete)
+        if normalises and not addresses["normalise"]:  # where all joints of a loop are locked it stays closed
+            addresses["normalise"] = _no_correction().address("normalise")
         locked = known[c].locked
         if (choices := rated.get(locked)) is not None:
             addresses["ratings"] = choices.code.address(RATINGS)
@@ -96,7 +99,8 @@ def _known_changes(configurations: Configurations) -> KnownChanges | None:
     sizes = (made.shape, made.states, made.events, len(known))
     owners = [configurations, *instances, *rated.values()]
     numbers = made.with_sizes(instances)
-    found = KnownChanges(tuple(known), RunChanges(*sizes, sections, numbers, owners=owners))
+    tables = RunChanges(*sizes, sections, numbers, complete=complete, normalises=normalises, owners=owners)
+    found = KnownChanges(tuple(known), tables)
     if key is not None:
         model.change_sections = ((so_far, key), found)
     return found
@@ -104,16 +108,18 @@ def _known_changes(configurations: Configurations) -> KnownChanges | None:
 
 def single_changes(instance: Instance) -> RunChanges:
     """The tables of one configuration alone, with which a loop passes places where rank is lost."""
-    kept, alone = instance.model.change_figures, (1, 0)  # one configuration, no choices: as in a first run
+    kept, alone = instance.model.change_figures, (1, 0, False)  # no choices: as in a first run
     if alone not in kept:
         kept[alone] = _figures([instance.model], {})
     made = kept[alone]
-    assert made is not None  # it fits into its own tables
-    sections = np.zeros((MOST_CONFIGURATIONS, len(SECTIONS)), dtype=np.int64)
+    sections = np.zeros((made.shape.room, len(SECTIONS)), dtype=np.int64)
     addresses = _addresses(instance, alone=True)
     sections[0] = [addresses.get(name, 0) for name in SECTIONS]
     numbers = made.with_sizes([instance])
-    return RunChanges(made.shape, made.states, made.events, 1, sections, numbers, owners=instance)
+    return RunChanges(
+        made.shape, made.states, made.events, 1, sections, numbers,
+        normalises=bool(addresses["normalise"]), owners=instance,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,8 +145,8 @@ class ChangeFigures:
 Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependent speeds by locks
 
 
-def _figures(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures | None:
-    """Return the tables of some configurations; `None` if they do not fit into the first one's tables."""
+def _figures(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures:
+    """Return the tables of some configurations."""
     strikes = [len(models) > 1 and "impulse" in model.change_code.lengths for model in models]
     return change_figures([model.equations for model in models], strikes, groups)
 
@@ -152,8 +158,8 @@ def change_figures(
     *,
     listed: bool = False,
     passing: bool = False,
-) -> ChangeFigures | None:
-    """Return the tables of some configurations; `None` if they do not fit into the tables of the first one.
+) -> ChangeFigures:
+    """Return the tables of some configurations.
 
     Configurations are ``listed`` if a run can meet no others. ``strikes`` tells in which of them impulses
     act; choices are made in ``groups``. A listed table is for ``passing`` places of lost rank, or not.
@@ -163,12 +169,20 @@ def change_figures(
     shape, lockable = change_shape(first)
     most = max((len(group) for group in groups.values()), default=0)
     states = len(first.program.state) + len(first.configuration.locked)
+    states = max(states, *(len(equations.program.state) for equations in every))
     shape = replace(shape, members=most, listed=len(every) if listed else 0)
+    while len(every) > shape.room:
+        shape = replace(shape, room=2 * shape.room)
+    partitions = [partition_numbers(equations) for equations in every] if not listed or passing else []
+    geometry = max(len(equations.program.geometry.results) for equations in every)
+    elements = max((numbers["elements"][0] for numbers in partitions), default=0)
+    shape = replace(shape, elements=max(shape.elements, elements), geometry=max(shape.geometry, geometry))
     if listed and not passing:
         shape = replace(shape, rows=0, elements=0, geometry=0)
     elif first.reduction.rows:  # whose rank others may lose, where locks of the first leave no motion
         shape = replace(shape, passing=states)
     events = shape.own_events + 2 + len(first.reduction.rows)
+    events = max(events, *(len(equations.targets.watched) for equations in every))
     places, length = shape.figures(events)
     numbers = np.zeros(length)
     numbers[: len(HEAD)] = shape.head(events)
@@ -179,25 +193,24 @@ def change_figures(
 
     own_motion = shape.sizes()["own_motion"]
     widths = {
-        **dict.fromkeys(("role", "direction", "ends", "lands", "near_place"), events),
+        **dict.fromkeys(("role", "direction", "ends", "lands", "recloses", "near_place"), events),
         "locked": len(lockable),
         "member": most,
         "setting_acts": shape.settings,
         **dict.fromkeys(("row_of", "speed_of"), shape.elements),
         **dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), shape.rows),
     }
+    modes = modal_speeds(system)
     numbered = {equations.configuration: c for c, equations in enumerate(every)}
     for c, equations in enumerate(every):
         found = configuration_numbers(equations, lockable)
-        if found["used"][0] > states or found["watched"][0] > events:
-            return None
+        if not listed:  # the process closes loops again and answers for what else cannot be done in the loop
+            found |= process_roles(equations)
         group = groups.get(equations.configuration.locked)
         found["group_size"] = [-1 if group is None else len(group)]
         found["member"] = [numbered.get(other, NONE) for other in group or ()]
-        if not listed or passing:
-            found |= partition_numbers(equations)
-            if found["elements"][0] > shape.elements:
-                return None
+        if partitions:
+            found |= partitions[c]
         for name, values in found.items():
             put(name, c * widths.get(name, 1), values)
         put("strikes", c, [strikes[c]])
@@ -206,6 +219,7 @@ def change_figures(
     common: dict[str, Sequence[float]] = {
         **system_numbers(system, lockable),
         "speed_kind": speed_kinds(system),
+        "is_modal": [int(j in modes) for j in range(len(system.speeds))],
     }
     for name, table in (common | (across_tables() if shape.passing else {})).items():
         put(name, 0, table)
@@ -356,8 +370,6 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
 
 def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) -> int:
     """The effect of an event on the configuration, by the names of runtime/solver/language/language.py."""
-    if event.name == DEPENDENT_SPEEDS and modal_speeds(equations.system):
-        return ELSEWHERE  # joints are preferred to modes
     if event.name in INTERNAL_EVENTS:
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
@@ -371,6 +383,20 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
     return ELSEWHERE if elsewhere_set(event, equations) else LOCKING
 
 
+def process_roles(equations: DerivedEquations) -> dict[str, list[int]]:
+    """The roles of events in this process, and for which of them it closes loops again or says why not."""
+    watched = equations.targets.watched
+    roles = [event_role(event, equations, False) for event in watched]
+    recloses = [
+        role == ELSEWHERE and event.name not in INTERNAL_EVENTS
+        for role, event in zip(roles, watched, strict=True)
+    ]
+    return {
+        "role": [LOCKING if closes else role for closes, role in zip(recloses, roles, strict=True)],
+        "recloses": [int(closes) for closes in recloses],
+    }
+
+
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
     """Names of what an event sets and the loop cannot: what loops are closed again for, and speeds that are
     locked and that no event releases, unless they stay zero.
@@ -380,6 +406,12 @@ def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
     read = [u for e, u, _ in speed_settings(equations.system) if e.name == event.name]
     unread = {s.data.name for s, value in event.changes.items() if s not in read and value is not ZERO}
     return sorted(unread & equations.configuration.locked)
+
+
+@cache
+def _no_correction() -> Compiled:
+    """A section `normalise` that leaves the state as it is."""
+    return Compiled("define void @normalise(double %t, ptr %y, ptr %constants, ptr %memory) { ret void }")
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:

@@ -11,7 +11,8 @@ import numpy as np
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import Integration
-from armillary.runtime.integrators.compiled_run import Lasts
+from armillary.runtime.integrators.compiled_run import CompiledRun
+from armillary.runtime.integrators.driving import Lasts, Supply
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.integrators.settings import IntegrationSettings
@@ -82,9 +83,14 @@ def integrate_leg(
     report: Report,
     changes: RunChanges | None = None,
     state: np.ndarray | None = None,
+    *,
+    supply: Supply | None = None,
+    begin: Callable[[CompiledRun], CompiledRun] | None = None,
     lasts: Lasts | None = None,
 ) -> Integration:
-    """Integrate the motion of one program from a place; ``state``: the state there, if it is known."""
+    """Integrate the motion from a place; ``state``: the state there, if it is known; other options: see
+    `integrate`.
+    """
     inputs, method = instance.inputs, settings.integrator
     stops = inputs.stops(settings.t0, settings.t_end, method.adaptive) if inputs is not None else None
     return integrate(
@@ -96,6 +102,8 @@ def integrate_leg(
         progress=report,
         stops=stops,
         changes=changes,
+        supply=supply,
+        begin=begin,
         lasts=lasts,
     )
 

@@ -57,8 +57,9 @@ class ConfiguredProgram(CompiledProgram):
         self.compiler = compiler
         self.configuration_models: dict[Configuration, ConfiguredProgram] = {equations.configuration: self}
         self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
-        self.change_figures: dict[object, ChangeFigures | None] = {}  # by what is known of configurations
+        self.change_figures: dict[object, ChangeFigures] = {}  # by what is known of configurations
         self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
+        self.changed = False  # whether a run has changed its configuration: sections of changes are compiled
         self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
 
     # ------------------------------------------------------------ what it is made of

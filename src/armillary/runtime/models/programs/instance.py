@@ -20,7 +20,7 @@ from armillary.mechanics.constraints.closing_thresholds import BROKEN
 from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
+from armillary.program.targets.targets import CONSTRAINT_RANK, LOST_RANK
 from armillary.runtime.addresses import address, kept_with_owner
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.thresholds.mass_thresholds import WEAK
@@ -282,13 +282,7 @@ class Instance:
         self.model.function("events")(place.t, *places)
         return all([watched[k] > least for k, least in self.model.weakening])
 
-    def quality(self, place: Place) -> float:
-        """The conditioning of the dependent speeds at a place; 0: not determined."""
-        return self._event_value(DEPENDENT_SPEEDS, place.t, self.pack_state(place), place.memory) + POOR_PIVOT
-
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
         """The strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
-        return max(self._event_value(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
-
-    def _event_value(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
-        return float(self.events(t, state, memory)[self.model.watched_index[name]])
+        found = self.events(t, state, memory)[self.model.watched_index[CONSTRAINT_RANK]]
+        return max(float(found) + LOST_RANK, 0.0)

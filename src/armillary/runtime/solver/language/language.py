@@ -120,6 +120,7 @@ CLOCKED = True  # and the caller has a clock, which a step across must not leave
 # whether impulses act in it, and the numbers of its internal events, or NONE.
 ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE, ADJUSTS = range(6)
 ROLE: Wholes = np.zeros(0, dtype=int)
+RECLOSES: Truths = np.zeros(0, dtype=bool)  # whether the process closes loops after an event
 LOCKED: Truths = np.zeros(0, dtype=bool)
 LOCKED_IN: Truths = np.zeros(0, dtype=bool)
 LOCKS: Truths = np.zeros(0, dtype=bool)
@@ -151,6 +152,7 @@ SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
+IS_MODAL: Truths = np.zeros(0, dtype=bool)  # of each speed, whether it is that of a mode
 STATE_SIZE: Reals = np.zeros(0)
 
 # Of the step across a place where rank is lost: times and weights of its stages (the last ones those of the
@@ -199,6 +201,8 @@ ENTRY_COLUMN: Wholes = np.zeros(0, dtype=int)
 STATE_OF: Wholes = np.zeros(0, dtype=int)
 FORWARD: Wholes = np.zeros(0, dtype=int)
 
+ROW_TIME: Reals = np.zeros(0)  # of a run in this process, of all rows that are due
+
 # Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
 # the number of the first.
 JUMP_TIME: Reals = np.zeros(0)
@@ -212,9 +216,16 @@ EPSILON = 2.0**-52
 NONE = -1  # in place of the number of an event or state
 
 # How a run stands, the phase of its loop, and what a turn of the loop found.
-RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR = range(8)
+RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR, LACKING = range(9)
+PAUSED, FULL = 6, 7  # of a call in this process: its steps are spent, or there is no room for a row
+LOGGED = 3  # entries in its log at once beside those of events: a change of configuration, a step across
 READY, SETTLED, ARRIVED = range(3)
-STEP, ROW, END = range(3)
+STEP, ROW, END, PAUSE = range(4)
+# What a run in this process lacks for a change of configuration (changes.py): nothing, the sections of its
+# changes; a configuration with the locks after the events or held through their impulse; the ratings of
+# choices, one of these, or one beyond them; a choice at all; closed loops; events that do not contradict.
+LACKS_NOTHING, LACKS_SECTIONS, LACKS_LOCKS, LACKS_HELD_LOCKS, LACKS_RATINGS, LACKS_MEMBER = range(6)
+LACKS_CHOICE, LACKS_RANK, LACKS_CLOSING, LACKS_AGREEMENT = range(6, 10)
 # What became of loops and speeds.
 CLOSED, OPEN, NOT_REDUNDANT, CONTRADICTED = range(4)
 
@@ -256,6 +267,7 @@ loop_figures: Callable[[real, Places], Figures]
 # with its sections and its number of states; the state stays.
 report: Callable[[RunRecord, whole], None]  # an event, for the user: counted, logged or marked
 report_change: Callable[[RunRecord], None]  # the present configuration, for the user
+report_time: Callable[[RunRecord], None]  # the time of a row at the end of a step, in this process
 close_again: Callable[[RunRecord], None]
 install: Callable[[RunRecord, whole], None]
 report_passage: Callable[[RunRecord], None]  # a step across a place where rank is lost, for the user

@@ -38,8 +38,8 @@ _OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
     ast.Lt: Value.__lt__, ast.LtE: Value.__le__, ast.Gt: Value.__gt__, ast.GtE: Value.__ge__,
     ast.Eq: Value.equals, ast.NotEq: Value.differs,
 }  # fmt: skip
-_INLINED = ("sign_of", "closeness", "find_events")
-_REPORTS = ("report", "report_change", "report_passage")
+_INLINED = ("sign_of", "closeness", "find_events", "turn", "keep_row", "keep_row_inside", "advance")
+_REPORTS = ("report", "report_change", "report_passage", "report_time")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
 Frame = Any  # a function of a loop or of another record, which sections and tables of their kind are given to
@@ -72,6 +72,7 @@ class SolverCode:
         self.tables, self.model, self.rare = tables, model, rare
         self.kinds = {f.name: f.type for f in solver.fields}
         self.kinds["atol"] = "States"  # in the process each state has its own
+        self.kinds["row"] = "Outputs"  # and the next one has its place
         self.made: dict[str, Frame] = dict(given)
 
     def function(self, name: str) -> Frame:
