@@ -79,7 +79,11 @@ class Loop:
 def loop_sources() -> str:
     """Return a digest of the files from which loops are made, and of files with their constants."""
     package = Path(__file__).parents[2]
-    files = [file for folder in ("llvm", "runtime") for file in sorted((package / folder).rglob("*.py"))]
+    files = [
+        file
+        for folder in ("llvm", "numerics", "runtime")
+        for file in sorted((package / folder).rglob("*.py"))
+    ]
     files += [package / name for name in CONSTANTS_FROM]
     return digest(*(file.read_text(encoding="utf-8") for file in files))
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from armillary.mechanics.constraints import closing_thresholds, partition
 from armillary.mechanics.contact import contact_thresholds
+from armillary.numerics import roots_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import layout
@@ -36,6 +37,7 @@ from armillary.runtime.solver.methods import exported_methods, fields, source
 MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
     *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
+    *("condition_values", "condition_slopes", "path_figures"),
 )
 # Features of the solver; those that a system decides are words of export/text/source.py.
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
@@ -84,10 +86,23 @@ for thresholds in (
     partition,
     closing_thresholds,
     contact_thresholds,
+    roots_thresholds,
 ):
     CONSTANTS |= {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
+
+
+ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")
+ROOTS_RECORD = "armillary.numerics:roots_record.py"
+
+
+@dataclass(frozen=True)
+class Description:
+    """Files of a method: those of its record, whose fields are joined, and those of its functions."""
+
+    record: tuple[str, ...]
+    functions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -168,6 +183,12 @@ def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented
 def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
     """Read the functions `wanted` that find forces and impulses of contacts, and the functions they call."""
     return _read(_CONTACTS, frozenset(), (), tuple(wanted), (), frozenset(), commented)
+
+
+def read_described(description: Description, features: Collection[str], wanted: Sequence[str]) -> Solver:
+    """Read the functions `wanted` of a method and the functions they call."""
+    described = (",".join(description.record), *description.functions)
+    return _read(described, frozenset(features), (), tuple(wanted), (), frozenset(), False)
 
 
 def described_sources() -> str:
