@@ -78,7 +78,8 @@ def reflect_columns(run: Roots) -> None:
         if not (length > run.cut * strongest):
             break
         strongest = max(length, strongest)
-        exchange_columns(run, k, pivot)
+        if pivot != k:
+            exchange_columns(run, k, pivot)
         top: real = run.factors[at(k, m, k)]
         alpha: real = -length if top > 0.0 else length
         scale: real = alpha * (top - alpha)
@@ -139,24 +140,22 @@ def factorise_matrix(run: Roots) -> None:
     if run.rank < n:
         reflect_rows(run)
     for i in range(run.rank):
-        for j in range(i, run.rank):
-            run.triangle[at(i, n, j)] = run.factors[at(j, m, i)]
-        run.side[i] = run.factors[at(last, m, i)]
-        run.solved[i] = run.side[i]
+        run.solved[i] = run.factors[at(last, m, i)]
     solve_triangle(run)
 
 
 def solve_triangle(run: Roots) -> None:
     """Solve T y = y, in place."""
-    n: whole = run.columns
+    m: whole = run.rows
     square: real = 0.0
     for b in range(run.rank):
-        k: whole = run.rank - 1 - b + FIRST + FIRST
-        known: real = 0.0
-        for j in range(k + 1, run.rank):
-            known = known + run.triangle[at(k, n, j)] * run.solved[j]
-        run.solved[k] = (run.solved[k] - known) / run.triangle[at(k, n, k)]
-        square = square + run.solved[k] * run.solved[k]
+        above: whole = run.rank - 1 - b + FIRST
+        k: whole = above + FIRST
+        own: real = run.solved[k] / run.factors[at(k, m, k)]
+        run.solved[k] = own
+        square = square + own * own
+        for i in range(above):
+            run.solved[i] = run.solved[i] - run.factors[at(k, m, i)] * own
     run.gauss = sqrt(square)
 
 
@@ -196,7 +195,7 @@ def set_damped_triangle(run: Roots, damping: real) -> None:
     for i in range(run.rank):
         run.side[i] = run.factors[at(last, m, i)]
         for j in range(i, run.rank):
-            run.damped[at(i, n, j)] = run.triangle[at(i, n, j)]
+            run.damped[at(i, n, j)] = run.factors[at(j, m, i)]
     if damping > 0.0:
         for j in range(run.rank):
             for i in range(j, run.rank):
@@ -299,11 +298,12 @@ def set_chord_step(run: Roots) -> None:
         for b in range(run.rank):
             reflect_turned(run, run.rank - 1 - b + FIRST + FIRST)
     for k in range(run.rank):
-        run.solved[k] = run.turned[k]
-    for k in range(run.rank):
-        run.solved[k] = run.solved[k] / run.triangle[at(k, n, k)]
-        for i in range(k + 1, run.rank):
-            run.solved[i] = run.solved[i] - run.triangle[at(k, n, i)] * run.solved[k]
+        known: real = 0.0
+        for i in range(run.rank):
+            if i == k:
+                break
+            known = known + run.factors[at(k, m, i)] * run.solved[i]
+        run.solved[k] = (run.turned[k] - known) / run.factors[at(k, m, k)]
     solve_triangle(run)
     set_step(run)
 
@@ -314,5 +314,5 @@ def weakest_pivot(run: Roots) -> real:
     if run.rank == run.columns:
         found = INFINITY
         for k in range(run.rank):
-            found = min(found, abs(run.triangle[at(k, run.columns, k)]))
+            found = min(found, abs(run.factors[at(k, run.rows, k)]))
     return found

@@ -216,9 +216,9 @@ def follow_root(run: Roots) -> truth:
         look(run)
         differentiate(run)
         worst: real = worst_residual(run)
+        factorise_matrix(run)
         if worst <= run.exact:
             return True
-        factorise_matrix(run)
         set_step(run)
         largest: real = largest_part(run)
         if not (largest <= SHRINK * last):

@@ -22,8 +22,7 @@ class Roots:
     most_moves: real
     moves: real  # steps with derivatives of their own
     # Factors of the matrix, and how steps come from them.
-    factors: Equations  # reflections; the last column is the side
-    triangle: Square
+    factors: Equations  # the triangle T, and reflections below and beside it; the last column is the side
     damped: Square  # the triangle of a damped step
     order: StepNumbers  # columns as they were taken for pivots
     rank: whole

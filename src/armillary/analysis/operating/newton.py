@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from armillary.analysis.operating.conditions import ConditionValues
-from armillary.llvm.building.routines import real_array
+from armillary.llvm.building.routines import real_array, whole_array
 from armillary.llvm.jit import chosen
 from armillary.runtime.solver.language.described_method import DescribedMethod, MethodWork
 from armillary.runtime.solver.language.translator import ROOTS, ROOTS_RECORD, Description
@@ -90,8 +90,8 @@ def newton(equations: RootProblem) -> Root:
         given=_sizes(e)
         | {
             "wanted": e.wanted,
-            "low": -np.inf if e.low is None else e.low,
-            "high": np.inf if e.high is None else e.high,
+            "low": np.full(n, -np.inf) if e.low is None else e.low,
+            "high": np.full(n, np.inf) if e.high is None else e.high,
         },
     )
     _search(chosen())("find_point", work)
@@ -156,7 +156,7 @@ def _rows(e: RootProblem) -> dict[str, np.ndarray]:
     return {"ROW_LIST": e.rows, "UNKNOWN_LIST": e.unknown}
 
 
-def _sizes(e: RootProblem) -> dict[str, np.ndarray | float]:
+def _sizes(e: RootProblem) -> dict[str, np.ndarray]:
     return {"sizes": e.sizes, "weights": e.weights}
 
 
@@ -169,7 +169,7 @@ def _work(
     *,
     scalars: dict[str, float],
     tables: dict[str, np.ndarray],
-    given: dict[str, np.ndarray | float],
+    given: dict[str, np.ndarray],
 ) -> MethodWork:
     """The record and workspace of a search, of which ``columns`` of C are needed."""
     found, code, unknowns = values.of, values.code, len(unknown)
@@ -182,8 +182,8 @@ def _work(
         scalars["directions"] = len(d.ends)
     else:
         tables["FLAT"] = flat
-    constants, memory = real_array(values.constants), real_array(values.memory)
-    work = MethodWork(
+    arrays = {name: whole_array(table) for name, table in tables.items()}
+    return MethodWork(
         _search(chosen()),
         {
             "Position": 2 * n,
@@ -198,12 +198,10 @@ def _work(
             "Square": unknowns**2,
         },
         {"rows": rows, "columns": unknowns, "width": n, "entries": entries, "t": values.t, **scalars},
-        tables,
+        arrays | {"constants": real_array(values.constants), "memory": real_array(values.memory)},
         dict(zip(("condition_values", "condition_slopes"), code.addresses, strict=True)),
         {"x": x, **given},
     )
-    work.attach(constants=constants, memory=memory)
-    return work
 
 
 @cache

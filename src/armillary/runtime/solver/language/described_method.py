@@ -10,21 +10,23 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 
 from armillary.cache import digest
 from armillary.llvm.building.builder import Span, Value
 from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
-from armillary.llvm.building.routines import RecordFunction, RecordModule, whole_array
+from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.jit import Passes, engine
 from armillary.runtime.loop.machine_code import loop_sources
-from armillary.runtime.solver.language.fields import read_source
+from armillary.runtime.solver.language.fields import read_fields, read_source
 from armillary.runtime.solver.language.machine_code import SolverCode
 from armillary.runtime.solver.language.translator import VECTORS, Description, read_described
 from armillary.untyped import Given
 
 _LEVEL, _PASSES = 2, Passes(2)
+_LAYOUTS = 64  # that are kept
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
@@ -43,21 +45,22 @@ class DescribedMethod:
         tables: Sequence[str],
         functions: Sequence[str],
     ) -> None:
-        self.solver = read_described(description, features, entries)
+        # The functions are not read where the cache has their code: reading takes 30 ms.
+        self._read = partial(read_described, description, features, entries)
         self.tables, self.functions = tuple(tables), tuple(functions)
-        kinds = {f.name: f.type for f in self.solver.fields}
+        kinds = {f.name: f.type for f in read_fields(",".join(description.record)) if f.is_there(features)}
         self.vectors = [name for name, kind in kinds.items() if kind in VECTORS]
         self.kinds = list(dict.fromkeys(kinds[name] for name in self.vectors))
-        self.scalars = [name for name in kinds if name not in self.vectors]
-        self.reals = [name for name in self.scalars if kinds[name] == "real"]
+        self.reals = [name for name, kind in kinds.items() if kind == "real"]
+        self.wholes = [name for name in kinds if name not in {*self.vectors, *self.reals}]
         lengths = [f"{kind} length" for kind in self.kinds]
         self.addresses = [*self.tables, *self.functions, "constants", "memory"]
-        names = [*self.scalars, *lengths, *self.vectors, *self.addresses]
+        names = [*self.reals, *self.wholes, *lengths, *self.vectors, *self.addresses]
         self.places = {name: i for i, name in enumerate(names)}
-        self.kind_of_vector = np.array([self.kinds.index(kinds[name]) for name in self.vectors])
-        self.index_of_vector = {name: i for i, name in enumerate(self.vectors)}
+        self.vector_kinds = [kinds[name] for name in self.vectors]
         text = "".join(read_source(name) for name in (*description.record, *description.functions))
         self._entries = tuple(entries)
+        self._layouts: dict[tuple[int, ...], tuple[np.ndarray, dict[str, slice], int]] = {}
         made = engine(f"{name} {digest(loop_sources(), text)}", self._texts, _LEVEL, _PASSES)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
         self._engine = made
@@ -67,7 +70,7 @@ class DescribedMethod:
         program = RecordModule(self.places, self.reals, self.addresses)
         code = SolverCode(
             program,
-            self.solver,
+            self._read(),
             sizes={kind: f"{kind} length" for kind in self.kinds},
             known={},
             tables={name: _table(name) for name in self.tables},
@@ -78,60 +81,62 @@ class DescribedMethod:
             code.function(entry).function.linkage = ""
         return [str(program.module)]
 
+    def layout(self, lengths: tuple[int, ...]) -> tuple[np.ndarray, dict[str, slice], int]:
+        """Return a record with these lengths of vectors by kind and where vectors begin; the span of each
+        vector in the workspace; and the length of all.
+        """
+        if lengths not in self._layouts:
+            of_kind = dict(zip(self.kinds, lengths, strict=True))
+            ends = [*accumulate(of_kind[kind] for kind in self.vector_kinds)]
+            starts = [0, *ends[:-1]]
+            record = np.zeros(len(self.places), dtype=np.int64)
+            first = len(self.reals) + len(self.wholes)
+            record[first : first + len(lengths) + len(starts)] = [*lengths, *starts]
+            spans = {name: slice(*ends) for name, *ends in zip(self.vectors, starts, ends, strict=True)}
+            if len(self._layouts) >= _LAYOUTS:
+                self._layouts.clear()
+            self._layouts[lengths] = record, spans, ends[-1]
+        return self._layouts[lengths]
+
     def __call__(self, entry: str, work: MethodWork) -> None:
         """Run an entry."""
-        self._calls[entry](work.record.ctypes.data, work.workspace.ctypes.data)
+        record, workspace = (a.__array_interface__["data"][0] for a in (work.record, work.workspace))
+        self._calls[entry](record, workspace)
 
 
 class MethodWork:
-    """The record and the workspace of one call; ``lengths`` are those of vectors by kind."""
+    """The record and the workspace of one call; ``lengths`` are those of vectors by kind.
+
+    ``arrays`` are tables, and constants and memory of the model, which are read where they are; ``given`` are
+    the first elements of vectors. What is not given is zero.
+    """
 
     def __init__(
         self,
         method: DescribedMethod,
         lengths: Mapping[str, int],
         scalars: Mapping[str, float],
-        tables: Mapping[str, Given],
-        addresses: Mapping[str, int],
+        arrays: Mapping[str, np.ndarray],
+        functions: Mapping[str, int],
         given: Mapping[str, Given],
     ) -> None:
-        self._method, places = method, method.places
-        of_kinds = np.array([lengths[kind] for kind in method.kinds])
-        self._lengths = of_kinds[method.kind_of_vector]
-        self._ends = np.cumsum(self._lengths)
-        self.record = np.zeros(len(places), dtype=np.int64)
-        self.workspace = np.zeros(int(self._ends[-1]) + 1)
-        first = len(method.scalars)
-        self.record[first : first + len(of_kinds)] = of_kinds
-        first += len(of_kinds)
-        self.record[first : first + len(method.vectors)] = self._ends - self._lengths
-        reals = self.record.view(float)
-        for name, value in scalars.items():
-            (reals if name in method.reals else self.record)[places[name]] = value
-        self._kept: dict[str, np.ndarray] = {}
-        self.attach(**{name: whole_array(table) for name, table in tables.items()})
-        for name, place in addresses.items():
-            self.record[places[name]] = place
+        self._method, self._arrays = method, arrays
+        template, self._spans, total = method.layout(tuple([lengths[kind] for kind in method.kinds]))
+        addresses = {name: array.__array_interface__["data"][0] for name, array in arrays.items()}
+        addresses |= functions
+        self.record = template.copy()
+        reals, wholes = len(method.reals), len(method.reals) + len(method.wholes)
+        self.record.view(float)[:reals] = [scalars.get(name, 0.0) for name in method.reals]
+        self.record[reals:wholes] = [scalars.get(name, 0) for name in method.wholes]
+        self.record[-len(method.addresses) :] = [addresses.get(name, 0) for name in method.addresses]
+        self.workspace = np.zeros(total + 1)
         for name, values in given.items():
-            self[name] = values
-
-    def attach(self, **arrays: np.ndarray) -> None:
-        """Set arrays that the method reads where they are, which are kept as long as this."""
-        self._kept |= arrays
-        for name, array in arrays.items():
-            self.record[self._method.places[name]] = array.ctypes.data
+            first = self._spans[name].start
+            self.workspace[first : first + len(values)] = values
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a vector, as a view of the workspace."""
-        i = self._method.index_of_vector[name]
-        return self.workspace[self._ends[i] - self._lengths[i] : self._ends[i]]
-
-    def __setitem__(self, name: str, values: Given) -> None:
-        """Set the first elements of a vector."""
-        if isinstance(values, int | float):
-            self[name][:] = values
-        else:
-            self[name][: len(values)] = values
+        return self.workspace[self._spans[name]]
 
     def number(self, name: str) -> float:
         """Return a scalar of the record."""
