@@ -35,7 +35,7 @@ def column_product(run: Roots, k: whole, j: whole, first: whole) -> real:
 
 
 def mirror_column(run: Roots, k: whole, j: whole, scale: real) -> None:
-    """Reflect column j by the vector v in column k, from row k on; the scale is −½ vᵀv."""
+    """Reflect column j by the vector v in column k, from row k on; the scale is -(v, v)/2."""
     m: whole = run.rows
     share: real = column_product(run, k, j, k) / scale
     for i in range(k, m):
@@ -122,20 +122,39 @@ def reflect_rows(run: Roots) -> None:
         run.factors[at(k, m, k)] = alpha
 
 
-def factorise_matrix(run: Roots) -> None:
-    """Factorise the matrix and solve T y = −Qᵀ r."""
+def copy_matrix(run: Roots) -> None:
+    """Begin the factors with the matrix and the residuals."""
     m: whole = run.rows
-    n: whole = run.columns
-    for j in range(n):
+    last: whole = run.columns + FIRST
+    for j in range(run.columns):
         run.order[j] = j
         for i in range(m):
             run.factors[at(j, m, i)] = run.matrix[at(j, m, i)]
-    last: whole = n + FIRST
     for i in range(m):
         run.factors[at(last, m, i)] = -run.residual[i]
-    for j in range(n):
+    for j in range(run.columns):
         run.lengths[j] = column_product(run, j, j, FIRST)
         run.fresh[j] = run.lengths[j]
+
+
+def rank_of_matrix(run: Roots, least: real) -> whole:
+    """Return how many pivots of the matrix are larger than `least`."""
+    copy_matrix(run)
+    run.cut = 0.0
+    reflect_columns(run)
+    found: whole = 0
+    for k in range(run.rank):
+        if abs(run.factors[at(k, run.rows, k)]) > least:
+            found = found + 1
+    return found
+
+
+def factorise_matrix(run: Roots) -> None:
+    """Factorise the matrix and solve for the step in terms of the factors."""
+    m: whole = run.rows
+    n: whole = run.columns
+    last: whole = n + FIRST
+    copy_matrix(run)
     reflect_columns(run)
     if run.rank < n:
         reflect_rows(run)
@@ -145,7 +164,7 @@ def factorise_matrix(run: Roots) -> None:
 
 
 def solve_triangle(run: Roots) -> None:
-    """Solve T y = y, in place."""
+    """Solve the triangle for the step in terms of the factors, in place."""
     m: whole = run.rows
     square: real = 0.0
     for b in range(run.rank):
@@ -160,7 +179,7 @@ def solve_triangle(run: Roots) -> None:
 
 
 def solve_damped_triangle(run: Roots) -> real:
-    """Solve S y = b for the triangle of a damped step; return the length of y."""
+    """Solve the triangle of a damped step; return the length of the step."""
     n: whole = run.columns
     square: real = 0.0
     for b in range(run.rank):
@@ -174,7 +193,7 @@ def solve_damped_triangle(run: Roots) -> real:
 
 
 def transposed_square(run: Roots) -> real:
-    """Return |w|² with Sᵀ w = y."""
+    """Return the square of w, whose product with the transposed damped triangle is the step."""
     n: whole = run.columns
     square: real = 0.0
     for i in range(run.rank):
@@ -188,7 +207,7 @@ def transposed_square(run: Roots) -> real:
 
 
 def set_damped_triangle(run: Roots, damping: real) -> None:
-    """Set SᵀS = TᵀT + μ by rotations of rows, and the side b with it."""
+    """Add a damping to the squares of the triangle by rotations of rows, and turn the side with it."""
     m: whole = run.rows
     n: whole = run.columns
     last: whole = n + FIRST
@@ -220,10 +239,8 @@ def set_damped_triangle(run: Roots, damping: real) -> None:
 
 
 def damp_step(run: Roots, radius: real) -> None:
-    """Find y = (TᵀT + μ)⁻¹ Tᵀ b of about the length of a radius, where T y = b is longer.
-
-    1/|y(μ)| is nearly linear in μ, and |y|′ = −|w|²/|y| with Sᵀ w = y.
-    """
+    """Damp a step that is longer than a radius to about that length."""
+    # The reciprocal of its length is nearly linear in the damping (More 1978, section 5).
     damping: real = 0.0
     length: real = 0.0
     turn: real = 0.0
@@ -243,7 +260,7 @@ def damp_step(run: Roots, radius: real) -> None:
 
 
 def reflect_turned(run: Roots, k: whole) -> None:
-    """Reflect the vector `turned` by the k-th factor of Z."""
+    """Reflect the vector `turned` as the k-th row was."""
     m: whole = run.rows
     n: whole = run.columns
     tail: whole = run.rank + FIRST
@@ -257,7 +274,7 @@ def reflect_turned(run: Roots, k: whole) -> None:
 
 
 def turn_back(run: Roots) -> None:
-    """Set the step p = P Zᵀ z for the vector z that is `turned`."""
+    """Set the step to the vector `turned`, back in terms of the unknowns."""
     n: whole = run.columns
     if run.rank < n:
         for k in range(run.rank):
@@ -267,7 +284,7 @@ def turn_back(run: Roots) -> None:
 
 
 def set_step(run: Roots) -> None:
-    """Set the step p = P Zᵀ [y; 0], as long as y."""
+    """Set the step from its terms of the factors; none along directions that are left out."""
     tail: whole = run.rank + FIRST
     for i in range(run.rank):
         run.turned[i] = run.solved[i]
@@ -285,7 +302,7 @@ def set_open_direction(run: Roots, k: whole) -> None:
 
 
 def set_chord_step(run: Roots) -> None:
-    """Set the step of A p = −r with the last A and its factors, TᵀT y = −(Z Pᵀ Aᵀ r)."""
+    """Set the step for other residuals with the last matrix and its factors."""
     m: whole = run.rows
     n: whole = run.columns
     for i in range(n):

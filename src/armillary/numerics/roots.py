@@ -12,9 +12,11 @@ is taken, and none along directions whose effect is below `cut` of the largest, 
 equations leave open stay; where steps stall the cut is lowered. No unknown changes by more than `longest` in
 a step.
 
-`find_root` comes from far, and ends where residuals are least if there is no root. `follow_root` stays on its
-branch: it goes on only while each step is shorter than the one before (Deuflhard 2011, Newton Methods for
-Nonlinear Problems, section 5.1).
+`find_root` comes from far, and ends where residuals are least if there is no root. With CHORDS steps near a
+root go on with the last derivatives as long as each leaves a hundredth of the residuals: in a chain of 64
+links derivatives take a hundred times as long. `follow_root` stays on its branch: it goes on only
+while each step is shorter than the one before (Deuflhard 2011, Newton Methods for Nonlinear Problems, section
+5.1).
 
 A user defines the functions at the end of language.py in a file of its own.
 """
@@ -28,7 +30,7 @@ from armillary.numerics.roots_thresholds import *
 
 
 def residual_square(run: Roots) -> real:
-    """Return |r|² at the place."""
+    """Return the square of the residuals at the place."""
     total: real = 0.0
     for i in range(run.rows):
         total = total + run.residual[i] * run.residual[i]
@@ -36,7 +38,7 @@ def residual_square(run: Roots) -> real:
 
 
 def missed_square(run: Roots) -> real:
-    """Return |r|² where a step leads."""
+    """Return the square of the residuals where a step leads."""
     total: real = 0.0
     for i in range(run.rows):
         total = total + run.missed[i] * run.missed[i]
@@ -44,7 +46,7 @@ def missed_square(run: Roots) -> real:
 
 
 def predicted_square(run: Roots) -> real:
-    """Return |r + A p|² for the step that was made."""
+    """Return the square of the residuals that derivatives predict for a step."""
     m: whole = run.rows
     for i in range(m):
         run.linear[i] = run.residual[i]
@@ -78,7 +80,8 @@ def largest_part(run: Roots) -> real:
 def has_finite_matrix(run: Roots) -> truth:
     """Return whether all derivatives are finite."""
     total: real = 0.0
-    for k in range(run.rows * run.columns):
+    count: whole = run.rows * run.columns
+    for k in range(count):
         total = total + 0.0 * run.matrix[k]
     return not isnan(total)
 
@@ -117,7 +120,7 @@ def clip_step(run: Roots) -> None:
 
 
 def try_chord(run: Roots, merit: real) -> real:
-    """Step with the last derivatives; return |r|² there. The step is made if it leaves a hundredth of r."""
+    """Step with the last derivatives, if that leaves a hundredth; return the square of residuals there."""
     set_chord_step(run)
     if BOUNDED:
         clip_step(run)
@@ -130,8 +133,8 @@ def try_chord(run: Roots, merit: real) -> real:
 
 
 def try_steps(run: Roots, merit: real, worst: real) -> real:
-    """Make the longest step within the radius that leaves less than `merit`, |r|² of the place; return |r|²
-    there, or `merit` if none does.
+    """Make a step within the radius that leaves less than `merit`, the square of the residuals; return the
+    square there, or `merit` if no step does.
     """
     predicted: real = 0.0
     while run.radius >= LEAST_RADIUS:
@@ -162,15 +165,12 @@ def try_steps(run: Roots, merit: real, worst: real) -> real:
 
 
 def find_root(run: Roots) -> None:
-    """Move the place to a root, or to where the residuals are least.
-
-    Near a root steps go on with the last derivatives as long as each leaves a hundredth of the residuals, if
-    derivatives are dear: in a chain of 64 links they take a hundred times as long as residuals.
-    """
+    """Move the place to a root, or to where the residuals are least."""
     look(run)
     merit: real = residual_square(run)
     there: real = 0.0
-    known: truth = False  # whether there are factors of a step before
+    if CHORDS:
+        known: truth = False  # whether there are factors of a step before
     first: real = 0.0
     run.moves = 0.0
     while run.moves < run.most_moves:
@@ -185,7 +185,8 @@ def find_root(run: Roots) -> None:
             if worst <= ROUNDED and not (there < 0.8 * merit):
                 break
         differentiate(run)
-        known = True
+        if CHORDS:
+            known = True
         if BOUNDED:
             known = hold_at_bounds(run)
         if not has_finite_matrix(run):
@@ -198,7 +199,7 @@ def find_root(run: Roots) -> None:
         run.moves = run.moves + 1.0
         there = try_steps(run, merit, worst)
         gained: truth = there < merit
-        slow: truth = there > SLOW * merit
+        slow: truth = there > SLOW_GAIN * merit
         merit = there
         if slow and run.cut > run.least_cut:
             run.cut = max(LOWER_CUT * run.cut, run.least_cut)

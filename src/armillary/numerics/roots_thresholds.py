@@ -8,9 +8,12 @@ CHORD = 1e-3  # worst residual below which the last derivatives are good for ano
 ROUNDED = 1e-13  # where such a step gains nothing, rounding is all that is left
 LEAST_RADIUS = 1e-12  # in sizes of the unknowns
 SHORT_STEP = 1e-6  # likewise, of a step near a root that gains nothing
-SLOW = 0.9  # of |r|² that a step leaves
+SLOW_GAIN = 0.9  # of |r|² that a step leaves
 LOWER_CUT = 1e-3  # of the cut before
 SHRINK = (
     0.6  # of each step in terms of the last, on a branch; one half at a double root, so these are reached
 )
 SETTLED_STEP = 1e-7  # in sizes of the unknowns: on a branch, one after which a root is not improved
+
+# The same in single precision, where rounding is 2**-24 of a number.
+SINGLE = {"CANCELLED": 1e-3, "LEAST_RADIUS": 1e-6, "SHORT_STEP": 3e-4}

@@ -52,7 +52,12 @@ VECTORS = tuple(name for name, value in vars(language).items() if value is np.nd
 _RUN = (
     "record.py",
     *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
-    *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
+    *(
+        "singularities/collocation.py",
+        "singularities/turned_rows.py",
+        "changes.py",
+        "singularities/masses.py",
+    ),
     *(
         "sparse_equations.py",
         "linearly_implicit.py",
@@ -63,10 +68,12 @@ _RUN = (
         "rows.py",
     ),
 )
+ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")
+ROOTS_RECORD = "armillary.numerics:roots_record.py"
 _LOOPS = (
-    "assembly/assembly_record.py",
-    *("assembly/least_squares.py", "assembly/loop_geometry.py"),
-    *("assembly/speed_agreement.py", "assembly/assembly.py"),
+    f"{ROOTS_RECORD},assembly/assembly_record.py",
+    *ROOTS,
+    *("assembly/loop_geometry.py", "assembly/speed_agreement.py", "assembly/assembly.py"),
 )
 # The first file has the record, and functions too.
 _CONTACTS = (
@@ -91,10 +98,6 @@ for thresholds in (
     CONSTANTS |= {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
-
-
-ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")
-ROOTS_RECORD = "armillary.numerics:roots_record.py"
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,11 @@ def read_solver(
 def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented: bool = True) -> Solver:
     """Read the functions `wanted` that close loops at the start of a run, and the functions they call."""
     return _read(_LOOPS, frozenset(features), (), tuple(wanted), (), frozenset(), commented)
+
+
+def loop_fields(features: Collection[str]) -> list[Field]:
+    """Return the fields of the record of loops that are closed."""
+    return [f for f in read_fields(_LOOPS[0]) if f.is_there(features)]
 
 
 def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
