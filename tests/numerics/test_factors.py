@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.numerics.python_functions import python_functions, set_lengths
+from armillary.numerics.python_functions import described_factors, set_lengths
 from armillary.numerics.roots_record import Roots
 
-FUNCTIONS = python_functions({})
+FUNCTIONS = described_factors()
 
 
 def factorised(A: np.ndarray, r: np.ndarray, cut: float = 1e-10) -> Roots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,12 @@ def worst_residual(run: Problem) -> float:
 
 
 HOOKS = (look, look_there, differentiate, displace, arrive, accept, set_radius, worst_residual)
-FUNCTIONS = python_functions({f.__name__: f for f in HOOKS})
+
+
+# As they are described, and as they run while equations are derived.
+@pytest.fixture(params=[False, True], ids=["described factors", "arrays"], scope="module")
+def functions(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return python_functions({f.__name__: f for f in HOOKS}, by_arrays=request.param)
 
 
 def rosenbrock(x: np.ndarray) -> np.ndarray:
@@ -103,30 +109,35 @@ def freudenstein_slopes(x: np.ndarray) -> np.ndarray:
     ],
 )
 def test_published_problems_end_at_their_roots(
-    r: Function, slopes: Function, start: list[float], root: list[float], tolerance: float
+    r: Function,
+    slopes: Function,
+    start: list[float],
+    root: list[float],
+    tolerance: float,
+    functions: dict[str, Any],
 ) -> None:
     run = Problem(r, slopes, np.array(start))
-    FUNCTIONS["find_root"](run)
+    functions["find_root"](run)
     np.testing.assert_allclose(run.x, root, rtol=0, atol=tolerance)
 
 
-def test_without_a_root_nearby_residuals_end_where_they_are_least() -> None:
+def test_without_a_root_nearby_residuals_end_where_they_are_least(functions: dict[str, Any]) -> None:
     """Problem 2 of the same collection, of Freudenstein and Roth: a local minimum of |r|² = 48.98425… at
     (11.4128, −0.89681), where Aᵀ r vanishes.
     """
     run = Problem(freudenstein, freudenstein_slopes, np.array([0.5, -2.0]))
-    FUNCTIONS["find_root"](run)
+    functions["find_root"](run)
     assert float(run.residual @ run.residual) == pytest.approx(48.9842536, rel=1e-8)
     np.testing.assert_allclose(run.x, [11.41278, -0.8968053], rtol=1e-5)
     np.testing.assert_allclose(freudenstein_slopes(run.x).T @ run.residual, 0.0, rtol=0, atol=1e-4)
 
 
-def test_a_cut_is_lowered_where_steps_stall() -> None:
+def test_a_cut_is_lowered_where_steps_stall(functions: dict[str, Any]) -> None:
     """Of two equations the second has 1e-5 of the effect of the first: a cut of 1e-3 leaves it alone."""
     A = np.array([[1.0, 0.0], [0.0, 1e-5]])
     run = Problem(lambda x: A @ (x - [2.0, 3.0]), lambda x: A, np.zeros(2))
     run.cut, run.least_cut, run.first_radius = 1e-3, 1e-10, 100.0
-    FUNCTIONS["find_root"](run)
+    functions["find_root"](run)
     np.testing.assert_allclose(run.x, [2.0, 3.0], rtol=1e-8)
     assert run.cut < 1e-5
 
@@ -144,7 +155,7 @@ def test_no_unknown_changes_by_more_than_the_longest_step() -> None:
     np.testing.assert_allclose(run.x, [5.0, 1.0], rtol=1e-13)
 
 
-def test_a_branch_is_kept_or_left_unfollowed() -> None:
+def test_a_branch_is_kept_or_left_unfollowed(functions: dict[str, Any]) -> None:
     """x² = a from x = 1: near a = 1 steps shrink; a = −1 has no root, and to a = 9 the first step is longer
     than the longest one.
     """
@@ -152,7 +163,7 @@ def test_a_branch_is_kept_or_left_unfollowed() -> None:
     def followed(a: float) -> tuple[bool, float]:
         run = Problem(lambda x: x**2 - a, lambda x: np.array([2 * x]), np.ones(1))
         run.longest, run.most_moves = 0.5, 40.0
-        return FUNCTIONS["follow_root"](run), float(run.x[0])
+        return functions["follow_root"](run), float(run.x[0])
 
     assert followed(1.2) == (True, pytest.approx(1.2**0.5, rel=1e-14))
     assert not followed(-1.0)[0]

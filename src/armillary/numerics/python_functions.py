@@ -1,4 +1,8 @@
-"""The functions of roots.py and factors.py as Python, where nothing is compiled."""
+"""The functions of roots.py as Python, where nothing is compiled, with linear algebra by NumPy.
+
+Loops over all elements of a matrix would take a thousand times as long in Python, so the few functions that
+have them are written for arrays here: A = U diag(d) Vᵀ in place of the factors of factors.py.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,78 @@ import numpy as np
 
 from armillary.numerics import factors, roots
 from armillary.numerics.roots_record import Roots
+from armillary.numerics.roots_thresholds import DAMPINGS
 from armillary.untyped import Given
 
 
-def python_functions(given: Mapping[str, Callable[..., Given]]) -> dict[str, Given]:
+def python_functions(
+    given: Mapping[str, Callable[..., Given]], *, by_arrays: bool = True
+) -> dict[str, Given]:
     """Return the functions by name, without chords and bounds; they call those that are ``given``, the user's
-    of language.py and others that take the place of a function of the description.
+    of language.py. Unless ``by_arrays``, linear algebra is that of factors.py.
     """
-    scope: dict[str, Given] = {**vars(factors), **vars(roots), "CHORDS": False, "BOUNDED": False}
-    for module in (factors, roots):
-        for name, f in vars(module).items():
-            if isinstance(f, FunctionType) and f.__module__ == module.__name__:
-                scope[name] = FunctionType(f.__code__, scope, name)
-    scope |= given
+    arrays = _OF_ARRAYS if by_arrays else {}
+    scope: dict[str, Given] = {**vars(roots), **arrays, "CHORDS": False, "BOUNDED": False, **given}
+    own = {name: f for name, f in vars(roots).items() if isinstance(f, FunctionType)}
+    for name, f in own.items():
+        if f.__module__ == roots.__name__ and name not in arrays:
+            scope[name] = FunctionType(f.__code__, scope, name)
     return scope
+
+
+def described_factors() -> dict[str, Given]:
+    """Return the functions of factors.py by name, as they are described."""
+    return {name: f for name, f in vars(factors).items() if isinstance(f, FunctionType)}
+
+
+def _matrix(run: Roots) -> np.ndarray:
+    return run.matrix.reshape(run.columns, run.rows).T
+
+
+def _factorise(run: Roots) -> None:
+    U, d, V = np.linalg.svd(_matrix(run), full_matrices=False)
+    run.rank = int(np.sum(d > run.cut * np.max(d, initial=0.0)))
+    run.lengths, run.factors = d[: run.rank], V[: run.rank]
+    run.side = -run.residual @ U[:, : run.rank]
+    run.solved = run.side / run.lengths
+    run.gauss = float(np.linalg.norm(run.solved))
+
+
+def _damp(run: Roots, radius: float) -> None:
+    """Set y = d b/(d² + μ) with |y| about the radius, by Newton's method for 1/|y| as a function of μ."""
+    damping = 0.0
+    for _ in range(int(DAMPINGS) + 1):
+        squares = run.lengths**2 + damping
+        run.solved = run.lengths * run.side / squares
+        length = float(np.linalg.norm(run.solved))
+        if abs(length - radius) <= 0.1 * radius or not length > 0.0:
+            break
+        slope = float(np.sum(run.solved**2 / squares))
+        damping = max(damping + (length / radius - 1.0) * length**2 / slope, 0.0)
+    if length > radius:
+        run.solved = run.solved * (radius / length)
+
+
+def _set_step(run: Roots) -> None:
+    run.step[:] = run.solved @ run.factors
+
+
+def _predicted_square(run: Roots) -> float:
+    linear = run.residual + _matrix(run) @ run.step
+    return float(linear @ linear)
+
+
+def _has_finite_matrix(run: Roots) -> bool:
+    return bool(np.all(np.isfinite(run.matrix)))
+
+
+_OF_ARRAYS: dict[str, Given] = {
+    "factorise_matrix": _factorise,
+    "damp_step": _damp,
+    "set_step": _set_step,
+    "predicted_square": _predicted_square,
+    "has_finite_matrix": _has_finite_matrix,
+}
 
 
 def set_lengths(run: Roots, rows: int, columns: int) -> None:
