@@ -25,8 +25,9 @@ StepNumbers = np.ndarray  # one whole number per unknown
 StepFlags = np.ndarray  # one truth value per unknown
 Square = np.ndarray  # one real per pair of unknowns
 
-# Features: derivatives cost much more than residuals, so they serve several steps; unknowns have bounds.
-CHORDS = BOUNDED = True
+# Features: derivatives cost much more than residuals, so they serve several steps; unknowns have bounds;
+# pivots are the largest elements of all columns.
+CHORDS = BOUNDED = COMPLETE = True
 
 FIRST = 0
 NONE = -1

@@ -1,8 +1,9 @@
-"""Thresholds of roots: shares of the sizes of unknowns and residuals, or counts."""
+"""Thresholds of roots and of linear equations: shares of the sizes of unknowns and residuals, or counts."""
 
 from __future__ import annotations
 
 CANCELLED = 1e-6  # of a column's length: a difference of nearly equal numbers, to be computed again
+LEAST_PIVOT = 1e-13  # of the first pivot: one that only rounding makes
 DAMPINGS = 20.0  # of a step, until it has the length of the radius
 CHORD = 1e-3  # worst residual below which the last derivatives are good for another step
 ROUNDED = 1e-13  # where such a step gains nothing, rounding is all that is left

@@ -32,7 +32,7 @@ CONSTANTS_FROM = (
 )
 # Functions of dense equations: with LLVM's vectors they take 0.7 of the time (40 unknowns). All functions
 # with these vectors take 1.9 s to compile in place of 0.5, and sparse equations gain nothing from them.
-_OVER_MATRICES = ("set_system", "factorise_system", "solve_unknowns")
+_OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unknowns")
 
 
 class Loop:

@@ -126,7 +126,7 @@ DRIVEN = True  # inputs are read from data, whose slopes over time only differen
 PASSING = True  # places where constraints lose rank are passed
 LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
 KINKS = True  # derivatives of the motion follow its states: their rates jump where the motion has a kink
-CHORDS = BOUNDED = True  # of roots
+CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
 CLOCKED = True  # and the caller has a clock, which a step across must not leave behind
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and

@@ -60,6 +60,7 @@ _RUN = (
     ),
     *(
         "sparse_equations.py",
+        "armillary.numerics:elimination.py",
         "linearly_implicit.py",
         "stiffness.py",
         "step_control.py",
