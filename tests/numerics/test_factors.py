@@ -14,7 +14,7 @@ FUNCTIONS = described_factors()
 def factorised(A: np.ndarray, r: np.ndarray, cut: float = 1e-10) -> Roots:
     """The record of a matrix after its factorisation."""
     run = Roots()
-    set_lengths(run, *A.shape)
+    set_lengths(run, *A.shape, by_arrays=False)
     run.matrix[:], run.residual[:], run.cut = A.T.ravel(), r, cut
     FUNCTIONS["factorise_matrix"](run)
     return run

@@ -20,7 +20,7 @@ class Problem(Roots):
     def __init__(self, r: Function, slopes: Function, start: np.ndarray) -> None:
         self.r, self.slopes = r, slopes
         self.x = self.there = np.array(start, dtype=float)
-        set_lengths(self, len(r(self.x)), len(self.x))
+        set_lengths(self, len(r(self.x)), len(self.x), by_arrays=False)
         self.cut = self.least_cut = 1e-11
         self.longest, self.exact, self.met, self.most_moves = np.inf, 1e-14, 1e-9, 200.0
         self.first_radius = np.sqrt(len(self.x))

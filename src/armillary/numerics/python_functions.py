@@ -43,11 +43,11 @@ def _matrix(run: Roots) -> np.ndarray:
 
 def _factorise(run: Roots) -> None:
     U, d, V = np.linalg.svd(_matrix(run), full_matrices=False)
-    run.rank = int(np.sum(d > run.cut * np.max(d, initial=0.0)))
+    run.rank = int(np.count_nonzero(d > run.cut * d[0])) if d.size else 0
     run.lengths, run.factors = d[: run.rank], V[: run.rank]
     run.side = -run.residual @ U[:, : run.rank]
     run.solved = run.side / run.lengths
-    run.gauss = float(np.linalg.norm(run.solved))
+    run.gauss = float(run.solved @ run.solved) ** 0.5
 
 
 def _damp(run: Roots, radius: float) -> None:
@@ -69,6 +69,10 @@ def _set_step(run: Roots) -> None:
     run.step[:] = run.solved @ run.factors
 
 
+def _largest_part(run: Roots) -> float:
+    return float(np.max(np.abs(run.step), initial=0.0))
+
+
 def _predicted_square(run: Roots) -> float:
     linear = run.residual + _matrix(run) @ run.step
     return float(linear @ linear)
@@ -82,16 +86,19 @@ _OF_ARRAYS: dict[str, Given] = {
     "factorise_matrix": _factorise,
     "damp_step": _damp,
     "set_step": _set_step,
+    "largest_part": _largest_part,
     "predicted_square": _predicted_square,
     "has_finite_matrix": _has_finite_matrix,
 }
 
 
-def set_lengths(run: Roots, rows: int, columns: int) -> None:
-    """Set the vectors of a record for a number of equations and of unknowns."""
-    run.rows, run.columns, run.rank = rows, columns, 0
-    run.matrix, run.factors = np.zeros(rows * columns), np.zeros(rows * (columns + 1))
-    run.residual, run.missed, run.linear = np.zeros((3, rows))
-    run.damped, run.order = np.zeros(columns**2), np.zeros(columns, dtype=int)
-    run.step, run.heads, run.solved, run.turned = np.zeros((4, columns))
-    run.lengths, run.fresh, run.side = np.zeros((3, columns))
+def set_lengths(run: Roots, rows: int, columns: int, *, by_arrays: bool = True) -> None:
+    """Set the vectors of a record for a number of equations and of unknowns; unless ``by_arrays``, those of
+    factors.py, too.
+    """
+    run.rows, run.columns = rows, columns
+    run.matrix, run.residual, run.missed, run.step = map(np.zeros, (rows * columns, rows, rows, columns))
+    if not by_arrays:
+        run.linear, run.factors, run.damped = map(np.zeros, (rows, rows * (columns + 1), columns**2))
+        run.order = np.zeros(columns, dtype=int)
+        run.heads, run.solved, run.turned, run.lengths, run.fresh, run.side = np.zeros((6, columns))

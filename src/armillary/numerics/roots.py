@@ -213,13 +213,13 @@ def follow_root(run: Roots) -> truth:
     last: real = run.longest / SHRINK
     run.moves = 0.0
     while run.moves < run.most_moves:
-        run.moves = run.moves + 1.0
         look(run)
-        differentiate(run)
         worst: real = worst_residual(run)
-        factorise_matrix(run)
         if worst <= run.exact:
             return True
+        run.moves = run.moves + 1.0
+        differentiate(run)
+        factorise_matrix(run)
         set_step(run)
         largest: real = largest_part(run)
         if not (largest <= SHRINK * last):

@@ -43,11 +43,12 @@ def set_weights(run: Follower) -> None:
 
 
 def look(run: Follower) -> None:
-    """Find the residuals at the place."""
+    """Find the residuals at the place, with its own weights if these follow it."""
     run.figures = path_figures(run.t, run.place)
-    if not run.renews:
-        for i in range(run.rows):
-            run.residual[i] = run.weights[i] * run.figures[i]
+    if run.renews:
+        set_weights(run)
+    for i in range(run.rows):
+        run.residual[i] = run.weights[i] * run.figures[i]
 
 
 def look_there(run: Follower) -> None:
@@ -58,12 +59,8 @@ def look_there(run: Follower) -> None:
 
 
 def differentiate(run: Follower) -> None:
-    """Set the matrix at the place, with weights of the place if they follow it."""
+    """Set the matrix at the place."""
     m: whole = run.rows
-    if run.renews:
-        set_weights(run)
-        for i in range(m):
-            run.residual[i] = run.weights[i] * run.figures[i]
     for k in range(run.entries):
         own: whole = ENTRY_OF_ROW[k]
         j: whole = ENTRY_OF_DIRECTION[k]
@@ -121,8 +118,8 @@ def descend_to_row(run: Follower, row: whole) -> truth:
     run.t = run.wanted[at(row, width, 0)]
     for k in range(run.targets):
         run.place[run.first_target + k] = run.wanted[at(row, width, k + 1)]
+    run.renews = True
     look(run)
-    set_weights(run)
     for i in range(run.rows):
         run.weights[i] = run.weights[i] * run.weight if STIFF_KIND[i] > 0 else run.weights[i]
     run.renews = False
@@ -158,6 +155,7 @@ def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
     reached: real = 0.0
     share: real = 1.0
     found: truth = False
+    run.strengths[here] = run.strengths[origin]
     while reached < 1.0 and share >= run.least_share:
         s: real = min(reached + share, 1.0)
         run.place = run.good
@@ -167,6 +165,8 @@ def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
             run.place[run.first_target + k] = first + s * (last - first) if s < 1.0 else last
         run.t = start + s * (end - start) if s < 1.0 else end
         found = follow_root(run)
+        if run.moves > 0.0:
+            run.strengths[here] = weakest_pivot(run)
         if found:
             run.good = run.place
             reached = s
@@ -174,7 +174,6 @@ def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
         share = 2.0 * share if found else 0.5 * share
     for k in range(run.width):
         run.positions[at(here, run.width, k)] = run.good[k]
-    run.strengths[here] = weakest_pivot(run)
     run.reached[here] = reached
     singular: truth = run.strengths[here] < run.weak * run.strengths[origin]
     return reached >= 1.0 and not singular
