@@ -6,6 +6,7 @@ The functions of this folder run as Python, too: see `python_functions.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import floor as floor
 from math import isnan as isnan
 from math import sqrt as sqrt
 from typing import TYPE_CHECKING

@@ -15,6 +15,11 @@ SHRINK = (
     0.6  # of each step in terms of the last, on a branch; one half at a double root, so these are reached
 )
 SETTLED_STEP = 1e-7  # in sizes of the unknowns: on a branch, one after which a root is not improved
+# Numbers by chance: the modulus is prime, the factor a primitive root, and products are exact in doubles.
+CHANCE_FACTOR, CHANCE_MODULUS, FIRST_CHANCE = 16807.0, 2147483647.0, 19871987.0
 
-# The same in single precision, where rounding is 2**-24 of a number.
-SINGLE = {"CANCELLED": 1e-3, "LEAST_RADIUS": 1e-6, "SHORT_STEP": 3e-4}
+# The same in single precision, where rounding is 2**-24 of a number, and whole numbers are exact below 2**24.
+SINGLE = {
+    "CANCELLED": 1e-3, "LEAST_RADIUS": 1e-6, "SHORT_STEP": 3e-4,
+    "CHANCE_FACTOR": 223.0, "CHANCE_MODULUS": 65521.0, "FIRST_CHANCE": 19871.0,
+}  # fmt: skip

@@ -29,13 +29,10 @@ FREE_ROW = 1e-8  # likewise, where more may be given than the loops leave free
 # Of rows that are turned in pairs: turns at most, the cosine of a right angle, and the squared length, of the
 # longest row's, of one that is nothing but rounding. A turn among such rows never ends.
 MOST_SWEEPS, RIGHT_ANGLE, NO_ROW = 60, 1e-14, 1e-30
-# Numbers by chance: the modulus is prime, the factor a primitive root, and products are exact in doubles.
-CHANCE_FACTOR, CHANCE_MODULUS, FIRST_CHANCE = 16807.0, 2147483647.0, 19871987.0
 
-# The same in single precision, where rounding is 2**-24 of a number, and whole numbers are exact below 2**24.
+# The same in single precision, where rounding is 2**-24 of a number.
 SINGLE = {
     "WEAK_LAST": 1e-5, "EXACT_LOOP": 4e-6, "CLOSED_LOOP": 1e-4, "DAMPED_TURNS": 300.0,
     "SMALL_CORRECTION": 3e-4, "CLOSED_START": 1e-3,
     "SHOWN_GAP": 1e-3, "STIFF": 1e3, "NEW_ROW": 1e-4, "FREE_ROW": 1e-4, "RIGHT_ANGLE": 4e-6, "NO_ROW": 1e-13,
-    "CHANCE_FACTOR": 223.0, "CHANCE_MODULUS": 65521.0, "FIRST_CHANCE": 19871.0,
 }  # fmt: skip

@@ -150,24 +150,6 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
 # freedom and with what is given kept: see runtime/solver/assembly/assembly.py.
 
 
-class ScatterNumbers:
-    """Numbers that scatter starts, the same in every language: s ← 16807 s mod (2³¹ − 1), exact in doubles.
-
-    Source: Park and Miller (1988), Random number generators: good ones are hard to find, CACM 31, 1192–1201.
-    """
-
-    def __init__(self) -> None:
-        self._last = 19871987
-
-    def spread(self, reach: float, count: int) -> np.ndarray:
-        """Return ``count`` numbers between −reach and reach."""
-        numbers = np.empty(count)
-        for i in range(count):
-            self._last = 16807 * self._last % 2147483647
-            numbers[i] = reach * (2.0 * (self._last / 2147483647) - 1.0)
-        return numbers
-
-
 @dataclass(frozen=True)
 class GeometryLayout:
     """Where the numbers of a geometry stand: gaps Φ, known parts b, then the elements of J and of N."""

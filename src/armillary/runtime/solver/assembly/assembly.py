@@ -15,6 +15,8 @@ from __future__ import annotations
 from armillary.mechanics.constraints.closing_thresholds import *
 from armillary.numerics.factors import rank_of_matrix
 from armillary.numerics.roots import find_root
+from armillary.numerics.roots_thresholds import FIRST_CHANCE
+from armillary.numerics.scatter import draw
 from armillary.runtime.solver.assembly.assembly_record import Loops
 from armillary.runtime.solver.assembly.loop_geometry import (
     count_equations,
@@ -78,13 +80,6 @@ def measure_gaps(run: Loops) -> None:
     for i in range(N_GAPS):
         left: real = run.numbers[i] * run.numbers[AT_SIZES + i]
         run.numbers[i] = left if abs(run.numbers[i]) > shown else 0.0
-
-
-def draw(run: Loops) -> None:
-    """A number between -1 and 1 by chance; all products are exact (Park and Miller 1988, CACM 31)."""
-    product: real = CHANCE_FACTOR * run.seed
-    run.seed = product - CHANCE_MODULUS * floor(product / CHANCE_MODULUS)
-    run.chance = 2.0 * (run.seed / CHANCE_MODULUS) - 1.0
 
 
 def measure_reach(run: Loops) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from armillary.numerics.roots_record import Roots
+from armillary.numerics.scatter import Scatter
 from armillary.runtime.solver.language.language import *
 
 
-class Loops(Roots):
+class Loops(Roots, Scatter):
     t: real
     start: Places  # coordinates as they are given
     given: PlaceFlags  # coordinates that stay as they are

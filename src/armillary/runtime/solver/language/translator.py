@@ -74,6 +74,7 @@ ROOTS_RECORD = "armillary.numerics:roots_record.py"
 _LOOPS = (
     f"{ROOTS_RECORD},assembly/assembly_record.py",
     *ROOTS,
+    "armillary.numerics:scatter.py",
     *("assembly/loop_geometry.py", "assembly/speed_agreement.py", "assembly/assembly.py"),
 )
 # The first file has the record, and functions too.
