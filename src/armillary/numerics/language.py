@@ -42,7 +42,6 @@ displace: Callable[[Roots], None]  # find the place to which a step leads; the s
 accept: Callable[[Roots], None]  # make it the place, with its residuals
 arrive: Callable[[Roots], None]  # make it the place; its residuals are not known yet
 set_radius: Callable[[Roots], None]  # the length of the first step, whose factors are known
-worst_residual: Callable[[Roots], real]  # in terms of sizes; not a number if one is none
 
 
 def at(i: whole, n: whole, j: whole) -> whole:

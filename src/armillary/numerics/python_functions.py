@@ -27,7 +27,7 @@ def python_functions(
     scope: dict[str, Given] = {**vars(roots), **arrays, "CHORDS": False, "BOUNDED": False, **given}
     own = {name: f for name, f in vars(roots).items() if isinstance(f, FunctionType)}
     for name, f in own.items():
-        if f.__module__ == roots.__name__ and name not in arrays:
+        if f.__module__ == roots.__name__ and name not in {*arrays, *given}:
             scope[name] = FunctionType(f.__code__, scope, name)
     return scope
 

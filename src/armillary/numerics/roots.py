@@ -29,6 +29,15 @@ from armillary.numerics.roots_record import Roots
 from armillary.numerics.roots_thresholds import *
 
 
+def worst_residual(run: Roots) -> real:
+    """Return the largest residual; not a number if one is none. A user may have another measure."""
+    worst: real = 0.0
+    for i in range(run.rows):
+        if abs(run.residual[i]) > worst or isnan(run.residual[i]):
+            worst = abs(run.residual[i])
+    return worst
+
+
 def residual_square(run: Roots) -> real:
     """Return the square of the residuals at the place."""
     total: real = 0.0

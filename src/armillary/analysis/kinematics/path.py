@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from armillary.analysis.kinematics.path_record import *
 from armillary.numerics.factors import weakest_pivot
-from armillary.numerics.roots import find_root, follow_root
+from armillary.numerics.roots import find_root, follow_root, worst_residual
 from armillary.runtime.solver.language.language import *
 
 
@@ -93,15 +93,6 @@ def accept(run: Follower) -> None:
     run.place = run.there
     run.figures = run.figures_there
     run.residual = run.missed
-
-
-def worst_residual(run: Follower) -> real:
-    """Return the largest residual; not a number if one is none."""
-    worst: real = 0.0
-    for i in range(run.rows):
-        if abs(run.residual[i]) > worst or isnan(run.residual[i]):
-            worst = abs(run.residual[i])
-    return worst
 
 
 def set_radius(run: Follower) -> None:

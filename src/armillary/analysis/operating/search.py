@@ -73,15 +73,6 @@ def accept(run: Search) -> None:
     run.residual = run.missed
 
 
-def worst_residual(run: Search) -> real:
-    """Return the largest residual; not a number if one is none."""
-    worst: real = 0.0
-    for i in range(run.rows):
-        if abs(run.residual[i]) > worst or isnan(run.residual[i]):
-            worst = abs(run.residual[i])
-    return worst
-
-
 def set_radius(run: Search) -> None:
     """Begin with one size of the unknowns, or with the length of the first step if no angle turns by more
     than a radian in it: sizes of lengths, speeds and inputs are guesses, that of an angle is not.
