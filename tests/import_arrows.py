@@ -10,8 +10,8 @@ from typing import NamedTuple
 # A package imports only from itself and from what stands to its left.
 ORDER = (
     "version", "untyped", "errors", "atomic", "limited_files", "cache", "kept_results", "columns",
-    "toml_text", "algebra", "model", "mechanics", "program", "llvm", "results", "settings", "runtime",
-    "analysis", "export", "ensembles", "control", "gym", "files", "viewer", "stages", "run_files",
+    "toml_text", "numerics", "algebra", "model", "mechanics", "program", "llvm", "results", "settings",
+    "runtime", "analysis", "export", "ensembles", "control", "gym", "files", "viewer", "stages", "run_files",
     "studies", "vehicles", "verification", "cli",
 )  # fmt: skip
 # Packages that a user could have written: they import the public root and themselves, nothing else.

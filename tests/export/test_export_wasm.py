@@ -263,12 +263,12 @@ const model = await load(), places = [];
 for (const angle of [0.1, 0.4, -0.5]) places.push([...model.reset({ initial: { "A.q1": angle } }).state]);
 const poses = model.poses();
 let said = "";
-try { model.reset({ initial: { "A.q1": 2.5, "B.q1": 0.2 } }); } catch (error) { said = error.message; }
+try { model.reset({ initial: { "A.q1": -1.9, "B.q1": 0.2 } }); } catch (error) { said = error.message; }
 console.log(JSON.stringify({ places, poses, said }));
 """)  # fmt: skip
     model = equations("four bar").compile()
     with pytest.raises(ArmillaryError) as refused:
-        model.state({"A.q1": 2.5, "B.q1": 0.2})
+        model.state({"A.q1": -1.9, "B.q1": 0.2})
     assert found["said"] == str(refused.value)
     for angle, place in zip([0.1, 0.4, -0.5], found["places"], strict=True):
         np.testing.assert_allclose(place, model.state({"A.q1": angle}), atol=1e-9)

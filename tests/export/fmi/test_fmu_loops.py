@@ -45,7 +45,7 @@ def test_a_start_that_cannot_be_assembled_is_an_error_with_a_message(linkage: Pa
     """And the importer may set other values and end the initialization then."""
     one = Host(linkage)
     with pytest.raises(FailedCall, match="ExitInitializationMode: status 3"):
-        one.initialize(0.0, {"A.q1": 2.5, "B.q1": 0.2})
+        one.initialize(0.0, {"A.q1": -1.9, "B.q1": 0.2})
     assert "the loops cannot be closed with A.q1, B.q1 as given" in one.messages[-1]
     assert "'pin along B.x': B.pin stays on C.pin along B.x" in one.messages[-1]
     one.set({"B.q1": 0.4, "A.q1": -0.4})

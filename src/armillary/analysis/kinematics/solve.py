@@ -30,7 +30,7 @@ from armillary.analysis.kinematics.motion import PathMotion
 from armillary.analysis.kinematics.result import Solutions, SweepColumns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.constraints.loop_closing import ScatterNumbers
+from armillary.numerics.scatter import ScatterNumbers
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armillary.analysis.operating.stability import Stability
+from armillary.numerics.python_functions import python_functions, set_lengths
+from armillary.numerics.roots_record import Roots
 
 _CORRECTIONS = 8
 _CLOSE = 1e-12  # residual, over the size of its condition, of a point of the branch
@@ -58,7 +60,7 @@ class BranchCurve:
 
     def _tangent(self, z: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Return the tangent: the direction nearest to ``along`` that keeps the conditions."""
-        A = self._scaled_jacobian(z)
+        A = self.scaled_jacobian(z)
         if not np.all(np.isfinite(A)):
             return None
         _, d, Vt = np.linalg.svd(A)
@@ -72,25 +74,18 @@ class BranchCurve:
         across = len(z) - 2  # the last direction that the conditions decide away from branch points
         return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
 
-    def _scaled_jacobian(self, z: np.ndarray) -> np.ndarray:
+    def scaled_jacobian(self, z: np.ndarray) -> np.ndarray:
         found: np.ndarray = self.jacobian(z) * self.weights[:, None] * self.sizes
         return found
 
     def correct_point(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
         """The point of the branch across ``along`` from a start, and the corrections that it took."""
-        z = start
-        for count in range(_CORRECTIONS):
-            r = self.residual(z) * self.weights
-            if not np.all(np.isfinite(r)):
-                return None
-            if np.max(np.abs(r), initial=0.0) <= _CLOSE:
-                return z, count
-            A = np.vstack([self._scaled_jacobian(z), along])
-            if not np.all(np.isfinite(A)):
-                return None
-            right = np.append(r, along @ ((z - start) / self.sizes))
-            z = z - self.sizes * np.linalg.lstsq(A, right, rcond=1e-12)[0]
-        return None
+        run = _Correction(self, start, along)
+        try:
+            found = _FUNCTIONS["follow_root"](run)
+        except np.linalg.LinAlgError:  # derivatives that are not finite
+            return None
+        return (run.z, int(run.moves)) if found else None
 
     def step(self, place: CurvePlace, h: float) -> tuple[CurvePlace, int] | None:
         """The point of the branch at a distance h."""
@@ -99,6 +94,50 @@ class BranchCurve:
             return None
         there = self.place(found[0], place.tangent)
         return None if there is None else (there, found[1])
+
+
+class _Correction(Roots):
+    """The record of a point that is brought to the branch; see numerics/roots.py."""
+
+    def __init__(self, curve: BranchCurve, start: np.ndarray, along: np.ndarray) -> None:
+        self.curve, self.start, self.along = curve, start, along
+        self.z = self.there = start
+        set_lengths(self, len(curve.weights) + 1, len(start))
+        self.cut = self.least_cut = 1e-12
+        self.exact = self.met = _CLOSE
+        self.longest, self.most_moves = np.inf, float(_CORRECTIONS)
+
+
+def _look(run: _Correction) -> None:
+    across = run.along @ ((run.z - run.start) / run.curve.sizes)
+    run.residual[:] = np.append(run.curve.residual(run.z) * run.curve.weights, across)
+
+
+def _differentiate(run: _Correction) -> None:
+    run.matrix[:] = np.vstack([run.curve.scaled_jacobian(run.z), run.along]).T.ravel()
+
+
+def _displace(run: _Correction) -> None:
+    run.there = run.z + run.curve.sizes * run.step
+
+
+def _arrive(run: _Correction) -> None:
+    run.z = run.there
+
+
+def _worst_residual(run: _Correction) -> float:
+    return float(np.max(np.abs(run.residual[:-1]), initial=0.0))
+
+
+_FUNCTIONS = python_functions(
+    {
+        "look": _look,
+        "differentiate": _differentiate,
+        "displace": _displace,
+        "arrive": _arrive,
+        "worst_residual": _worst_residual,
+    }
+)
 
 
 def crossing(f: Callable[[float], float | None], h: float, at_start: float) -> float | None:

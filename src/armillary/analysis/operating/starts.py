@@ -25,7 +25,7 @@ from armillary.analysis.operating.newton import RootProblem, newton, rest
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.request import Request
 from armillary.errors import ParameterError
-from armillary.mechanics.constraints.loop_closing import ScatterNumbers
+from armillary.numerics.scatter import ScatterNumbers
 from armillary.runtime.start.initial import initial_states, initial_values
 from armillary.untyped import DataMapping, DataTable
 

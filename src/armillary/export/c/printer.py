@@ -152,7 +152,11 @@ def _horner(table: Piecewise) -> list[str]:
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(
-    ("Wholes", "Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StateNumbers"), "int"
+    (
+        *("Wholes", "StateNumbers", "StepNumbers"),
+        *("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"),
+    ),
+    "int",
 )  # of vectors; others are of reals
 # Sizes and tables of configurations; those of the present one are in `present`.
 _OF_CONFIGURATIONS = {

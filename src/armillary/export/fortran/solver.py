@@ -380,7 +380,7 @@ Names = Callable[[str, str, Sequence[str]], list[str]]
 
 _LOOP_SIZES = {"N_GAPS": "n_gaps", "N_COORDINATES": "n_places"}  # those that programs see
 _STATUSES = {"CLOSED": "loops_closed", "OPEN": "loops_open", "NOT_REDUNDANT": "not_redundant"}
-_LOOP_TYPES = {"real": "real(dp)", "whole": "integer", "PlaceFlags": "logical", "SpeedFlags": "logical"}
+_LOOP_TYPES = {"whole": "integer", "StepNumbers": "integer", "PlaceFlags": "logical", "SpeedFlags": "logical"}
 _LOOP_REMARKS = {
     "ELEMENT_ROW": "row of each element of J", "ELEMENT_SPEED": "and its speed",
     "RATE_PLACE": "coordinate of each element of N", "RATE_SPEED": "and its speed",

@@ -22,7 +22,7 @@ def size_name(name: str) -> str:
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
 _ELEMENTS = dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "bool")
-_ELEMENTS["Wholes"] = "i32"
+_ELEMENTS |= dict.fromkeys(("Wholes", "StepNumbers"), "i32")
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
 _SIZES |= {"PlaceFlags": "COORDINATES"}
 _SIZES |= {kind: size_name(name) for kind, name in CHANGE_EXTENTS.items()}

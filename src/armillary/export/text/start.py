@@ -165,8 +165,8 @@ class AssemblySource:
         )
         return {
             "Places": n, "PlaceFlags": n, "SpeedFlags": m, "Speeds": m, "Figures": len(self.section.results),
-            "Jacobian": self.rows * m, "Rates": n * m, "Equations": sides * m, "Sides": sides,
-            "Square": m * m,
+            "Jacobian": self.rows * m, "Rates": n * m, "Equations": sides * (m + 1), "Sides": sides,
+            "Square": m * m, "Steps": m, "StepNumbers": m,
         }  # fmt: skip
 
     def whole_tables(self, first: int) -> dict[str, list[int]]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 NEWTON_TURNS = 100
-# Singular values of J, relative to the largest, that a step leaves alone; smaller ones only where these
-# stall. With redundant rows the smallest ones are as small as the gap and their steps are wrong.
-WEAK_FIRST, WEAK_SECOND, WEAK_LAST = 1e-3, 1e-6, 1e-10
+# Pivots of J, relative to the largest, that a step leaves alone; smaller ones only where these stall. With
+# redundant rows the smallest ones are as small as the gap and their steps are wrong.
+WEAK_FIRST, WEAK_LAST = 1e-3, 1e-10
 EXACT_LOOP = 1e-13  # of the size of a row, about rounding
 CLOSED_LOOP = 1e-10  # of the size of a row, at the start of a run
 LEAST_SIZE = 1e-4  # of a row, in terms of the largest
 LONGEST_STEP = 0.5  # radians or lengths of motion: not further than a model may be bent
-HALVINGS = 12  # shares of a step that are tried until the gaps are smaller
-STALLED = 0.9  # of the gaps that a step leaves: less than this is not a step that stalls
 DAMPED_TURNS = 2000  # towards the smallest gaps where they cannot be closed
 SHOWN_GAP = 1e-6  # of the largest gap that is left; others are not named
 STIFF = 1e6  # weight of what is kept there, where all rows compete
@@ -26,18 +24,15 @@ CORRECTIONS, SMALL_CORRECTION, LARGE_CORRECTION, CLOSED_START = 10, 1e-9, 0.1, 1
 FEW_CORRECTIONS = 4
 BROKEN = 1e-5  # of the size of a row: a run that comes so far off is stopped, and no method does by itself
 AGREEING = 1e-9  # of speeds that satisfy the constraints
-NEW_ROW = 1e-6  # singular values above this count where redundant rows are looked for
+NEW_ROW = 1e-6  # pivots above this count where redundant rows are looked for
 FREE_ROW = 1e-8  # likewise, where more may be given than the loops leave free
 # Of rows that are turned in pairs: turns at most, the cosine of a right angle, and the squared length, of the
 # longest row's, of one that is nothing but rounding. A turn among such rows never ends.
 MOST_SWEEPS, RIGHT_ANGLE, NO_ROW = 60, 1e-14, 1e-30
-# Numbers by chance: the modulus is prime, the factor a primitive root, and products are exact in doubles.
-CHANCE_FACTOR, CHANCE_MODULUS, FIRST_CHANCE = 16807.0, 2147483647.0, 19871987.0
 
-# The same in single precision, where rounding is 2**-24 of a number, and whole numbers are exact below 2**24.
+# The same in single precision, where rounding is 2**-24 of a number.
 SINGLE = {
-    "WEAK_SECOND": 1e-4, "WEAK_LAST": 1e-5, "EXACT_LOOP": 4e-6, "CLOSED_LOOP": 1e-4, "DAMPED_TURNS": 300.0,
+    "WEAK_LAST": 1e-5, "EXACT_LOOP": 4e-6, "CLOSED_LOOP": 1e-4, "DAMPED_TURNS": 300.0,
     "SMALL_CORRECTION": 3e-4, "CLOSED_START": 1e-3,
     "SHOWN_GAP": 1e-3, "STIFF": 1e3, "NEW_ROW": 1e-4, "FREE_ROW": 1e-4, "RIGHT_ANGLE": 4e-6, "NO_ROW": 1e-13,
-    "CHANCE_FACTOR": 223.0, "CHANCE_MODULUS": 65521.0, "FIRST_CHANCE": 19871.0,
 }  # fmt: skip

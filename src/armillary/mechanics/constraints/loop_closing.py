@@ -16,19 +16,19 @@ from armillary.algebra.units import ONE, RATE, TIME, Dimension
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.closing_thresholds import (
+    CLOSED_LOOP,
     EXACT_LOOP,
-    HALVINGS,
     LEAST_SIZE,
     LONGEST_STEP,
-    STALLED,
     WEAK_FIRST,
     WEAK_LAST,
-    WEAK_SECOND,
 )
 from armillary.mechanics.constraints.dependent_speeds import Evaluate, largest_of
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.model.description import Description
 from armillary.model.units import default_value
+from armillary.numerics.python_functions import python_functions, set_lengths
+from armillary.numerics.roots_record import Roots
 
 # Sizes of coordinates of different kinds: motions of equal effect, which replace units in comparisons.
 #
@@ -145,27 +145,9 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
 # The constraints as numbers, and loops closed while equations are derived.
 #
 # A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
-# matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ. Rows and motions are in terms of their
+# matrix: J δ = −Φ, which numerics/roots.py solves with the shortest δ. Rows and motions are in terms of their
 # sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, with more
 # freedom and with what is given kept: see runtime/solver/assembly/assembly.py.
-
-
-class ScatterNumbers:
-    """Numbers that scatter starts, the same in every language: s ← 16807 s mod (2³¹ − 1), exact in doubles.
-
-    Source: Park and Miller (1988), Random number generators: good ones are hard to find, CACM 31, 1192–1201.
-    """
-
-    def __init__(self) -> None:
-        self._last = 19871987
-
-    def spread(self, reach: float, count: int) -> np.ndarray:
-        """Return ``count`` numbers between −reach and reach."""
-        numbers = np.empty(count)
-        for i in range(count):
-            self._last = 16807 * self._last % 2147483647
-            numbers[i] = reach * (2.0 * (self._last / 2147483647) - 1.0)
-        return numbers
 
 
 @dataclass(frozen=True)
@@ -263,41 +245,69 @@ class Geometry:
 
     def close(self, t: float, q: np.ndarray, tries: int) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates near q whose gaps are closed by motions of all joints, and the gaps that remain."""
-        here = self.at(t, q)
-        weak = [WEAK_FIRST, WEAK_SECOND, WEAK_LAST]
-        for _ in range(tries):
-            finite = np.all(np.isfinite(here.gap)) and np.all(np.isfinite(here.jacobian))
-            if not len(here.gap) or not finite or self.off(here) <= EXACT_LOOP:
-                break
-            J = here.jacobian[list(self.layout.gaps)]
-            step = np.linalg.lstsq(J, -here.gap, rcond=weak[0])[0]
-            step *= min(1.0, LONGEST_STEP / max(np.max(np.abs(step)), 1e-300))
-            moved, there = self._tried(t, q, here, step)
-            slow = there is None or np.linalg.norm(there.gap) > STALLED * np.linalg.norm(here.gap)
-            if there is not None:
-                q, here = moved, there
-            if slow and len(weak) > 1:
-                weak.pop(0)
-            elif there is None:
-                break
-        return q, here.gap
-
-    def _tried(
-        self, t: float, q: np.ndarray, here: GeometryValues, step: np.ndarray
-    ) -> tuple[np.ndarray, GeometryValues | None]:
-        """The longest of several shares of a step that makes the gaps smaller."""
-        for _ in range(HALVINGS):
-            moved = self.normalised(q + here.rates @ step)
-            there = self.at(t, moved)
-            if np.linalg.norm(there.gap) < np.linalg.norm(here.gap):
-                return moved, there
-            step = step / 2
-        return q, None
+        run = _Closing(self, t, q, tries)
+        _FUNCTIONS["find_root"](run)
+        return run.place, run.here.gap
 
     def normalised(self, q: np.ndarray) -> np.ndarray:
         for start in self.layout.quaternions:
             q[start : start + 4] /= np.linalg.norm(q[start : start + 4])
         return q
+
+
+class _Closing(Roots):
+    """The record of gaps that are being closed from a place; see numerics/roots.py."""
+
+    def __init__(self, geometry: Geometry, t: float, q: np.ndarray, tries: int) -> None:
+        self.geometry, self.t = geometry, t
+        self.place = self.moved = q
+        set_lengths(self, len(geometry.layout.gaps), geometry.layout.speeds)
+        self.cut, self.least_cut, self.longest = WEAK_FIRST, WEAK_LAST, LONGEST_STEP
+        self.exact, self.met, self.most_moves = EXACT_LOOP, CLOSED_LOOP, float(tries)
+        self.here = self.there = geometry.at(t, q)
+
+
+def _look(run: _Closing) -> None:
+    run.residual[:] = run.here.gap
+
+
+def _look_there(run: _Closing) -> None:
+    run.there = run.geometry.at(run.t, run.moved)
+    run.missed[:] = run.there.gap
+
+
+def _differentiate(run: _Closing) -> None:
+    run.matrix[:] = run.here.jacobian[list(run.geometry.layout.gaps)].T.ravel()
+
+
+def _displace(run: _Closing) -> None:
+    run.moved = run.geometry.normalised(run.place + run.here.rates @ run.step)
+
+
+def _accept(run: _Closing) -> None:
+    run.place, run.here = run.moved, run.there
+    run.residual[:] = run.missed
+
+
+def _set_radius(run: _Closing) -> None:
+    run.radius = np.inf
+
+
+def _worst_residual(run: _Closing) -> float:
+    return run.geometry.off(run.here)
+
+
+_FUNCTIONS = python_functions(
+    {
+        "look": _look,
+        "look_there": _look_there,
+        "differentiate": _differentiate,
+        "displace": _displace,
+        "accept": _accept,
+        "set_radius": _set_radius,
+        "worst_residual": _worst_residual,
+    }
+)
 
 
 # A few places of a motion with its loops closed, at which expressions are evaluated.

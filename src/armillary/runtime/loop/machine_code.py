@@ -32,7 +32,7 @@ CONSTANTS_FROM = (
 )
 # Functions of dense equations: with LLVM's vectors they take 0.7 of the time (40 unknowns). All functions
 # with these vectors take 1.9 s to compile in place of 0.5, and sparse equations gain nothing from them.
-_OVER_MATRICES = ("set_system", "factorise_system", "solve_unknowns")
+_OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unknowns")
 
 
 class Loop:
@@ -84,7 +84,11 @@ class Loop:
 def loop_sources() -> str:
     """Return a digest of the files from which loops are made, and of files with their constants."""
     package = Path(__file__).parents[2]
-    files = [file for folder in ("llvm", "runtime") for file in sorted((package / folder).rglob("*.py"))]
+    files = [
+        file
+        for folder in ("llvm", "numerics", "runtime")
+        for file in sorted((package / folder).rglob("*.py"))
+    ]
     files += [package / name for name in CONSTANTS_FROM]
     return digest(*(file.read_text(encoding="utf-8") for file in files))
 

@@ -10,12 +10,13 @@ then, and an eighth of the operations. Followers are found from ∂f/∂y itself
 
 Large systems have sparse equations in place of these: see sparse_equations.py.
 
-The states belong to the present configuration. Matrices are stored column by column, for then all inner loops
-go through memory in order.
+The states belong to the present configuration. Matrices are stored column by column, as
+numerics/elimination.py needs them.
 """
 
 from __future__ import annotations
 
+from armillary.numerics.elimination import eliminate_columns, solve_columns
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.sparse_equations import factorise_entries, solve_entries
@@ -121,35 +122,6 @@ def set_system(run: RunRecord) -> None:
             run.system[place] = run.system[place] - factor * run.coupling[at(f, n, a)]
 
 
-def factorise_system(run: RunRecord) -> None:
-    """Factorise the matrix: Gauss's elimination with the largest element of a column as pivot."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
-    count: whole = run.unknowns
-    for k in range(count):
-        pivot: whole = k
-        largest: real = abs(run.system[at(k, n, k)])
-        for i in range(k + 1, count):
-            if abs(run.system[at(k, n, i)]) > largest:
-                largest = abs(run.system[at(k, n, i)])
-                pivot = i
-        run.exchange[k] = pivot
-        if pivot != k:
-            for j in range(k, count):
-                kept: real = run.system[at(j, n, k)]
-                run.system[at(j, n, k)] = run.system[at(j, n, pivot)]
-                run.system[at(j, n, pivot)] = kept
-        inverse: real = 1.0 / run.system[at(k, n, k)]
-        for i in range(k + 1, count):
-            run.system[at(k, n, i)] = run.system[at(k, n, i)] * inverse
-        for j in range(k + 1, count):
-            factor: real = run.system[at(j, n, k)]
-            for i in range(k + 1, count):
-                place: whole = at(j, n, i)
-                run.system[place] = run.system[place] - factor * run.system[at(k, n, i)]
-
-
 def solve_system(run: RunRecord) -> None:
     """Solve for a right side `right_side`, which the solution replaces."""
     if SPARSE:
@@ -170,20 +142,7 @@ def solve_unknowns(run: RunRecord) -> None:
         part: real = run.shift * run.right_side[run.follower[f]]
         for a in range(count):
             run.solved[a] = run.solved[a] + part * run.coupling[at(f, n, a)]
-    for k in range(count):
-        pivot: whole = run.exchange[k]
-        value: real = run.solved[pivot]
-        run.solved[pivot] = run.solved[k]
-        run.solved[k] = value
-        for i in range(k + 1, count):
-            run.solved[i] = run.solved[i] - value * run.system[at(k, n, i)]
-    for b in range(count):
-        before: whole = count - 1 - b + FIRST
-        last: whole = before + FIRST
-        known: real = run.solved[last] / run.system[at(last, n, last)]
-        run.solved[last] = known
-        for i in range(before):
-            run.solved[i] = run.solved[i] - known * run.system[at(last, n, i)]
+    solve_columns(run, count, n)
     for a in range(count):
         run.right_side[run.unknown[a]] = run.solved[a]
     for f in range(run.followers):
@@ -205,8 +164,11 @@ def begin_stages(run: RunRecord, t: real, h: real, shift: real) -> None:
     if SPARSE:
         factorise_entries(run)
     else:
+        n: whole = N_STATES
+        if CONFIGURATIONS:
+            n = run.used
         set_system(run)
-        factorise_system(run)
+        eliminate_columns(run, run.unknowns, n)
 
 
 def blame_rates(run: RunRecord, h: real) -> None:

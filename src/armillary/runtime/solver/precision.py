@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from armillary.mechanics.constraints import closing_thresholds
+from armillary.numerics import roots_thresholds
 from armillary.runtime.loop.thresholds import change_thresholds
 from armillary.runtime.solver.language.translator import Solver
 
-SINGLE = closing_thresholds.SINGLE | change_thresholds.SINGLE | {"EPSILON": 2.0**-23, "SNAP": 1e-3}
+SINGLE = (
+    closing_thresholds.SINGLE
+    | change_thresholds.SINGLE
+    | roots_thresholds.SINGLE
+    | {"EPSILON": 2.0**-23, "SNAP": 1e-3}
+)
 
 
 def in_single(solver: Solver) -> Solver:

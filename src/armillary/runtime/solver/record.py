@@ -8,10 +8,11 @@ The vectors of a method's stages (k1, …) and of its dense output (nest3, …) 
 
 from __future__ import annotations
 
+from armillary.numerics.elimination import LinearEquations
 from armillary.runtime.solver.language.language import *
 
 
-class RunRecord:
+class RunRecord(LinearEquations):
     t0: real
     t_end: real
     step: real  # of a fixed-step method

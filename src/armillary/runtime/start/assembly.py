@@ -110,23 +110,22 @@ class LoopStart:
             "N_UNITS": len(layout.quaternions),
             "N_JACOBIAN": layout.rows * m, "N_RATE_PLACES": n * m,
             "AT_JACOBIAN": gaps + layout.rows, "AT_RATES": gaps + layout.rows + len(layout.jacobian),
-            "AT_SIZES": scaled, "scaled": scaled, "figures": scaled + gaps,
+            "AT_SIZES": scaled, "scaled": scaled, "figures": scaled + gaps, "sides": sides,
             "redundant": int(bool(reduction.elimination.redundant)), "patience": _ALL,
             "agreeing": 1,
         }  # fmt: skip
-        rooms = sizes | {
-            "states": len(program.state),
-            "sides": sides,
-            "equations": sides * m,
-            "square": m * m,
-        }
+        rooms = {
+            "Places": len(program.state), "PlaceFlags": n, "Speeds": m, "SpeedFlags": m,
+            "Figures": scaled + gaps, "Jacobian": layout.rows * m, "Rates": n * m, "RowReals": layout.rows,
+            "Steps": m, "StepNumbers": m, "Sides": sides, "Equations": sides * (m + 1), "Square": m * m,
+        }  # fmt: skip
         record = np.zeros(len(FIELDS), dtype=np.int64)
         for name, value in (sizes | begin).items():
             record[FIELDS[name]] = value
         end = 0
-        for name, size in VECTORS.items():
+        for name, kind in VECTORS.items():
             record[FIELDS[name]] = end
-            end += rooms[size]
+            end += rooms[kind]
         record[FIELDS["tables"]] = tables.ctypes.data
         self.record, self.room, self._kept = record, end, tables
         self._last: tuple[np.ndarray | None, tuple[np.ndarray, int, int]] = None, (_NOTHING, 0, 0)

@@ -11,7 +11,15 @@ from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.runtime.solver.language.language import CLOSED, NOT_REDUNDANT, OPEN
 from armillary.runtime.solver.language.machine_code import SolverCode
 from armillary.runtime.solver.language.translator import read_assembly
-from armillary.runtime.start.loop_layout import ADDRESSES, FIELDS, REALS, SIZES, TABLES, WHOLE_TABLES
+from armillary.runtime.start.loop_layout import (
+    ADDRESSES,
+    FIELDS,
+    LOOP_FEATURES,
+    REALS,
+    SIZES,
+    TABLES,
+    WHOLE_TABLES,
+)
 
 _GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 _WANTED = ("close_loops", "stays_redundant", "agree_speeds", "constraints_hold")
@@ -22,11 +30,14 @@ def loop_module() -> RecordModule:
     armillary_check(record, workspace).
     """
     program = RecordModule(FIELDS, REALS, ADDRESSES)
-    solver = read_assembly({"AGREEMENT", "UNITS"}, _WANTED, commented=False)
+    solver = read_assembly(LOOP_FEATURES, _WANTED, commented=False)
     code = SolverCode(
         program,
         solver,
-        sizes={**{name: name for name in SIZES}, "Places": "N_COORDINATES", "Figures": "figures"},
+        sizes={
+            **{name: name for name in SIZES},
+            **{"Places": "N_COORDINATES", "Figures": "figures", "Sides": "sides"},
+        },
         known={},
         tables={name: _table(name) for name in TABLES},
         model={"loop_figures": _figures},
@@ -87,7 +98,7 @@ def _emit_start(
             f.vector("fixed")[j] = flags[n + j]
         f.internal(agree)
         with f.each(f["N_ROWS"]) as i:
-            left_over[i] = f.vector("residual")[i]
+            left_over[i] = f.vector("broken")[i]
         with f.when(f["status"].equals(CLOSED)), f.each(m) as j:
             u[j] = u[j] + sizes[speed_size + j] * f.vector("change")[j]
     with f.when(f["status"].equals(CLOSED)), f.each(n) as k:

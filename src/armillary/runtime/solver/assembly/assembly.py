@@ -1,9 +1,9 @@
 """Loops closed at the start of a run, in the language of language.py.
 
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
-matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move. Rows and
-motions are in terms of their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths
-to angles. Where gaps cannot be closed, damped steps lead to the smallest ones: δ = −(JᵀJ + λ)⁻¹ Jᵀ Φ.
+matrix: J δ = −Φ, with N δ = 0 for coordinates that are held. numerics/roots.py finds it, with the shortest δ
+among those speeds that may move, or the smallest gaps where they cannot be closed. Rows and motions are in
+terms of their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths to angles.
 
 Given values stay unchanged; dependent values are found. Attempts have more and more freedom: the dependent
 coordinates; all that the loops depend on; these from scattered starts. Only where more is given than the
@@ -13,99 +13,46 @@ loops leave free are given coordinates first guesses, which decide in what way a
 from __future__ import annotations
 
 from armillary.mechanics.constraints.closing_thresholds import *
+from armillary.numerics.factors import rank_of_matrix
+from armillary.numerics.roots import find_root
+from armillary.numerics.roots_thresholds import FIRST_CHANCE
+from armillary.numerics.scatter import draw
 from armillary.runtime.solver.assembly.assembly_record import Loops
-from armillary.runtime.solver.assembly.least_squares import rank_of_rows, row_square, solve_rows, solve_turned
 from armillary.runtime.solver.assembly.loop_geometry import (
-    accept,
+    count_equations,
+    differentiate,
     displace,
     gap_length,
-    gap_length_there,
-    is_number,
     look,
     make_unit,
     some_place_is_free,
     some_speed_moves,
-    worst_gap,
+    worst_residual,
 )
 from armillary.runtime.solver.assembly.speed_agreement import stays_redundant
 from armillary.runtime.solver.language.language import *
 
 
-def set_equations(run: Loops, weight: real) -> None:
-    """Set J d = -gap for speeds that may move, and N d = 0 with this weight for coordinates that are held."""
-    largest: real = 0.0
-    for i in range(N_GAPS):
-        for j in range(N_SPEEDS):
-            value: real = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
-            run.left[at(i, N_SPEEDS, j)] = value
-            largest = max(largest, abs(value))
-        run.right[i] = -run.numbers[i]
-    run.active = N_GAPS
-    row: whole = N_GAPS + FIRST
-    for k in range(N_COORDINATES):
-        own: real = 0.0
-        for j in range(N_SPEEDS):
-            if run.moving[j] and run.held[k]:
-                own = max(own, abs(run.rates[at(k, N_SPEEDS, j)]))
-        if own > 0.0:
-            for j in range(N_SPEEDS):
-                share: real = weight * largest / own if run.moving[j] else 0.0
-                run.left[at(row, N_SPEEDS, j)] = run.rates[at(k, N_SPEEDS, j)] * share
-            run.right[row] = 0.0
-            row = row + 1
-            run.active = run.active + 1
-
-
-def limit_step(run: Loops) -> None:
-    """A step that is not longer than a model may be bent."""
-    longest: real = 1e-300
-    for j in range(N_SPEEDS):
-        longest = max(longest, abs(run.step[j]))
-    if longest > LONGEST_STEP:
-        for j in range(N_SPEEDS):
-            run.step[j] = run.step[j] * (LONGEST_STEP / longest)
-
-
-def take_step(run: Loops) -> truth:
-    """The longest of several shares of a step that makes the gaps smaller; whether one does."""
-    before: real = gap_length(run)
-    tried: real = 0.0
-    while tried < HALVINGS:
-        tried = tried + 1.0
-        displace(run)
-        run.there = loop_figures(run.t, run.moved)
-        if gap_length_there(run) < before:
-            accept(run)
-            return True
-        for j in range(N_SPEEDS):
-            run.step[j] = 0.5 * run.step[j]
-    return False
+def set_limits(run: Loops, stiffness: real, cut: real, least_cut: real, moves: real) -> None:
+    """Set the limits of a search."""
+    count_equations(run)
+    run.stiffness = stiffness
+    run.cut = cut
+    run.least_cut = least_cut
+    run.most_moves = moves
+    run.longest = LONGEST_STEP
+    run.exact = EXACT_LOOP
+    run.met = CLOSED_LOOP
 
 
 def close_from(run: Loops) -> real:
-    """The gaps made smaller by Gauss and Newton's method, as far as they can be; the worst that is left."""
-    look(run)
-    worst: real = 0.0
-    worst = worst_gap(run)
-    weak: real = WEAK_FIRST
-    turn: real = 0.0
-    smaller: truth = False
-    while turn < NEWTON_TURNS and some_speed_moves(run):
-        turn = turn + 1.0
-        if worst <= EXACT_LOOP or not is_number(run):
-            break
-        set_equations(run, 1.0)
-        solve_rows(run, weak)
-        limit_step(run)
-        before: real = gap_length(run)
-        smaller = take_step(run)
-        worst = worst_gap(run)
-        slow: truth = not smaller or gap_length(run) > STALLED * before
-        if slow and weak > WEAK_LAST:
-            weak = WEAK_LAST if weak < WEAK_FIRST else WEAK_SECOND
-        elif not smaller:
-            break
-    return worst
+    """Make the gaps as small as they can be from the place; return the worst that is left."""
+    set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
+    if some_speed_moves(run):
+        find_root(run)
+    else:
+        look(run)
+    return worst_residual(run)
 
 
 def keep_best(run: Loops) -> None:
@@ -117,26 +64,12 @@ def keep_best(run: Loops) -> None:
 
 
 def approach(run: Loops) -> None:
-    """The smallest gaps near the place, by damped steps (Marquardt 1963, SIAM J. Appl. Math. 11)."""
-    look(run)
-    damping: real = 1e-3
-    turn: real = 0.0
-    while turn < DAMPED_TURNS and damping <= 1e15:
-        turn = turn + 1.0
-        if not is_number(run) or not some_speed_moves(run):
-            break
-        set_equations(run, STIFF)
-        size: real = 0.0
-        for i in range(N_GAPS):
-            size = max(size, row_square(run, i))
-        solve_turned(run, 0.0, damping * size + 1e-300)
-        displace(run)
-        run.there = loop_figures(run.t, run.moved)
-        if gap_length_there(run) < gap_length(run):
-            accept(run)
-            damping = max(damping / 3.0, 1e-15)
-        else:
-            damping = 2.0 * damping
+    """Find the smallest gaps near the place."""
+    set_limits(run, STIFF, EPSILON, EPSILON, DAMPED_TURNS)
+    if some_speed_moves(run):
+        find_root(run)
+    else:
+        look(run)
 
 
 def measure_gaps(run: Loops) -> None:
@@ -147,13 +80,6 @@ def measure_gaps(run: Loops) -> None:
     for i in range(N_GAPS):
         left: real = run.numbers[i] * run.numbers[AT_SIZES + i]
         run.numbers[i] = left if abs(run.numbers[i]) > shown else 0.0
-
-
-def draw(run: Loops) -> None:
-    """A number between -1 and 1 by chance; all products are exact (Park and Miller 1988, CACM 31)."""
-    product: real = CHANCE_FACTOR * run.seed
-    run.seed = product - CHANCE_MODULUS * floor(product / CHANCE_MODULUS)
-    run.chance = 2.0 * (run.seed / CHANCE_MODULUS) - 1.0
 
 
 def measure_reach(run: Loops) -> None:
@@ -210,9 +136,17 @@ def search_elsewhere(run: Loops) -> truth:
     return shortest < INFINITY
 
 
+def clear_rows(run: Loops, first: whole, bound: whole) -> None:
+    """Take some rows out of the matrix."""
+    for j in range(run.columns):
+        for i in range(first, bound):
+            run.matrix[at(j, run.rows, i)] = 0.0
+
+
 def too_many_given(run: Loops) -> truth:
     """Whether more is given than the loops leave free, wherever they are."""
     measure_reach(run)
+    set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
     run.seed = FIRST_CHANCE
     for j in range(N_SPEEDS):
         run.moving[j] = True
@@ -229,11 +163,13 @@ def too_many_given(run: Loops) -> truth:
             make_unit(run)
         run.place = run.moved
         look(run)
-        set_equations(run, 1.0)
-        together = rank_of_rows(run, FIRST, run.active, FREE_ROW)
-        set_equations(run, 1.0)
-        of_loops = rank_of_rows(run, FIRST, N_GAPS, FREE_ROW)
-        of_given = rank_of_rows(run, N_GAPS + FIRST, run.active, FREE_ROW)
+        differentiate(run)
+        together = rank_of_matrix(run, FREE_ROW)
+        clear_rows(run, FIRST, N_GAPS)
+        of_given = rank_of_matrix(run, FREE_ROW)
+        differentiate(run)
+        clear_rows(run, N_GAPS + FIRST, run.rows)
+        of_loops = rank_of_matrix(run, FREE_ROW)
         if of_loops + of_given <= together:
             return False
     return True
@@ -278,6 +214,7 @@ def find_place(run: Loops) -> truth:
     if free:
         too_many = too_many_given(run)
     if too_many:
+        run.least = 0.0  # the best place is one with all that is given
         for k in range(N_COORDINATES):
             run.held[k] = False
         closed = attempt(run, True)

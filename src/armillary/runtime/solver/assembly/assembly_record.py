@@ -1,11 +1,13 @@
-"""The record of loops that are being closed, as record.py has the record of a run."""
+"""The record of loops that are being closed, with the fields of numerics/roots_record.py."""
 
 from __future__ import annotations
 
+from armillary.numerics.roots_record import Roots
+from armillary.numerics.scatter import Scatter
 from armillary.runtime.solver.language.language import *
 
 
-class Loops:
+class Loops(Roots, Scatter):
     t: real
     start: Places  # coordinates as they are given
     given: PlaceFlags  # coordinates that stay as they are
@@ -13,20 +15,12 @@ class Loops:
     status: whole
     held: PlaceFlags  # coordinates that stay in this attempt
     moving: SpeedFlags  # speeds that may move in it
+    stiffness: real  # weight of the equations by which they stay
     numbers: Figures  # gaps, elements of J and N and sizes of gaps at the place
     there: Figures  # and where a step leads
     jacobian: Jacobian
     rates: Rates
     moved: Places  # where a step leads
-    step: Speeds
-    # Equations for a step, the first `active` of them, and how they are solved.
-    active: whole
-    left: Equations
-    right: Sides
-    basis: Square  # orthonormal rows
-    inverse: Square
-    solution: Speeds
-    lower: Speeds
     # What was found so far.
     best: Places  # with the smallest gaps
     least: real  # of these, the size
@@ -40,4 +34,4 @@ class Loops:
         speed: Speeds  # in terms of their sizes
         change: Speeds  # of them
         fixed: SpeedFlags  # speeds that stay as they are
-        residual: RowReals  # of the constraints on speeds
+        broken: RowReals  # what the constraints on speeds leave

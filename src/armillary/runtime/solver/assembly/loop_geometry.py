@@ -16,9 +16,22 @@ def spread_figures(run: Loops) -> None:
 
 
 def look(run: Loops) -> None:
-    """The figures of the constraints at the place."""
+    """Find the figures of the constraints at the place."""
     run.numbers = loop_figures(run.t, run.place)
     spread_figures(run)
+    for i in range(run.rows):
+        run.residual[i] = 0.0  # of coordinates that are held
+    for i in range(N_GAPS):
+        run.residual[i] = run.numbers[i]
+
+
+def look_there(run: Loops) -> None:
+    """Find the figures of the constraints where a step leads."""
+    run.there = loop_figures(run.t, run.moved)
+    for i in range(run.rows):
+        run.missed[i] = 0.0
+    for i in range(N_GAPS):
+        run.missed[i] = run.there[i]
 
 
 def gap_length(run: Loops) -> real:
@@ -29,25 +42,7 @@ def gap_length(run: Loops) -> real:
     return sqrt(total)
 
 
-def gap_length_there(run: Loops) -> real:
-    """The length of the vector of gaps where a step leads."""
-    total: real = 0.0
-    for i in range(N_GAPS):
-        total = total + run.there[i] * run.there[i]
-    return sqrt(total)
-
-
-def is_number(run: Loops) -> truth:
-    """Whether gaps and their matrix are finite."""
-    total: real = 0.0
-    for i in range(N_GAPS):
-        total = total + 0.0 * run.numbers[i]
-        for j in range(N_SPEEDS):
-            total = total + 0.0 * run.jacobian[at(i, N_SPEEDS, j)]
-    return not isnan(total)
-
-
-def worst_gap(run: Loops) -> real:
+def worst_residual(run: Loops) -> real:
     """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes."""
     largest: real = 0.0
     for i in range(N_GAPS):
@@ -114,4 +109,43 @@ def accept(run: Loops) -> None:
     """The place where a step leads, with its figures, as the place."""
     run.place = run.moved
     run.numbers = run.there
+    run.residual = run.missed
     spread_figures(run)
+
+
+def set_radius(run: Loops) -> None:
+    """Begin with a step as long as it may be; where all rows compete, with a short one."""
+    run.radius = INFINITY if run.stiffness <= 1.0 else LONGEST_STEP
+
+
+def differentiate(run: Loops) -> None:
+    """Set the matrix: J for speeds that may move, and N with a weight for coordinates that are held."""
+    largest: real = 0.0
+    for j in range(N_SPEEDS):
+        for i in range(N_GAPS):
+            value: real = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
+            run.matrix[at(j, run.rows, i)] = value
+            largest = max(largest, abs(value))
+    row: whole = N_GAPS + FIRST
+    for k in range(N_COORDINATES):
+        if run.held[k]:
+            own: real = 0.0
+            for j in range(N_SPEEDS):
+                if run.moving[j]:
+                    own = max(own, abs(run.rates[at(k, N_SPEEDS, j)]))
+            share: real = 0.0
+            if own > 0.0:
+                share = run.stiffness * largest / own
+            for j in range(N_SPEEDS):
+                part: real = run.rates[at(k, N_SPEEDS, j)] if run.moving[j] else 0.0
+                run.matrix[at(j, run.rows, row)] = part * share
+            row = row + 1
+
+
+def count_equations(run: Loops) -> None:
+    """Count the gaps and the coordinates that are held, for all speeds."""
+    run.columns = N_SPEEDS
+    run.rows = N_GAPS
+    for k in range(N_COORDINATES):
+        if run.held[k]:
+            run.rows = run.rows + 1

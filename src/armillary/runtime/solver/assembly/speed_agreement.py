@@ -5,31 +5,28 @@ the language of language.py: the least change of speeds with J (u + δ) + b = 0.
 from __future__ import annotations
 
 from armillary.mechanics.constraints.closing_thresholds import *
+from armillary.numerics.factors import factorise_matrix, rank_of_matrix, set_step
 from armillary.runtime.solver.assembly.assembly_record import Loops
-from armillary.runtime.solver.assembly.least_squares import rank_of_rows, solve_rows
 from armillary.runtime.solver.assembly.loop_geometry import look, some_speed_moves
 from armillary.runtime.solver.language.language import *
 
 
-def scaled_rows(run: Loops, all_rows: truth) -> None:
-    """Take all rows of J, or only the kept ones, with columns in terms of their largest elements."""
+def set_scaled_rows(run: Loops, all_rows: truth) -> None:
+    """Set the matrix to J, or to its kept rows, with columns in terms of their largest elements."""
     largest: real = 0.0
     for m in range(N_JACOBIAN):
         largest = max(largest, abs(run.jacobian[m]))
-    run.active = 0
-    row: whole = FIRST
-    for i in range(N_ROWS):
-        if all_rows or IS_KEPT[i]:
-            for j in range(N_SPEEDS):
-                own: real = 0.0
-                for k in range(N_ROWS):
-                    own = max(own, abs(run.jacobian[at(k, N_SPEEDS, j)]))
-                if own <= NEW_ROW * largest:
-                    own = 1.0
-                run.left[at(row, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] / own
-            run.right[row] = 0.0
-            row = row + 1
-            run.active = run.active + 1
+    run.rows = N_ROWS
+    run.columns = N_SPEEDS
+    for j in range(N_SPEEDS):
+        own: real = 0.0
+        for i in range(N_ROWS):
+            own = max(own, abs(run.jacobian[at(i, N_SPEEDS, j)]))
+        if own <= NEW_ROW * largest:
+            own = 1.0
+        for i in range(N_ROWS):
+            kept: truth = all_rows or IS_KEPT[i]
+            run.matrix[at(j, N_ROWS, i)] = run.jacobian[at(i, N_SPEEDS, j)] / own if kept else 0.0
 
 
 def stays_redundant(run: Loops) -> truth:
@@ -37,10 +34,10 @@ def stays_redundant(run: Loops) -> truth:
     look(run)
     every: whole = 0
     kept: whole = 0
-    scaled_rows(run, True)
-    every = rank_of_rows(run, FIRST, run.active, NEW_ROW)
-    scaled_rows(run, False)
-    kept = rank_of_rows(run, FIRST, run.active, NEW_ROW)
+    set_scaled_rows(run, True)
+    every = rank_of_matrix(run, NEW_ROW)
+    set_scaled_rows(run, False)
+    kept = rank_of_matrix(run, NEW_ROW)
     return every <= kept
 
 
@@ -51,7 +48,7 @@ def measure_residual(run: Loops) -> real:
         total: real = run.numbers[KNOWN_OF[i]]
         for j in range(N_SPEEDS):
             total = total + run.jacobian[at(i, N_SPEEDS, j)] * (run.speed[j] + run.change[j])
-        run.residual[i] = total
+        run.broken[i] = total
         if abs(total) > largest or isnan(total):
             largest = abs(total)
     return largest
@@ -86,12 +83,15 @@ def adjust_speeds(run: Loops, first_try: truth) -> truth:
     turn: real = 0.0  # the second one removes what rounding left
     while turn < 2.0 and some_speed_moves(run) and worst > 4.0 * EPSILON * scale:
         turn = turn + 1.0
+        run.rows = N_ROWS
+        run.columns = N_SPEEDS
+        run.cut = WEAK_LAST
         for i in range(N_ROWS):
             for j in range(N_SPEEDS):
-                run.left[at(i, N_SPEEDS, j)] = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
-            run.right[i] = -run.residual[i]
-        run.active = N_ROWS
-        solve_rows(run, WEAK_LAST)
+                run.matrix[at(j, N_ROWS, i)] = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
+            run.residual[i] = run.broken[i]
+        factorise_matrix(run)
+        set_step(run)
         for j in range(N_SPEEDS):
             run.change[j] = run.change[j] + run.step[j]
         worst = measure_residual(run)

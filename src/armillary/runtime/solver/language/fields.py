@@ -37,10 +37,12 @@ def read_source(name: str) -> str:
 
 @cache
 def read_fields(name: str = "record.py") -> tuple[Field, ...]:
-    """Read all fields of the first class of a file, in order."""
-    text = read_source(name)
-    record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
-    return tuple(_fields_of(record.body, text.splitlines(), ()))
+    """Read all fields of the first class of a file, in order; of several files, with commas between them."""
+    found: list[Field] = []
+    for text in map(read_source, name.split(",")):
+        record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
+        found += _fields_of(record.body, text.splitlines(), ())
+    return tuple(found)
 
 
 def _fields_of(body: list[ast.stmt], lines: list[str], conditions: tuple[ast.expr, ...]) -> list[Field]:

@@ -60,9 +60,22 @@ SpeedFlags = np.ndarray  # one truth value per speed
 Figures = np.ndarray  # gaps, elements of J and of N, sizes of gaps
 Rates = np.ndarray  # one real per coordinate and speed, coordinate after coordinate
 RowReals = np.ndarray  # one real per row of constraints
-Equations = np.ndarray  # one real per equation and speed, equation after equation
-Sides = np.ndarray  # one real per equation
-Square = np.ndarray  # one real per pair of speeds
+# Of roots; see numerics/language.py.
+Equations = np.ndarray
+Sides = np.ndarray
+Steps = np.ndarray
+StepNumbers = np.ndarray
+StepFlags = np.ndarray
+Square = np.ndarray
+# Of operating points and paths of mechanisms; see analysis/operating and analysis/kinematics.
+Position = np.ndarray  # states and inputs, and as many numbers of a direction
+Conditions = np.ndarray  # one real per condition
+ConditionSlopes = np.ndarray  # one real per condition and state or input, condition after condition
+Results = np.ndarray  # what a function of the model gives
+Path = np.ndarray  # positions, one after the other
+Targets = np.ndarray  # a time and the targets of each row
+PathReals = np.ndarray  # one real per position
+PathNumbers = np.ndarray  # one whole number per position
 # Of linearly implicit steps; see linearly_implicit.py.
 Partials = np.ndarray  # a column of reals over the states for each state, and one for the time
 StateNumbers = np.ndarray  # one whole number per state
@@ -113,6 +126,7 @@ DRIVEN = True  # inputs are read from data, whose slopes over time only differen
 PASSING = True  # places where constraints lose rank are passed
 LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
 KINKS = True  # derivatives of the motion follow its states: their rates jump where the motion has a kink
+CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
 CLOCKED = True  # and the caller has a clock, which a step across must not leave behind
 
 # Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
@@ -261,6 +275,11 @@ adjust: Callable[[whole, real, Motion], Speeds]
 ratings: Callable[[real, Motion], Ratings]
 geometry: Callable[[real, States], Geometry]
 loop_figures: Callable[[real, Places], Figures]
+
+# Functions of a model in searches of this process.
+condition_values: Callable[[real, Position], Conditions]
+condition_slopes: Callable[[real, Position], Results]
+path_figures: Callable[[real, Position], Results]
 
 # What each language does in its own way. `close_again`: the loops closed at the state, where the coordinates
 # in `set_now` stay; the run ends where they cannot be. `install`: a configuration becomes the present one,

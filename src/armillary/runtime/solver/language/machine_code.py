@@ -38,6 +38,8 @@ _OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
     ast.Lt: Value.__lt__, ast.LtE: Value.__le__, ast.Gt: Value.__gt__, ast.GtE: Value.__ge__,
     ast.Eq: Value.equals, ast.NotEq: Value.differs,
 }  # fmt: skip
+_NUMBERS = ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers", "StepNumbers", "PathNumbers")
+_FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StepFlags")
 _INLINED = ("sign_of", "closeness", "find_events", "turn", "keep_row", "keep_row_inside", "advance")
 _REPORTS = ("report", "report_change", "report_passage", "report_time")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
@@ -357,13 +359,9 @@ class Statements:
 
     def entry(self, vector: Span, kind: str, index: Value) -> Value:
         found = vector[index]
-        if kind in ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers"):
+        if kind in _NUMBERS:
             return found.to_whole()
-        return (
-            found.differs(0.0)
-            if kind in ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags")
-            else found
-        )
+        return found.differs(0.0) if kind in _FLAGS else found
 
     def operate(self, op: ast.operator | ast.cmpop, a: Value, b: Value) -> Value:
         if type(op) not in _OPERATORS:

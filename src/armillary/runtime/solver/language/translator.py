@@ -19,6 +19,7 @@ import numpy as np
 
 from armillary.mechanics.constraints import closing_thresholds, partition
 from armillary.mechanics.contact import contact_thresholds
+from armillary.numerics import roots_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import layout
@@ -36,6 +37,7 @@ from armillary.runtime.solver.methods import exported_methods, fields, source
 MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
     *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
+    *("condition_values", "condition_slopes", "path_figures"),
 )
 # Features of the solver; those that a system decides are words of export/text/source.py.
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
@@ -50,9 +52,15 @@ VECTORS = tuple(name for name, value in vars(language).items() if value is np.nd
 _RUN = (
     "record.py",
     *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
-    *("singularities/collocation.py", "assembly/least_squares.py", "changes.py", "singularities/masses.py"),
+    *(
+        "singularities/collocation.py",
+        "singularities/turned_rows.py",
+        "changes.py",
+        "singularities/masses.py",
+    ),
     *(
         "sparse_equations.py",
+        "armillary.numerics:elimination.py",
         "linearly_implicit.py",
         "stiffness.py",
         "step_control.py",
@@ -61,10 +69,13 @@ _RUN = (
         "rows.py",
     ),
 )
+ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")
+ROOTS_RECORD = "armillary.numerics:roots_record.py"
 _LOOPS = (
-    "assembly/assembly_record.py",
-    *("assembly/least_squares.py", "assembly/loop_geometry.py"),
-    *("assembly/speed_agreement.py", "assembly/assembly.py"),
+    f"{ROOTS_RECORD},assembly/assembly_record.py",
+    *ROOTS,
+    "armillary.numerics:scatter.py",
+    *("assembly/loop_geometry.py", "assembly/speed_agreement.py", "assembly/assembly.py"),
 )
 # The first file has the record, and functions too.
 _CONTACTS = (
@@ -84,10 +95,19 @@ for thresholds in (
     partition,
     closing_thresholds,
     contact_thresholds,
+    roots_thresholds,
 ):
     CONSTANTS |= {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
+
+
+@dataclass(frozen=True)
+class Description:
+    """Files of a method: those of its record, whose fields are joined, and those of its functions."""
+
+    record: tuple[str, ...]
+    functions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -165,9 +185,20 @@ def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented
     return _read(_LOOPS, frozenset(features), (), tuple(wanted), (), frozenset(), commented)
 
 
+def loop_fields(features: Collection[str]) -> list[Field]:
+    """Return the fields of the record of loops that are closed."""
+    return [f for f in read_fields(_LOOPS[0]) if f.is_there(features)]
+
+
 def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
     """Read the functions `wanted` that find forces and impulses of contacts, and the functions they call."""
     return _read(_CONTACTS, frozenset(), (), tuple(wanted), (), frozenset(), commented)
+
+
+def read_described(description: Description, features: Collection[str], wanted: Sequence[str]) -> Solver:
+    """Read the functions `wanted` of a method and the functions they call."""
+    described = (",".join(description.record), *description.functions)
+    return _read(described, frozenset(features), (), tuple(wanted), (), frozenset(), False)
 
 
 def described_sources() -> str:

@@ -29,7 +29,6 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     STRIDE,
     TORN,
 )
-from armillary.runtime.solver.assembly.least_squares import row_square, turn_rows
 from armillary.runtime.solver.choices import measure_sizes, read_rows
 from armillary.runtime.solver.dense import probe
 from armillary.runtime.solver.events import scan, sign_of
@@ -37,6 +36,7 @@ from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.singularities.collocation import step_from_beside
 from armillary.runtime.solver.singularities.forecasts import begin_after, extrapolate, horizon
+from armillary.runtime.solver.singularities.turned_rows import row_square, turn_rows
 
 
 def measure_lengths(run: RunRecord) -> None:

@@ -1,0 +1,186 @@
+"""A mechanism followed from row to row, in the small language of runtime/solver/language/language.py.
+
+For each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and further conditions of the
+caller. Unknown are small motions δ along the speeds and further unknowns, in terms of their sizes: x += N δ.
+From the position of another row, numerics/roots.py
+
+    follows the root on its branch while the targets move to this row's targets, in steps that are halved
+    where that fails, or
+    finds a root, or the place where F is as small as it can be.
+
+Rows of A = ∂F/∂δ are scaled to a largest element of one.
+"""
+
+from __future__ import annotations
+
+from armillary.analysis.kinematics.path_record import *
+from armillary.numerics.factors import weakest_pivot
+from armillary.numerics.roots import find_root, follow_root, worst_residual
+from armillary.runtime.solver.language.language import *
+
+
+def set_weights(run: Follower) -> None:
+    """Set the weight of each row, one over its largest element. That of a gap counts for at least 1e-4 of the
+    largest of all gaps: where a row vanishes, its scale does not. Targets of one group share one weight.
+    """
+    for i in range(run.rows):
+        run.weights[i] = 0.0
+    for k in range(run.entries):
+        own: whole = ENTRY_OF_ROW[k]
+        element: real = abs(run.figures[run.rows + k] * run.sizes[ENTRY_OF_DIRECTION[k]])
+        run.weights[own] = max(run.weights[own], element)
+    largest: real = 0.0
+    for i in range(run.rows):
+        if STIFF_KIND[i] == 1:
+            largest = max(largest, run.weights[i])
+        if STIFF_KIND[i] <= 0:
+            for j in range(run.rows):
+                if STIFF_KIND[i] == STIFF_KIND[j]:
+                    run.weights[i] = max(run.weights[i], run.weights[j])
+    for i in range(run.rows):
+        size: real = max(run.weights[i], 1e-4 * largest) if STIFF_KIND[i] == 1 else run.weights[i]
+        run.weights[i] = 1.0 / size if size > 0.0 else 1.0
+
+
+def look(run: Follower) -> None:
+    """Find the residuals at the place, with its own weights if these follow it."""
+    run.figures = path_figures(run.t, run.place)
+    if run.renews:
+        set_weights(run)
+    for i in range(run.rows):
+        run.residual[i] = run.weights[i] * run.figures[i]
+
+
+def look_there(run: Follower) -> None:
+    """Find the residuals where a step leads."""
+    run.figures_there = path_figures(run.t, run.there)
+    for i in range(run.rows):
+        run.missed[i] = run.weights[i] * run.figures_there[i]
+
+
+def differentiate(run: Follower) -> None:
+    """Set the matrix at the place."""
+    m: whole = run.rows
+    for k in range(run.entries):
+        own: whole = ENTRY_OF_ROW[k]
+        j: whole = ENTRY_OF_DIRECTION[k]
+        run.matrix[at(j, m, own)] = run.weights[own] * run.figures[m + k] * run.sizes[j]
+
+
+def displace(run: Follower) -> None:
+    """Find the position to which a step leads, with unit Euler parameters."""
+    first: whole = run.rows + run.entries
+    run.there = run.place
+    for k in range(run.motions):
+        own: whole = MOVED[k]
+        moved: real = run.figures[first + k] * run.step[ALONG[k]] * run.sizes[ALONG[k]]
+        run.there[own] = run.there[own] + moved
+    for e in range(run.quaternions):
+        total: real = 0.0
+        for k in range(UNITS_FROM[e], UNITS_FROM[e] + 4):
+            total = total + run.there[k] * run.there[k]
+        for k in range(UNITS_FROM[e], UNITS_FROM[e] + 4):
+            run.there[k] = run.there[k] / sqrt(total)
+
+
+def arrive(run: Follower) -> None:
+    """Make that the place."""
+    run.place = run.there
+
+
+def accept(run: Follower) -> None:
+    """Make that the place, with its residuals."""
+    run.place = run.there
+    run.figures = run.figures_there
+    run.residual = run.missed
+
+
+def set_radius(run: Follower) -> None:
+    """Begin with the longest change of one unknown."""
+    run.radius = run.longest
+
+
+def descend_to_row(run: Follower, row: whole) -> truth:
+    """Find a root of a row's conditions, or the place where they are nearest to holding; return whether there
+    is a root.
+    """
+    width: whole = run.targets + 1
+    here: whole = run.starts + row
+    run.t = run.wanted[at(row, width, 0)]
+    for k in range(run.targets):
+        run.place[run.first_target + k] = run.wanted[at(row, width, k + 1)]
+    run.renews = True
+    look(run)
+    for i in range(run.rows):
+        run.weights[i] = run.weights[i] * run.weight if STIFF_KIND[i] > 0 else run.weights[i]
+    run.renews = False
+    run.most_moves = 300.0
+    find_root(run)
+    run.left_over[here] = worst_residual(run)
+    solved: truth = False
+    if run.left_over[here] <= 1e-5:
+        run.good = run.place
+        run.renews = True
+        run.most_moves = 40.0
+        solved = follow_root(run)
+        if not solved:
+            run.place = run.good
+    for k in range(run.width):
+        run.positions[at(here, run.width, k)] = run.place[k]
+    run.times[here] = run.t
+    run.reached[here] = 1.0 if solved else 0.0
+    return solved
+
+
+def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
+    """Follow the root while the targets move to a row's; return whether they arrive, at a place that is not
+    singular if the one before is not.
+    """
+    width: whole = run.targets + 1
+    here: whole = run.starts + row
+    start: real = run.times[origin]
+    end: real = run.wanted[at(row, width, 0)]
+    run.times[here] = start
+    run.renews = True
+    run.most_moves = 40.0
+    reached: real = 0.0
+    share: real = 1.0
+    found: truth = False
+    run.strengths[here] = run.strengths[origin]
+    while reached < 1.0 and share >= run.least_share:
+        s: real = min(reached + share, 1.0)
+        run.place = run.good
+        for k in range(run.targets):
+            first: real = run.positions[at(origin, run.width, run.first_target + k)]
+            last: real = run.wanted[at(row, width, k + 1)]
+            run.place[run.first_target + k] = first + s * (last - first) if s < 1.0 else last
+        run.t = start + s * (end - start) if s < 1.0 else end
+        found = follow_root(run)
+        if run.moves > 0.0:
+            run.strengths[here] = weakest_pivot(run)
+        if found:
+            run.good = run.place
+            reached = s
+            run.times[here] = run.t
+        share = 2.0 * share if found else 0.5 * share
+    for k in range(run.width):
+        run.positions[at(here, run.width, k)] = run.good[k]
+    run.reached[here] = reached
+    singular: truth = run.strengths[here] < run.weak * run.strengths[origin]
+    return reached >= 1.0 and not singular
+
+
+def follow_rows(run: Follower) -> None:
+    """Find a position for every row, from the position of the row at which it starts."""
+    good: truth = False
+    for row in range(run.count):
+        origin: whole = run.sources[ORIGIN[row]]
+        for k in range(run.width):
+            run.good[k] = run.positions[at(origin, run.width, k)]
+        run.place = run.good
+        if run.descends:
+            good = descend_to_row(run, row)
+        if not run.descends:
+            good = follow_to_row(run, row, origin)
+        if not good:
+            run.sources[run.starts + row] = origin

@@ -1,0 +1,205 @@
+"""The search for operating points, in the small language of runtime/solver/language/language.py.
+
+Conditions c(x) that are to be met have sizes 1/w and wanted values, unknowns have sizes s:
+
+    r = w (c − wanted)        A_ij = w_i C_ij s_j        C = ∂c/∂x
+
+numerics/roots.py finds the unknowns. Other elements of x are fixed.
+"""
+
+from __future__ import annotations
+
+from armillary.analysis.operating.search_record import *
+from armillary.numerics.factors import factorise_matrix, set_open_direction, set_step
+from armillary.numerics.roots import find_root, has_finite_matrix, step_length
+from armillary.runtime.solver.language.language import *
+
+
+def look(run: Search) -> None:
+    """Find the residuals at x."""
+    run.c = condition_values(run.t, run.x)
+    for i in range(run.rows):
+        run.residual[i] = (run.c[ROW_LIST[i]] - run.wanted[i]) * run.weights[i]
+
+
+def look_there(run: Search) -> None:
+    """Find the residuals where a step leads."""
+    run.c = condition_values(run.t, run.there)
+    for i in range(run.rows):
+        run.missed[i] = (run.c[ROW_LIST[i]] - run.wanted[i]) * run.weights[i]
+
+
+def find_slopes(run: Search) -> None:
+    """Find C at x: written out, or the sums of some columns along each direction."""
+    if run.directions == 0:
+        run.out = condition_slopes(run.t, run.x)
+        for k in range(run.entries):
+            run.slopes[FLAT[k]] = run.out[k]
+    column: whole = 0
+    entry: whole = 0
+    for d in range(run.directions):
+        for j in range(column, DIRECTION_END[d]):
+            run.x[run.width + DIRECTION_COLUMN[j]] = 1.0
+        run.out = condition_slopes(run.t, run.x)
+        for j in range(column, DIRECTION_END[d]):
+            run.x[run.width + DIRECTION_COLUMN[j]] = 0.0
+        for e in range(entry, ENTRY_END[d]):
+            run.slopes[FLAT[e]] = run.out[ENTRY_ROW[e]]
+        column = DIRECTION_END[d]
+        entry = ENTRY_END[d]
+
+
+def differentiate(run: Search) -> None:
+    """Set A of the conditions to be met and the unknowns."""
+    find_slopes(run)
+    m: whole = run.rows
+    for j in range(run.columns):
+        for i in range(m):
+            slope: real = run.slopes[at(ROW_LIST[i], run.width, UNKNOWN_LIST[j])]
+            run.matrix[at(j, m, i)] = slope * run.weights[i] * run.sizes[j]
+
+
+def displace(run: Search) -> None:
+    """Set the unknowns to where a step leads."""
+    run.there = run.x
+    for j in range(run.columns):
+        run.there[UNKNOWN_LIST[j]] = run.goal[j]
+
+
+def accept(run: Search) -> None:
+    """Make that the place."""
+    run.x = run.there
+    run.value = run.goal
+    run.residual = run.missed
+
+
+def set_radius(run: Search) -> None:
+    """Begin with one size of the unknowns, or with the length of the first step if no angle turns by more
+    than a radian in it: sizes of lengths, speeds and inputs are guesses, that of an angle is not.
+    """
+    run.radius = sqrt(float(run.columns))
+    turn: real = 0.0
+    for j in range(run.columns):
+        if IS_ANGLE[j] != 0:
+            turn = max(turn, abs(run.step[j]))
+    if run.angles_known and turn <= 1.0:
+        run.radius = max(run.radius, 1.01 * step_length(run))
+
+
+def find_point(run: Search) -> None:
+    """Move the unknowns to a root, or to where the conditions are nearest to being met."""
+    for j in range(run.columns):
+        run.value[j] = min(max(run.x[UNKNOWN_LIST[j]], run.low[j]), run.high[j])
+        run.x[UNKNOWN_LIST[j]] = run.value[j]
+    find_root(run)
+
+
+def find_shares(run: Search) -> None:
+    """Find C at x, and what part of each unknown is along directions which the conditions leave open."""
+    differentiate(run)
+    for j in range(run.columns):
+        run.shares[j] = 0.0
+    if has_finite_matrix(run):
+        for i in range(run.rows):
+            run.residual[i] = 0.0
+        factorise_matrix(run)
+        for k in range(run.rank, run.columns):
+            set_open_direction(run, k)
+            for j in range(run.columns):
+                run.shares[j] = run.shares[j] + run.step[j] * run.step[j]
+    for j in range(run.columns):
+        run.shares[j] = sqrt(run.shares[j])
+
+
+def find_rates(run: Search) -> real:
+    """Find the rates of the damped motion, in which coordinates move with their accelerations; return the
+    largest, not a number if one is none.
+    """
+    run.c = condition_values(run.t, run.x)
+    find_slopes(run)
+    largest: real = 0.0
+    for i in range(run.moved):
+        total: real = 0.0
+        for s in range(run.first_speed, run.first_speed + run.speeds):
+            total = total + run.slopes[at(MOVED_LIST[i], run.width, s)] * run.c[s]
+        run.rates[i] = total
+        if abs(total) > largest or isnan(total):
+            largest = abs(total)
+    return largest
+
+
+def differentiate_motion(run: Search) -> None:
+    """Find the derivatives of the rates by the coordinates."""
+    for j in range(run.moved):
+        for i in range(run.moved):
+            total: real = 0.0
+            for s in range(run.first_speed, run.first_speed + run.speeds):
+                row: real = run.slopes[at(MOVED_LIST[i], run.width, s)]
+                total = total + row * run.slopes[at(s, run.width, MOVED_LIST[j])]
+            run.motion[at(j, run.moved, i)] = total
+
+
+def set_motion_step(run: Search, duration: real) -> None:
+    """Set an implicit Euler step of the damped motion, with loops closed."""
+    n: whole = run.moved
+    for j in range(n):
+        for i in range(n):
+            run.matrix[at(j, run.rows, i)] = -run.motion[at(j, n, i)]
+        own: whole = at(j, run.rows, j)
+        run.matrix[own] = run.matrix[own] + 1.0 / duration
+        for i in range(run.closed):
+            run.matrix[at(j, run.rows, n + i)] = run.slopes[at(CLOSED_LIST[i], run.width, MOVED_LIST[j])]
+    for i in range(n):
+        run.residual[i] = -run.rates[i]
+    for i in range(run.closed):
+        run.residual[n + i] = run.c[CLOSED_LIST[i]]
+    factorise_matrix(run)
+    set_step(run)
+
+
+def find_rest(run: Search) -> None:
+    """Move x to where the damped motion comes to rest; see starts.py."""
+    duration: real = 0.0
+    last: real = 0.0
+    size: real = 0.0
+    turn: real = 0.0
+    run.found = True
+    while turn < run.most_moves:
+        turn = turn + 1.0
+        size = find_rates(run)
+        if not (size < INFINITY):
+            run.found = False
+            break
+        fastest: real = 0.0
+        for s in range(run.first_speed, run.first_speed + run.speeds):
+            fastest = max(fastest, abs(run.c[s]))
+        if size <= 1e-9 * (1.0 + fastest) or size <= 0.0:
+            break
+        fast: real = 0.0
+        for i in range(run.moved):
+            fast = max(fast, abs(run.rates[i]) / run.sizes[i])
+        growth: real = min(max(last / size, 1.0), 2.0)
+        duration = duration * growth if duration > 0.0 else 0.1 / fast
+        last = size
+        differentiate_motion(run)
+        tries: real = 0.0
+        while tries < 20.0:  # a long step where the motion is unstable would lead backwards
+            tries = tries + 1.0
+            set_motion_step(run, duration)
+            along: real = 0.0
+            for i in range(run.moved):
+                along = along + run.step[i] * run.rates[i]
+            if along > 0.0 or tries >= 20.0:
+                break
+            duration = 0.25 * duration
+        largest: real = 1e-300
+        for i in range(run.moved):
+            part: real = abs(run.step[i]) / run.sizes[i]
+            if part > largest or isnan(part):
+                largest = part
+        if not (largest < INFINITY):
+            run.found = False
+            break
+        share: real = min(1.0, 0.5 / largest)
+        for i in range(run.moved):
+            run.x[MOVED_LIST[i]] = run.x[MOVED_LIST[i]] + run.step[i] * share
