@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     import numpy as np
 
     from armillary.control.casadi_functions import CasadiFunctions
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from armillary.control.ilqr import IteratedRegulator
     from armillary.control.optimum import Optimum
     from armillary.control.regulators import Regulator
+    from armillary.control.run_gradient import RunGradient
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
     from armillary.settings import Initial
@@ -164,6 +168,38 @@ class ModelControl:
         from armillary.control.second_derivatives import second_derivatives
 
         return second_derivatives(self._steered, at, inputs, outputs, weights, along, parameters)
+
+    @expanded_signature(SettingOptions)
+    def gradient(
+        self,
+        t_end: float | str,
+        to: Sequence[object],
+        *,
+        cost: object = None,
+        final_cost: object = None,
+        sample_cost: object = None,
+        initial: Initial = None,
+        parameters: DataMapping | None = None,
+        memory: Mapping[str, float] | None = None,
+        inputs: object = None,
+        ignore_jumps: bool = False,
+        **settings: Unpack[SettingOptions],
+    ) -> RunGradient:
+        """The derivatives of ∫ ``cost`` dt + Σ ``sample_cost`` + ``final_cost`` of a run, by the adjoint.
+
+        One run and one way back, however many names ``to`` has: parameters, initial values and inputs. An
+        input with data in ``inputs`` gives a derivative by each of its values. Costs are texts or expressions
+        as for ``optimize``; ``sample_cost`` is summed over the rows of the run. Derivatives are exact for the
+        steps taken, by methods "rk4", "midpoint", "dopri5" and "dop853". Other arguments are as in
+        ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events and contacts are refused.
+        """
+        from armillary.control.run_gradient import run_gradient
+
+        made = run_settings(ModelControl.gradient, t_end, **settings)
+        return run_gradient(
+            self._steered, made, to, cost, final_cost, sample_cost, initial=initial, parameters=parameters,
+            memory=memory, inputs=inputs, ignore_jumps=ignore_jumps,
+        )  # fmt: skip
 
     def optimize(
         self,
