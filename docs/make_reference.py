@@ -31,6 +31,7 @@ from armillary.control.estimation import Estimate
 from armillary.control.ilqr import IteratedRegulator
 from armillary.control.optimum import Optimum
 from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
+from armillary.control.run_gradient import RunGradient
 from armillary.control.tracking import TrackingRegulator
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
@@ -141,6 +142,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (OutputRegulator, "Made by `control.lqg`.", ()),
     (Estimate, "Made by `Model.estimate`.", ()),
     (Optimum, "Made by `Model.optimize`.", ()),
+    (RunGradient, "Made by `Model.gradient`.", ()),
     (CasadiFunctions, "Made by `Equations.to_casadi`.", ()),
     (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
     (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
@@ -164,7 +166,7 @@ VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import 
 
 
 CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
-`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize` and `second_derivatives`.
+`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize`, `gradient` and `second_derivatives`.
 """
 
 
