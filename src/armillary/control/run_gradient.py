@@ -312,7 +312,7 @@ class _GradientRun:
     def _stage_times(self) -> np.ndarray:
         """Times of all stages: those at the end of a step see the data before a jump there."""
         grid, s = self.grid, self.settings
-        times = grid.times[:, None] + grid.lengths[:, None] * np.array(self.tableau.c)
+        times: np.ndarray = grid.times[:, None] + grid.lengths[:, None] * np.array(self.tableau.c)
         stops = self._stops()
         if stops is not None:
             ends = np.append(grid.times[1:], s.t_end)

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from armillary.control.casadi_functions import CasadiFunctions
     from armillary.control.estimation import Estimate
     from armillary.control.ilqr import IteratedRegulator
+    from armillary.control.jax_functions import JaxFunctions
     from armillary.control.optimum import Optimum
     from armillary.control.regulators import Regulator
     from armillary.control.run_gradient import RunGradient
+    from armillary.control.torch_functions import TorchFunctions
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
     from armillary.settings import Initial
@@ -200,6 +202,51 @@ class ModelControl:
             self._steered, made, to, cost, final_cost, sample_cost, initial=initial, parameters=parameters,
             memory=memory, inputs=inputs, ignore_jumps=ignore_jumps,
         )  # fmt: skip
+
+    def to_jax(
+        self,
+        inputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        step: float | None = None,
+        method: str = "rk4",
+        parts: int = 1,
+        ignore_jumps: bool = False,
+    ) -> JaxFunctions:
+        """Rates, outputs, a step and a whole run as functions of JAX, differentiable backwards.
+
+        ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
+        ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, of ``parts`` equal steps of
+        an explicit method. `jax.jit`, `jax.grad` and `jax.vmap` go through; the code runs on the CPU.
+        """
+        from armillary.control.array_functions import ArrayFunctions
+        from armillary.control.jax_functions import to_jax
+
+        how = (step, method, parts, ignore_jumps)
+        return to_jax(ArrayFunctions(self._steered, inputs, parameters, outputs, *how))
+
+    def to_torch(
+        self,
+        inputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        step: float | None = None,
+        method: str = "rk4",
+        parts: int = 1,
+        ignore_jumps: bool = False,
+    ) -> TorchFunctions:
+        """Rates, outputs, a step and a whole run as functions of PyTorch, differentiable backwards.
+
+        Arguments are as for ``to_jax``. Tensors are of the CPU, and their memory is used as it is;
+        `torch.func.vmap` and leading axes are runs of one compiled loop.
+        """
+        from armillary.control.array_functions import ArrayFunctions
+        from armillary.control.torch_functions import to_torch
+
+        how = (step, method, parts, ignore_jumps)
+        return to_torch(ArrayFunctions(self._steered, inputs, parameters, outputs, *how))
 
     def optimize(
         self,
