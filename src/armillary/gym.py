@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
@@ -189,8 +190,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         else:
             cuts = [self._blocks * i // self.threads for i in range(self.threads + 1)]
             shares = [
-                self._pool.submit(loop, a, b - a, stride, self.parts, arrays)
-                for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+                self._pool.submit(loop, a, b - a, stride, self.parts, arrays) for a, b in pairwise(cuts)
             ]  # compiled code runs without Python's lock
             for share in shares:
                 share.result()
@@ -223,7 +223,7 @@ class ModelEnvironment(gymnasium.Env):  # type: ignore[misc]  # the library may 
         self._copies = ModelEnvironments(model, 1, **how)
         self.observation_space = self._copies.single_observation_space
         self.action_space = self._copies.single_action_space
-        self.metadata = {"render_modes": []}
+        self.metadata: DataTable = {"render_modes": []}
 
     def reset(
         self, *, seed: int | None = None, options: DataTable | None = None
