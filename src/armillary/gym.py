@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, one_of, real, several, table
+from armillary.algebra.arguments import count, from_zero, one_of
 from armillary.algebra.calculus import evaluator
 from armillary.control.environment_loop import (
     ROUNDING,
@@ -28,11 +28,11 @@ from armillary.control.environment_loop import (
     EnvironmentLoop,
     environment_program,
 )
-from armillary.control.plant import check_smooth, input_ports, state_ports
-from armillary.control.problem import ExpressionReader, limit_pair
+from armillary.control.environment_terms import EnvironmentTerms
 from armillary.errors import ParameterError, require
+from armillary.llvm.building.routines import real_array
+from armillary.program.program import Program
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.start.initial import initial_memory
 from armillary.untyped import DataMapping, DataTable, LibraryObject
 
 gymnasium: LibraryObject = require("gymnasium", extra="gym", purpose="environments of armillary.gym")
@@ -72,46 +72,18 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         autoreset: str = "next step",
         dtype: object = np.float64,
     ) -> None:
-        equations = model.equations
-        check_smooth(equations)
+        terms = EnvironmentTerms(model, inputs, observations, reward, within, initial, parameters)
         self.num_envs, self.h = count(envs, "envs"), from_zero(step, "step")
         self.parts, self.threads = count(parts, "parts"), count(threads, "threads")
         self.metadata = {"autoreset_mode": _AUTORESET[one_of(autoreset, _AUTORESET, "autoreset=")]}
-        self._same_step = autoreset == "same step"
-        self._table, self._described, self._states = (
-            model.parameter_table,
-            model.state(),
-            state_ports(equations),
-        )
-        ports = input_ports(equations, list(inputs))
-        limits = np.array([_range(inputs[p.name], f"inputs= '{p.name}'") for p in ports])
-        self._factor = np.array([p.factor for p in ports])
-        self._initial = {name: _range(value, f"initial= '{name}'") for name, value in (initial or {}).items()}
-        checked_names(
-            self._initial, [p.name for p in self._states], "initial= there is no state", ParameterError
-        )
-        self._drawn = {
-            name: _range(value, f"parameters= '{name}'") for name, value in (parameters or {}).items()
-        }
-        checked_names(
-            self._drawn, list(model.parameters), "parameters= there is no parameter", ParameterError
-        )
-        reader = ExpressionReader(equations, {}, None)
-        shown = [reader.read(text, "observations=") for text in several(observations, "observations=")]
-        bounded: DataTable = table(within, "within=")
-        bounds = np.array([_range(value, f"within= '{n}'") for n, value in bounded.items()]).reshape(-1, 2)
-        results = [*shown, reader.read(reward, "reward="), *(reader.read(n, "within=") for n in bounded)]
-        self._seen = len(shown)
-        memories = list(equations.system.memories)
-        program = environment_program(equations, results)
+        self._same_step, self._seen = autoreset == "same step", terms.seen
+        program = environment_program(model.equations, terms.results)
+        drawn = bool(terms.drawn)
         self._loop = CompiledEnvironmentLoop(
-            EnvironmentLoop(
-                program, [memories.index(p.name) for p in ports], self._seen, len(bounds), bool(self._drawn),
-                self._same_step,
-            )
-        )  # fmt: skip
-        self._spaces(limits, np.dtype(dtype))  # type: ignore[call-overload]  # an error of NumPy otherwise
-        self._room(program, bounds, time_limit, initial_memory(equations))
+            EnvironmentLoop(program, terms.places, terms.seen, len(terms.bounds), drawn, self._same_step)
+        )
+        self._spaces(terms.action_limits, np.dtype(dtype))  # type: ignore[call-overload]  # an error of NumPy otherwise
+        self._room(program, terms, time_limit)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         self._began = False
 
@@ -124,29 +96,26 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         self.observation_space = batch(self.single_observation_space, self.num_envs)
         self.action_space = batch(self.single_action_space, self.num_envs)
 
-    def _room(self, program: LibraryObject, bounds: np.ndarray, limit: float, memory: np.ndarray) -> None:
+    def _room(self, program: Program, terms: EnvironmentTerms, limit: float) -> None:
         """Arrays of all copies, and as many more as fill the last block."""
         self._blocks = -(-self.num_envs // self._loop.width)
         self._stride = stride = self._blocks * self._loop.width
-        names = [s.data.name for s in program.parameters]
-        inside = self._table.inside_columns({n: low for n, (low, _) in self._drawn.items()})
-        own = dict(zip(program.parameters, (inside[name] for name in names), strict=True))
+        self._factor, self._starts = terms.factors, terms.start_limits
+        self._drawn = terms.drawn_limits(program)
+        own = terms.parameter_values(program)
         constants = np.array(evaluator(program.precompute.results)(own), dtype=float)
-        n = len(program.state)
-        self._places = {name: names.index(name) for name in self._drawn}
-        factors = dict(zip(self._table.names, self._table.factors, strict=True))
-        self._parameter_factors = {name: factors[name] for name in self._drawn}
+        n, values = len(program.state), np.array(list(own.values()), dtype=float)
+        one = np.zeros(1)  # in place of what is not there
         self._arrays = {
             "settings": np.array([self.h / self.parts, limit - ROUNDING]),
-            "shared": _filled(constants), "memory_start": _filled(memory),
-            "low": _filled(bounds[:, 0]), "high": _filled(bounds[:, 1]),
+            "shared": real_array(constants), "memory_start": real_array(terms.memory),
+            "low": real_array(terms.bounds[:, 0]), "high": real_array(terms.bounds[:, 1]),
             "state": np.zeros((n, stride)), "time": np.zeros(stride), "ended": np.ones(stride),
-            "constants": np.zeros((len(constants) if self._drawn else 1, stride)),
-            "next_state": np.zeros((n, stride)),
-            "next_parameters": np.tile(np.array(list(own.values()), dtype=float)[:, None], (1, stride))
-            if self._drawn else np.zeros(1),
+            "constants": np.zeros((max(len(constants), 1), stride)) if self._drawn else one,
+            "next_state": np.tile(self._starts[:, :1], (1, stride)),
+            "next_parameters": np.tile(values[:, None], (1, stride)) if self._drawn else one,
             "outside": np.empty(stride), "cut": np.empty(stride), "begun": np.empty(stride),
-            "last_seen": np.zeros((stride, self._seen)) if self._same_step else np.zeros(1),
+            "last_seen": np.zeros((stride, self._seen)) if self._same_step else one,
         }  # fmt: skip
 
     # ------------------------------------------------------------ Gymnasium's verbs
@@ -203,17 +172,12 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 
     def _draw(self, copies: np.ndarray) -> None:
         """Draw the next starts and parameters of some copies."""
-        rng, described = self.np_random, self._described
-        for i, port in enumerate(self._states):
-            if port.name in self._initial:
-                self._arrays["next_state"][i, copies] = (
-                    rng.uniform(*self._initial[port.name], len(copies)) * port.factor
-                )
-            else:
-                self._arrays["next_state"][i, copies] = described[i]
-        for name, limits in self._drawn.items():
-            values = rng.uniform(*limits, len(copies)) * self._parameter_factors[name]
-            self._arrays["next_parameters"][self._places[name], copies] = values
+        starts, parameters = self._arrays["next_state"], self._arrays["next_parameters"]
+        for i, (low, high) in enumerate(self._starts):
+            if low < high:
+                starts[i, copies] = self.np_random.uniform(low, high, len(copies))
+        for i, (low, high) in self._drawn.items():
+            parameters[i, copies] = self.np_random.uniform(low, high, len(copies))
 
 
 class ModelEnvironment(gymnasium.Env):  # type: ignore[misc]  # the library may not be installed
@@ -292,19 +256,3 @@ def stable_baselines(env: ModelEnvironments) -> LibraryObject:
             return [False] * len(list(self._get_indices(indices)))
 
     return Copies()
-
-
-def _filled(values: np.ndarray) -> np.ndarray:
-    """Numbers that compiled code reads; an address needs at least one."""
-    found = np.ascontiguousarray(values, dtype=float)
-    return found if found.size else np.zeros(1)
-
-
-def _range(given: object, what: str) -> tuple[float, float]:
-    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-        low, high = (real(value, what, ParameterError) for value in limit_pair(given, what))
-        if not low <= high:
-            raise ParameterError(f"{what}: the lower limit {low:g} is above the upper one, {high:g}")
-        return low, high
-    value = real(given, what, ParameterError)
-    return value, value
