@@ -82,6 +82,37 @@ def test_leading_axes_are_runs_of_their_own():
             assert np.allclose(a[i], b, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["rates", "outputs", "step", "run"])
+def test_changes_along_a_direction_are_the_transpose_of_pullbacks(name):
+    """w · (J d) = (Jᵀ w) · d, for random weights and directions."""
+    function = getattr(ArrayFunctions(cart_pole(), parts=2, **HOW), name)
+    rng = np.random.default_rng(5)
+    v = (3, 1) if function.inputs == 1 else (3, 4, 1)
+    shapes = ((3, 4), v, (3, 1))
+    x, v, p = (rng.uniform(0.3, 0.6, size=shape) for shape in shapes)
+    moves = [rng.normal(size=shape) for shape in shapes]
+    pushed = function.push(0.0, x, v, p, *moves)
+    weights = rng.normal(size=pushed.shape)
+    pulled = function.pull(0.0, x, v, p, weights)
+    back = sum(np.sum(a * b) for a, b in zip(pulled, moves, strict=True))
+    assert np.sum(weights * pushed) == pytest.approx(back, rel=1e-11)
+
+
+def test_changes_of_euler_parameters_go_along():
+    """Against the differences of runs of a free body, whose steps make Euler parameters unit."""
+    s = arm.System("body")
+    s.body("b", joint=arm.Free(), mass=1.0, inertia=(0.1, 0.2, 0.3))
+    f = ArrayFunctions(s.derive().compile(), step=0.05)
+    rng = np.random.default_rng(8)
+    x, move = f.start.copy(), rng.normal(size=len(f.start))
+    x[-3:] = 1.0, 2.0, 3.0
+    move[3:7] -= x[3:7] * (x[3:7] @ move[3:7])
+    v, p = np.empty((6, 0)), np.empty(0)
+    found = f.run.push(0.0, x, v, p, move, v, p)[-1]
+    ways = [f.run.value(0.0, x + sign * 1e-6 * move, v, p)[-1] for sign in (1, -1)]
+    assert np.allclose(found, (ways[0] - ways[1]) / 2e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [
@@ -124,12 +155,19 @@ def test_jit_grad_and_vmap_of_jax_go_through(double):
         return jnp.sum(f.run(x, v, p)[-1] ** 2) + f.outputs(x, v[0], p)[0] + f.step(x, v[0], p)[1]
 
     x, v, p = jnp.array(START), jnp.array(FORCES[:5]), jnp.array([0.5])
-    check_grads(double.jit(cost), (x, v, p), order=1, modes=["rev"], rtol=1e-6)
+    check_grads(cost, (x, v, p), order=1, modes=["fwd", "rev"], rtol=1e-6)
     starts = x + 0.1 * jnp.arange(3)[:, None]
     slope = double.grad(cost)
     mapped = double.jit(double.vmap(slope, in_axes=(0, None, None)))(starts, v, p)
-    for i in (0, 2):
-        assert np.allclose(mapped[i], slope(starts[i], v, p), rtol=1e-12)
+    assert np.allclose(mapped[2], slope(starts[2], v, p), rtol=1e-12)
+
+
+def test_columns_and_rows_of_jacobians_agree_in_jax(double):
+    """Tangents of the steps, and their adjoint: the same products in the other order."""
+    f, x = cart_pole().to_jax(**HOW), double.numpy.array(START)
+    last = lambda x: f.run(x, FORCES[:5])[-1]  # noqa: E731
+    columns, rows = double.jacfwd(last)(x), double.jacrev(last)(x)
+    assert np.allclose(columns, rows, rtol=1e-13, atol=1e-15)
 
 
 def test_a_jacobian_in_jax_is_that_of_the_equations(double):
@@ -199,6 +237,8 @@ def test_torch_checks_the_gradients_and_maps_axes(torch):
         one = torch.func.grad(cost)(starts[i], v.detach(), p.detach())
         assert np.allclose(mapped[i], one, rtol=1e-12)
     assert f.step(x.detach().float()).dtype is torch.float32
+    last = lambda x: f.run(x, v.detach())[-1]  # noqa: E731
+    assert np.allclose(torch.func.jacfwd(last)(starts[1]), torch.func.jacrev(last)(starts[1]), rtol=1e-12)
 
 
 def test_second_derivatives_in_torch_are_refused(torch):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.calculus import pullback
+from armillary.algebra.calculus import pullback, tangents
 from armillary.algebra.expression import UNIT, Expr, symbol
 from armillary.algebra.walk import operands_first, transform
 from armillary.control.adjoint_loop import LAYOUT, adjoint_loops
@@ -110,7 +110,8 @@ class RunMap:
     """Runs of a model by an explicit method, with the derivatives of their samples.
 
     ``inputs`` are names of memories that get values, ``parameters`` names of those with derivatives, and
-    ``cost`` an expression whose integral is taken along.
+    ``cost`` an expression whose integral is taken along. ``width`` numbers are integrated, and ``moved`` ones
+    follow them in each step.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class RunMap:
         self.by = [p.symbol for p in (*self.states, *self.inputs, *self.parameters)]
         self._rates = [*_improved_rates(equations), *([] if cost is None else [cost])]
         self._costs = int(cost is not None)
-        self._settled = _settled_states(equations)
+        self._settled, self.width, self.moved = _settled_states(equations), len(self.states), 0
         self._settles = 0 if self._settled is None else _CLOSINGS if equations.targets.corrected else 1
         if not ignore_jumps:
             moving = {s: symbol(f"d({s.data.name})") for s in self.by}
@@ -182,9 +183,11 @@ class RunMap:
         held: HeldInputs,
         parameters: DataMapping | None = None,
         memory: np.ndarray | None = None,
+        moves: np.ndarray | None = None,
     ) -> Motion:
         """Samples of runs from rows of states; ``parameters``, in stated units, may have a value per run."""
         work = self._arrays(start, grid, held, parameters, memory)
+        work["moves"] = np.zeros((len(start), 1)) if moves is None else np.ascontiguousarray(moves)
         self._call("run_rows", work, len(start), grid, 0)
         return Motion(work["out"], work["cost"])
 
@@ -252,8 +255,9 @@ class RunMap:
             "held": np.ascontiguousarray(values),
             "memory": self.memory if memory is None else memory,
             "all_constants": np.atleast_1d(self.functions.constants(parameters)),
-            "out": np.empty((rows, grid.samples, len(self.states))),
+            "out": np.empty((rows, grid.samples, self.width)),
             "cost": np.zeros(rows),
+            "moves": np.zeros((rows, 1)),
         }
 
     def _gradient_arrays(
@@ -296,7 +300,7 @@ class RunMap:
         """The fields of a loop over some rows; arrays without a number get one, for they need an address."""
         f, t = self.functions, self.tableau
         n, m, p, s, steps = (
-            len(self.states), len(self.inputs), len(self.parameters), t.stages, len(grid.lengths),
+            self.width, len(self.inputs), len(self.parameters), t.stages, len(grid.lengths),
         )  # fmt: skip
         width, kept = n + self._costs, s + self._settles
         constants = arrays["all_constants"]
@@ -314,18 +318,19 @@ class RunMap:
         found: dict[str, int | np.ndarray] = {
             "rows": last - first, "steps": steps, "states": n, "costs": self._costs, "inputs": m,
             "parameters": p, "stages": s, "settles": self._settles, "segment": segment,
-            "segments": segments, "samples": grid.samples,
+            "segments": segments, "samples": grid.samples, "moved": self.moved,
             "row_constants": constants.shape[-1] if many else 0, **strides,
-            "rates": f.address("rates"), "pull": f.address("pull"),
+            "rates": f.address("rates"), "pull": f.address("pull") if store else 0,
             "settle": f.address("settle") if self._settles else 0,
-            "settle_pull": f.address("settle_pull") if self._settles else 0,
+            "settle_pull": f.address("settle_pull") if self._settles and store else 0,
             "constants": np.zeros(constants.shape[-1]) if many else constants,
             "memory": real_array(np.array(arrays["memory"])),
             "all_constants": np.ascontiguousarray(constants[first:last]) if many else constants,
             "places": whole_array(self.places), "times": real_array(grid.times),
             "lengths": real_array(grid.lengths), "a": a, "b": np.array(t.b, dtype=float),
             "c": np.array(t.c, dtype=float), "kept": whole_array(grid.kept),
-            "x": np.zeros(width), "slopes": np.zeros(s * width), "place": np.zeros(n + len(self._rates)),
+            "x": np.zeros(width), "slopes": np.zeros(s * width),
+            "place": np.zeros(n + len(self._rates) + self.moved),
             "pulled": np.zeros(n), "back": np.zeros(n), "shares": np.zeros(s * (n + m + p)),
             "stored": _room(segment * kept * n if store else 1),
             "checkpoints": np.empty(max(segments * width, 1)), **own,
@@ -354,6 +359,37 @@ def _return_room(room: np.ndarray) -> None:
 def _gradient(arrays: dict[str, np.ndarray]) -> MotionGradient:
     motion = Motion(arrays["out"], arrays["cost"])
     return MotionGradient(motion, arrays["by_start"], arrays["by_inputs"], arrays["by_parameters"])
+
+
+class TangentMap(RunMap):
+    """Runs together with their change along one direction: twice the states, x and ẋ side by side.
+
+        k̇ᵢ = f_x ẋᵢ + f_v v̇ᵢ + f_p ṗ
+
+    ``moves`` of ``run`` has v̇ and ṗ of each step.
+    """
+
+    def __init__(self, of: RunMap) -> None:
+        self.__dict__ |= {name: value for name, value in vars(of).items() if name != "functions"}
+        n, self.moved = len(self.states), len(self.inputs) + len(self.parameters)
+        owner = self.equations.system.identity
+        self._moving = {s: symbol(f"move_{i + 1}", "variable", owner=owner) for i, s in enumerate(self.by)}
+        with derivation():
+            self._rates = [*of._rates[:n], *tangents(of._rates[:n], self._moving)]
+            if of._settled is not None:
+                along = {p.symbol: self._moving[p.symbol] for p in self.states}
+                self._settled = (*of._settled, *tangents(of._settled, along))
+        self.width, self._costs = 2 * n, 0
+
+    @cached_property
+    def functions(self) -> ModelFunctions:
+        """Rates and corrections with their changes."""
+        made = {"rates": self._rates} | ({} if self._settled is None else {"settle": list(self._settled)})
+        search = len(operands_first(self._rates)) <= _SEARCHED
+        per_state = {p.symbol: self._moving[p.symbol] for p in self.states}
+        return ModelFunctions(
+            self.equations, made, tuple(self._moving.values()), search=search, per_state=per_state
+        )
 
 
 def check_differentiable(equations: DerivedEquations) -> None:

@@ -31,13 +31,14 @@ LAYOUT = RoutineLayout(
     numbers=(
         *("rows", "steps", "states", "costs", "inputs", "parameters", "stages", "settles"),
         *("segment", "segments", "samples", "row_constants"),
+        "moved",  # numbers of a step that follow the state: changes of inputs and parameters, of tangents
         *("row_inputs", "step_inputs", "stage_inputs"),  # reals from one to the next, 0 where they are shared
     ),
     addresses=(
         *("rates", "pull", "settle", "settle_pull"),  # functions of the model
         *("constants", "memory"),  # of one row
         *("all_constants", "places", "times", "lengths", "a", "b", "c", "kept"),
-        *("start", "held", "out", "cost"),
+        *("start", "held", "moves", "out", "cost"),
         *("seeds", "cost_seed", "by_start", "by_inputs", "by_parameters"),
         *("x", "slopes", "place", "pulled", "back", "shares", "stored", "checkpoints"),  # work
     ),
@@ -63,7 +64,10 @@ def adjoint_loops() -> RoutineMethod:
 
 
 def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
-    """Put the inputs of a stage into the memory; return where they are."""
+    """Put the inputs of a stage into the memory; return where they are. What moves follows the state."""
+    moves, place = f.vector("moves"), f.vector("place")
+    with f.each(f["moved"]) as j:
+        place[f["states"] + j] = moves[(row * f["steps"] + k) * f["moved"] + j]
     first = row * f["row_inputs"] + k * f["step_inputs"] + i * f["stage_inputs"]
     held, memory = f.vector("held"), f.vector("memory")
     with f.each(f["inputs"]) as j:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, count, from_zero, one_of, several
-from armillary.algebra.calculus import pullback
+from armillary.algebra.calculus import pullback, tangents
 from armillary.algebra.expression import symbol
-from armillary.control.adjoint import HeldInputs, RunMap, StepGrid
+from armillary.control.adjoint import HeldInputs, RunMap, StepGrid, TangentMap
 from armillary.control.plant import input_ports
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.derivatives.sensitivities import outputs_of
@@ -43,13 +43,15 @@ class Pulled(NamedTuple):
 
 
 class ArrayFunction(NamedTuple):
-    """A function of arrays (t, x, v, p), its pullback (t, x, v, p, weights), and the shape of its results.
+    """A function of arrays (t, x, v, p), its pullback (t, x, v, p, weights), its change along a direction
+    (t, x, v, p, ẋ, v̇, ṗ), and the shape of its results.
 
     ``shape`` leads from the shape of v, without leading axes, to that of the results.
     """
 
     value: Callable[..., np.ndarray]
     pull: Callable[..., Pulled]
+    push: Callable[..., np.ndarray]
     shape: Callable[[tuple[int, ...]], tuple[int, ...]]
     inputs: int  # axes of v
 
@@ -97,25 +99,25 @@ class ArrayFunctions:
     def rates(self) -> ArrayFunction:
         """ẋ."""
         n = len(self.states)
-        return ArrayFunction(self._rates, self._pull_rates, lambda v: (n,), 1)
+        return ArrayFunction(self._rates, self._pull_rates, self._push_rates, lambda v: (n,), 1)
 
     @property
     def outputs(self) -> ArrayFunction:
         """The outputs, in stated units."""
         m = len(self.output_names)
-        return ArrayFunction(self._outputs, self._pull_outputs, lambda v: (m,), 1)
+        return ArrayFunction(self._outputs, self._pull_outputs, self._push_outputs, lambda v: (m,), 1)
 
     @property
     def step(self) -> ArrayFunction:
         """The state after a step."""
         n = len(self.states)
-        return ArrayFunction(self._step, self._pull_step, lambda v: (n,), 1)
+        return ArrayFunction(self._step, self._pull_step, self._push_step, lambda v: (n,), 1)
 
     @property
     def run(self) -> ArrayFunction:
         """States at the start and after each step: one row more than v has."""
         n = len(self.states)
-        return ArrayFunction(self._run, self._pull_run, lambda v: (v[0] + 1, n), 2)
+        return ArrayFunction(self._run, self._pull_run, self._push_run, lambda v: (v[0] + 1, n), 2)
 
     def _rates(self, t: float, x: np.ndarray, v: np.ndarray, p: np.ndarray) -> np.ndarray:
         return self._at_places("rates", self._map.functions, t, x, v, p)
@@ -153,6 +155,45 @@ class ArrayFunctions:
             by_inputs.astype(v.dtype, copy=False),
             found.by_parameters.reshape(p.shape).astype(p.dtype, copy=False),
         )
+
+    # ------------------------------------------------------------ along a direction
+
+    @cached_property
+    def _tangents(self) -> TangentMap:
+        return TangentMap(self._map)
+
+    def _push_rates(self, t: float, *given: np.ndarray) -> np.ndarray:
+        x, v, p, *moves = given
+        found = self._at_places("rates", self._tangents.functions, t, x, v, p, _side_by_side(moves))
+        return found[..., len(self.states) :]
+
+    def _push_outputs(self, t: float, *given: np.ndarray) -> np.ndarray:
+        x, v, p, *moves = given
+        return self._at_places("pushed", self._pushed_outputs, t, x, v, p, _side_by_side(moves))
+
+    def _push_step(self, t: float, *given: np.ndarray) -> np.ndarray:
+        x, v, p, moved_x, moved_v, moved_p = given
+        rows = (x, v[..., None, :], p, moved_x, moved_v[..., None, :], moved_p)
+        found: np.ndarray = self._push_run(t, *rows)[..., -1, :]
+        return found
+
+    def _push_run(self, t: float, *given: np.ndarray) -> np.ndarray:
+        x, v, p, moved_x, moved_v, moved_p = given
+        lead, rows, held, grid, values = self._laid_out(t, x, v, p)
+        count, steps = len(rows), len(grid.lengths)
+        start = np.concatenate([rows, np.asarray(moved_x, dtype=float).reshape(count, -1)], axis=1)
+        inputs = np.asarray(moved_v, dtype=float).reshape(count, v.shape[-2], len(self.inputs))
+        parameters = np.asarray(moved_p, dtype=float).reshape(count, 1, len(self.parameters))
+        moves = np.concatenate(
+            [
+                np.repeat(inputs, self.parts, axis=1),
+                np.broadcast_to(parameters, (count, steps, len(self.parameters))),
+            ],
+            axis=2,
+        )
+        moves = moves if moves.size else np.zeros((count, 1))
+        found = self._tangents.run(start, grid, held, values, moves=moves).states[:, :, len(self.states) :]
+        return found.reshape(*lead, *found.shape[1:]).astype(x.dtype, copy=False)
 
     # ------------------------------------------------------------ inside
 
@@ -237,6 +278,19 @@ class ArrayFunctions:
         with derivation():
             pulled = pullback(results, weights, self._map.by)
         return ModelFunctions(self._equations, {"shown": results, "pull": pulled}, weights)
+
+    @cached_property
+    def _pushed_outputs(self) -> ModelFunctions:
+        columns = {c.name: c.expression for c in self._equations.targets.columns}
+        owner, by = self._equations.system.identity, self._map.by
+        moving = {s: symbol(f"move_{i + 1}", "variable", owner=owner) for i, s in enumerate(by)}
+        with derivation():
+            pushed = tangents([columns[name] for name in self.output_names], moving)
+        return ModelFunctions(self._equations, {"pushed": pushed}, tuple(moving.values()))
+
+
+def _side_by_side(moves: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.asarray(m, dtype=float) for m in moves], axis=-1)
 
 
 def checked_time(t: object) -> float:

@@ -1,13 +1,16 @@
-"""A model's rates, outputs, steps and runs as functions of JAX, differentiated by our compiled adjoint.
+"""A model's rates, outputs, steps and runs as functions of JAX, differentiated by our compiled code.
 
-`jax.jit`, `jax.grad`, `jax.jacrev` and `jax.vmap` go through them: each is a `pure_callback` with a
-`custom_vjp`, and mapped axes become rows of one compiled loop. They run on the CPU.
+Each is a `pure_callback` whose change along a direction is a primitive of our own, linear in the direction:
+it is computed by tangents of the steps, and transposed it is their adjoint. So `jax.jit`, `jax.grad`,
+`jax.jvp`, `jax.jacfwd`, `jax.jacrev` and `jax.vmap` go through, and mapped axes are rows of one compiled
+loop. They run on the CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -54,38 +57,102 @@ def to_jax(functions: ArrayFunctions) -> JaxFunctions:
     )  # fmt: skip
 
 
+class _Host:
+    """A function as JAX calls it back; the parameter of our primitive."""
+
+    def __init__(self, jax: LibraryObject, function: ArrayFunction) -> None:
+        self.jax, self.function = jax, function
+
+    def shape(self, x: LibraryObject, v: LibraryObject) -> tuple[int, ...]:
+        """The shape of the results."""
+        lead = x.shape[:-1]
+        return (*lead, *self.function.shape(v.shape[len(lead) :]))
+
+    def _call(
+        self, compute: Callable[..., LibraryObject], shapes: object, *given: LibraryObject
+    ) -> LibraryObject:
+        def back(*arrays: LibraryObject) -> LibraryObject:
+            return compute(*(np.asarray(a) for a in arrays))
+
+        return self.jax.pure_callback(back, shapes, *given, vmap_method="broadcast_all")
+
+    def value(self, t: float, x: LibraryObject, v: LibraryObject, p: LibraryObject) -> LibraryObject:
+        result = self.jax.ShapeDtypeStruct(self.shape(x, v), x.dtype)
+        return self._call(lambda *a: self.function.value(t, *a), result, x, v, p)
+
+    def push(self, t: float, *given: LibraryObject) -> LibraryObject:
+        result = self.jax.ShapeDtypeStruct(self.shape(given[0], given[1]), given[0].dtype)
+        return self._call(lambda *a: self.function.push(t, *a), result, *given)
+
+    def pull(self, t: float, *given: LibraryObject) -> LibraryObject:
+        shapes = tuple(self.jax.ShapeDtypeStruct(a.shape, a.dtype) for a in given[:3])
+        return self._call(lambda *a: tuple(self.function.pull(t, *a)), shapes, *given)
+
+
+@cache
+def _push_primitive() -> LibraryObject:
+    """The change of a function at (x, v, p) along (ẋ, v̇, ṗ), in which it is linear."""
+    purpose = "to make functions of JAX"
+    jax, core, ad, batching, mlir = (
+        require(name, extra="jax", purpose=purpose)
+        for name in (
+            *("jax", "jax.extend.core", "jax.interpreters.ad", "jax.interpreters.batching"),
+            "jax.interpreters.mlir",
+        )
+    )
+    primitive = core.Primitive("armillary_push")
+
+    def compute(*given: LibraryObject, host: _Host, t: float) -> LibraryObject:
+        return host.push(t, *given)
+
+    def shaped(*given: LibraryObject, host: _Host, t: float) -> LibraryObject:
+        return given[3].update(shape=host.shape(given[0], given[1]))
+
+    def transpose(weights: LibraryObject, *given: LibraryObject, host: _Host, t: float) -> LibraryObject:
+        places, moves = given[:3], given[3:]
+        if type(weights) is ad.Zero:
+            return (None,) * 6
+        found = host.pull(t, *places, weights)
+        return (None,) * 3 + tuple(
+            g if ad.is_undefined_primal(m) else None for g, m in zip(found, moves, strict=True)
+        )
+
+    def mapped(
+        given: LibraryObject, axes: LibraryObject, *, host: _Host, t: float
+    ) -> tuple[LibraryObject, int]:
+        jnp = jax.numpy
+        rows = next(a.shape[axis] for a, axis in zip(given, axes, strict=True) if axis is not None)
+        front = [
+            jnp.broadcast_to(a, (rows, *a.shape)) if axis is None else jnp.moveaxis(a, axis, 0)
+            for a, axis in zip(given, axes, strict=True)
+        ]
+        return primitive.bind(*front, host=host, t=t), 0
+
+    primitive.def_impl(compute)
+    primitive.def_abstract_eval(shaped)
+    mlir.register_lowering(primitive, mlir.lower_fun(compute, multiple_results=False))
+    ad.primitive_transposes[primitive] = transpose
+    batching.primitive_batchers[primitive] = mapped
+    return primitive
+
+
 def _bridge(
     jax: LibraryObject, name: str, function: ArrayFunction, of: ArrayFunctions
 ) -> Callable[..., LibraryObject]:
-    jnp = jax.numpy
-
-    def call(
-        host: Callable[..., LibraryObject], shapes: LibraryObject, *given: LibraryObject
-    ) -> LibraryObject:
-        def back(*arrays: LibraryObject) -> LibraryObject:
-            return host(*(np.asarray(a) for a in arrays))
-
-        return jax.pure_callback(back, shapes, *given, vmap_method="broadcast_all")
-
-    def result(x: LibraryObject, v: LibraryObject) -> LibraryObject:
-        lead = x.shape[:-1]
-        return jax.ShapeDtypeStruct((*lead, *function.shape(v.shape[len(lead) :])), x.dtype)
+    jnp, host = jax.numpy, _Host(jax, function)
 
     def differentiable(t: float) -> Callable[..., LibraryObject]:
-        @jax.custom_vjp  # type: ignore[untyped-decorator]  # the library may not be installed
         def compute(x: LibraryObject, v: LibraryObject, p: LibraryObject) -> LibraryObject:
-            return call(lambda *a: function.value(t, *a), result(x, v), x, v, p)
+            return host.value(t, x, v, p)
 
-        def forward(*given: LibraryObject) -> tuple[LibraryObject, LibraryObject]:
-            return compute(*given), given
+        made: LibraryObject = jax.custom_jvp(compute)
 
-        def backward(given: LibraryObject, weights: LibraryObject) -> LibraryObject:
-            shapes = tuple(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in given)
-            return call(lambda *a: tuple(function.pull(t, *a)), shapes, *given, weights)
+        def change(at: LibraryObject, along: LibraryObject) -> LibraryObject:
+            return made(*at), _push_primitive().bind(*at, *along, host=host, t=t)
 
-        compute.defvjp(forward, backward)
-        made: Callable[..., LibraryObject] = compute
-        return made
+        made.defjvp(change)
+        found: Callable[..., LibraryObject] = made
+        return found
 
     known: dict[float, Callable[..., LibraryObject]] = {}
 

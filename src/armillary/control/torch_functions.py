@@ -1,7 +1,7 @@
 """A model's rates, outputs, steps and runs as functions of PyTorch, differentiated by our compiled adjoint.
 
-Each is a `torch.autograd.Function` over tensors of the CPU, whose memory is used as it is (DLPack); leading
-axes, and axes of `torch.func.vmap`, are rows of one compiled loop.
+Each is a `torch.autograd.Function`, forwards and backwards, over tensors of the CPU, whose memory is used as
+it is (DLPack); leading axes, and axes of `torch.func.vmap`, are rows of one compiled loop.
 """
 
 from __future__ import annotations
@@ -89,6 +89,19 @@ def _bridge(
         def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:
             return Pullback.apply(t, *front(info, axes[1:], given)), (0, 0, 0)
 
+    class Push(torch.autograd.Function):  # type: ignore[misc]  # the library may not be installed
+        @staticmethod
+        def forward(t: float, *given: LibraryObject) -> LibraryObject:
+            return tensor(function.push(t, *map(array, given)))
+
+        @staticmethod
+        def setup_context(ctx: LibraryObject, inputs: LibraryObject, output: LibraryObject) -> None:
+            pass
+
+        @staticmethod
+        def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:
+            return Push.apply(t, *front(info, axes[1:], given)), 0
+
     class Bridge(torch.autograd.Function):  # type: ignore[misc]  # the library may not be installed
         @staticmethod
         def forward(t: float, *given: LibraryObject) -> LibraryObject:
@@ -98,10 +111,17 @@ def _bridge(
         def setup_context(ctx: LibraryObject, inputs: LibraryObject, output: LibraryObject) -> None:
             ctx.t = inputs[0]
             ctx.save_for_backward(*inputs[1:])
+            ctx.save_for_forward(*inputs[1:])
 
         @staticmethod
         def backward(ctx: LibraryObject, weights: LibraryObject) -> LibraryObject:
             return None, *Pullback.apply(ctx.t, *ctx.saved_tensors, weights)
+
+        @staticmethod
+        def jvp(ctx: LibraryObject, _: LibraryObject, *moves: LibraryObject) -> LibraryObject:
+            places = ctx.saved_tensors
+            along = [torch.zeros_like(a) if m is None else m for a, m in zip(places, moves, strict=True)]
+            return Push.apply(ctx.t, *places, *along)
 
         @staticmethod
         def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:

@@ -214,11 +214,11 @@ class ModelControl:
         parts: int = 1,
         ignore_jumps: bool = False,
     ) -> JaxFunctions:
-        """Rates, outputs, a step and a whole run as functions of JAX, differentiable backwards.
+        """Rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
 
         ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
         ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, of ``parts`` equal steps of
-        an explicit method. `jax.jit`, `jax.grad` and `jax.vmap` go through; the code runs on the CPU.
+        an explicit method. `jax.jit`, `grad`, `jvp` and `vmap` go through; the code runs on the CPU.
         """
         from armillary.control.array_functions import ArrayFunctions
         from armillary.control.jax_functions import to_jax
@@ -237,7 +237,7 @@ class ModelControl:
         parts: int = 1,
         ignore_jumps: bool = False,
     ) -> TorchFunctions:
-        """Rates, outputs, a step and a whole run as functions of PyTorch, differentiable backwards.
+        """Rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both ways.
 
         Arguments are as for ``to_jax``. Tensors are of the CPU, and their memory is used as it is;
         `torch.func.vmap` and leading axes are runs of one compiled loop.
