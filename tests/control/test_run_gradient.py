@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.control.adjoint import RunMap, StepGrid
+from armillary.control.adjoint import RunMap, StepGrid, TangentMap
 from armillary.runtime.integrators.methods import dopri5, rk4
 from tests.control.systems import bead, cart_pole, slider
 
@@ -122,11 +122,12 @@ def test_euler_parameters_are_differentiated_with_their_length():
 def _four_bar():
     s = arm.System("four-bar")
     s.parameter("tau", 0.4)
+    s.parameter("reach", 0.2)
     how = dict(joint=arm.Revolute("z"), com=(0.1, 0, 0), mass=1, inertia=(0.02, 0.02, 0.02))
     a = s.body("a", **how)
     b = s.body("b", a, at=(0.35, 0, 0), **how)
     c = s.body("c", at=(0.4, 0, 0), **how)
-    end, pin = b.point("end", (0.5, 0, 0)), c.point("pin", (0.2, 0, 0))
+    end, pin = b.point("end", (0.5, 0, 0)), c.point("pin", ("reach", 0, 0))
     s.close_loop(end, pin, directions=[s.ground.x, s.ground.y], name="pin")
     s.moment("drive", "tau", s.ground.z, on=a)
     s.gravity(9.81, -s.ground.y)
@@ -139,11 +140,25 @@ START = {"a.q1": 1.2, "b.q1": -0.6, "c.q1": 1.4}
 def test_a_run_of_a_closed_loop_has_a_gradient():
     """Forward sensitivities are brought back to closed loops at every stage: they differ by local errors."""
     model = _four_bar()
-    names = ["tau", "a.q1", "a.u1"]
+    names = ["tau", "reach", "a.q1", "a.u1"]
     kw = dict(initial=START, step=5e-4)
     found = model.gradient(0.2, names, final_cost="c.q1", **kw)
     forward = model.sensitivities(0.2, names, of=["c.q1"], **kw)
     _close([found[n] for n in names], [forward.final["c.q1", n] for n in names])
+
+
+def test_tangents_of_a_closed_loop_are_the_transpose_of_its_adjoint():
+    """w · (J d) = (Jᵀ w) · d, by a length of a link too, which the closing of the loop depends on."""
+    of = RunMap(_four_bar(), rk4.TABLEAU, (), ("tau", "reach"))
+    grid, rng = StepGrid.equal_steps(0.0, 2e-3, 5, 5), np.random.default_rng(2)
+    start, seeds = _four_bar().state(START)[None], rng.normal(size=(1, 2, 4))
+    move, by = rng.normal(size=4), rng.normal(size=2)
+    pulled = of.pull(start, grid, of.hold(), seeds)
+    moves = np.broadcast_to(by, (1, 5, 2))
+    pushed = TangentMap(of).run(np.append(start, move)[None], grid, of.hold(), moves=moves)
+    assert np.array_equal(pushed.states[:, :, :4], pulled.motion.states)
+    forwards = np.sum(seeds * pushed.states[:, :, 4:])
+    assert forwards == pytest.approx(pulled.by_start[0] @ move + pulled.by_parameters[0] @ by, rel=1e-11)
 
 
 def test_a_change_of_independent_speeds_is_named():

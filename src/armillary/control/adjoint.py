@@ -159,7 +159,7 @@ class RunMap:
                 made["pull"] = pullback(self._rates, weights, self.by)
                 if self._settled is not None:
                     made["settle"] = list(self._settled)
-                    made["settle_pull"] = pullback(self._settled, weights[: len(states)], states)
+                    made["settle_pull"] = pullback(self._settled, weights[: len(states)], self.by)
         except ExpressionError as error:
             raise ArmillaryError(
                 f"'{equations.system.name}' cannot be differentiated backwards: {error}"
@@ -331,7 +331,7 @@ class RunMap:
             "c": np.array(t.c, dtype=float), "kept": whole_array(grid.kept),
             "x": np.zeros(width), "slopes": np.zeros(s * width),
             "place": np.zeros(n + len(self._rates) + self.moved),
-            "pulled": np.zeros(n), "back": np.zeros(n), "shares": np.zeros(s * (n + m + p)),
+            "pulled": np.zeros(n + m + p), "back": np.zeros(n), "shares": np.zeros(s * (n + m + p)),
             "stored": _room(segment * kept * n if store else 1),
             "checkpoints": np.empty(max(segments * width, 1)), **own,
         }  # fmt: skip
@@ -377,8 +377,7 @@ class TangentMap(RunMap):
         with derivation():
             self._rates = [*of._rates[:n], *tangents(of._rates[:n], self._moving)]
             if of._settled is not None:
-                along = {p.symbol: self._moving[p.symbol] for p in self.states}
-                self._settled = (*of._settled, *tangents(of._settled, along))
+                self._settled = (*of._settled, *tangents(of._settled, self._moving))
         self.width, self._costs = 2 * n, 0
 
     @cached_property

@@ -1,16 +1,16 @@
 """Runs of explicit Runge–Kutta methods, and their discrete adjoints, as compiled loops over many runs.
 
-A step k of length h from x to x⁺, with inputs v of its own, running cost z and the map p that makes Euler
+A step k of length h from x to x⁺, with inputs v of its own, running cost z and the map π that makes Euler
 parameters unit and closes loops:
 
-    kᵢ = f( t + cᵢ h, x + h Σⱼ aᵢⱼ kⱼ, vᵢ ),   y = x + h Σᵢ bᵢ kᵢ,   x⁺ = p(y)
+    kᵢ = f( t + cᵢ h, x + h Σⱼ aᵢⱼ kⱼ, vᵢ ),   y = x + h Σᵢ bᵢ kᵢ,   x⁺ = π(y)
 
 Backwards, from the derivative λ⁺ of a scalar by x⁺ to the derivative λ by x:
 
-    λ = (∂p/∂y)ᵀ λ⁺,   μᵢ = h ( bᵢ λ + Σⱼ aⱼᵢ νⱼ ),   νᵢ = (∂f/∂x)ᵀ μᵢ,   λ ← λ + Σᵢ νᵢ
+    λ = (∂π/∂y)ᵀ λ⁺,   μᵢ = h ( bᵢ λ + Σⱼ aⱼᵢ νⱼ ),   νᵢ = (∂f/∂x)ᵀ μᵢ,   λ ← λ + Σᵢ νᵢ
 
-and (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ are shares of the derivatives by inputs and parameters. This is the exact
-derivative of the steps that were taken, not an approximation of the continuous adjoint equation.
+and (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺ are shares of the derivatives by inputs and parameters. This is
+the exact derivative of the steps that were taken, not an approximation of the continuous adjoint equation.
 Source: Hager (2000), Runge–Kutta methods in optimal control and the transformed adjoint system; Griewank and
 Walther (2008), Evaluating Derivatives, 12 (checkpoints).
 
@@ -111,8 +111,9 @@ def _step(module: IRModule) -> Routine:
     with f.each(f["settles"]) as i:
         with f.when(slot >= 0):
             f.move(n, x, _stored(f, slot, s + i))
-        f.evaluate("settle", t + h, x, place)
-        f.move(n, place, x)
+        f.move(n, x, place)
+        f.evaluate("settle", t + h, place, f.vector("pulled"))
+        f.move(n, f.vector("pulled"), x)
     f.give()
     return f
 
@@ -121,19 +122,20 @@ def _step_back(module: IRModule) -> Routine:
     """Step back (row, k, slot): ``back`` leads from the derivative by a step's end to that by its start."""
     f = routine(module, LAYOUT, "adjoint_step_back", NOTHING, WHOLE, WHOLE, WHOLE)
     row, k, slot = (f.argument(i) for i in (1, 2, 3))
-    n, s, m, settles = f["states"], f["stages"], f["inputs"], f["settles"]
-    width = n + m + f["parameters"]
+    n, s, settles = f["states"], f["stages"], f["settles"]
+    width = n + f["inputs"] + f["parameters"]
     place, pulled, back, shares = (f.vector(name) for name in ("place", "pulled", "back", "shares"))
     t, h = f.vector("times")[k], f.vector("lengths")[k]
     a, b, c = f.vector("a"), f.vector("b"), f.vector("c")
-    weights, by_inputs = Span(f, place.at(n)), f.vector("by_inputs")
+    weights = Span(f, place.at(n))
     by_parameters = f.vector("by_parameters", row * f["parameters"])
     with f.each(settles) as i:
-        _hold(f, row, k, s - 1)
+        first = _hold(f, row, k, s - 1)
         f.move(n, _stored(f, slot, s + settles - 1 - i), place)
         f.move(n, back, weights)
         f.evaluate("settle_pull", t + h, place, pulled)
         f.move(n, pulled, back)
+        _add_shares(f, first, by_parameters, pulled)
     with f.each(s) as later:
         i = s - 1 - later
         f.move(n, _stored(f, slot, i), place)
@@ -151,16 +153,22 @@ def _step_back(module: IRModule) -> Routine:
             weights[n] = share * f.vector("cost_seed")[row]
         first, found = _hold(f, row, k, i), Span(f, shares.at(i * width))
         f.evaluate("pull", t + h * c[i], place, found)
-        with f.each(m) as j:
-            by_inputs[first + j] = by_inputs[first + j] + found[n + j]
-        with f.each(f["parameters"]) as j:
-            by_parameters[j] = by_parameters[j] + found[n + m + j]
+        _add_shares(f, first, by_parameters, found)
     with f.each(s) as i:
         own = Span(f, shares.at(i * width))
         with f.each(n) as e:
             back[e] = back[e] + own[e]
     f.give()
     return f
+
+
+def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> None:
+    """Add what a product gives for inputs and parameters."""
+    n, m, by_inputs = f["states"], f["inputs"], f.vector("by_inputs")
+    with f.each(m) as j:
+        by_inputs[first + j] = by_inputs[first + j] + found[n + j]
+    with f.each(f["parameters"]) as j:
+        by_parameters[j] = by_parameters[j] + found[n + m + j]
 
 
 def _begin(f: Routine, row: Value) -> None:
