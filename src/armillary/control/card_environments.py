@@ -53,11 +53,12 @@ class CardEnvironments:
             from_zero(step, "step"),
             count(parts, "parts"),
         )
-        self._real = np.dtype(PRECISIONS[one_of(precision, PRECISIONS, "precision=")])
+        real = PRECISIONS[one_of(precision, PRECISIONS, "precision=")]  # a type of C
+        self._real = np.dtype(np.float64 if real == "double" else np.float32)
         program = environment_program(model.equations, terms.results)
         self._kernel = environment_kernel(program, terms, precision)
         self._device = Device()
-        self._code = self._device.compiled(self._kernel.text, PRECISIONS[precision], program.name)
+        self._code = self._device.compiled(self._kernel.text, real, program.name)
         self._put_constants(program, terms)
         cupy, n = self._device.cupy, self.num_envs
         own = len(self._kernel_own)
