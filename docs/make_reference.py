@@ -29,8 +29,11 @@ from armillary.analysis.modes.shapes import BodyShapes
 from armillary.control.casadi_functions import CasadiFunctions
 from armillary.control.estimation import Estimate
 from armillary.control.ilqr import IteratedRegulator
+from armillary.control.jax_functions import JaxFunctions
 from armillary.control.optimum import Optimum
 from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
+from armillary.control.run_gradient import RunGradient
+from armillary.control.torch_functions import TorchFunctions
 from armillary.control.tracking import TrackingRegulator
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
@@ -141,6 +144,9 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (OutputRegulator, "Made by `control.lqg`.", ()),
     (Estimate, "Made by `Model.estimate`.", ()),
     (Optimum, "Made by `Model.optimize`.", ()),
+    (RunGradient, "Made by `Model.gradient`.", ()),
+    (JaxFunctions, "Made by `Model.to_jax`.", ()),
+    (TorchFunctions, "Made by `Model.to_torch`.", ()),
     (CasadiFunctions, "Made by `Equations.to_casadi`.", ()),
     (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
     (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
@@ -164,7 +170,8 @@ VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import 
 
 
 CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
-`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize` and `second_derivatives`.
+`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize`, `gradient`, `to_jax`, `to_torch` and
+`second_derivatives`.
 """
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from armillary.errors import MissingExtraError
 from armillary.model.recording.verbs import VERBS
 from tests.export.fmi import host
 from tests.pages import run_page
@@ -46,6 +47,8 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     before = set(sys.modules)
     try:
         run_page(text, str(page))
+    except MissingExtraError as error:
+        pytest.skip(str(error))
     finally:
         for name in set(sys.modules) - before:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):

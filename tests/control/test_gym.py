@@ -74,6 +74,117 @@ def test_gymnasium_takes_it_for_one_of_its_own():
     assert wrapped.observation_space.contains(seen)
 
 
+def test_copies_that_do_not_fill_the_last_lanes_are_alike():
+    """Seven copies, alone and in threads, from one start: all do the same."""
+    env = _environments(7, initial={"pole.q1": 0.3}, parts=10_000, threads=2)
+    env.reset(seed=1)
+    seen = env.step(np.full((7, 1), 2.0))[0]
+    assert seen.shape == (7, 4) and np.array_equal(seen, np.tile(seen[0], (7, 1)))
+
+
+def test_copies_begin_anew_in_the_same_step_if_asked():
+    how = dict(autoreset="same step", time_limit=0.1, initial={"cart.q1": [1.0, 2.0]})
+    env, other = _environments(3, **how), _environments(3, **{**how, "autoreset": "next step"})
+    first, _ = env.reset(seed=5)
+    assert np.array_equal(first, other.reset(seed=5)[0])
+    for _ in range(5):
+        seen, reward, ended, cut, information = env.step(np.ones((3, 1)))
+        last, *_ = other.step(np.ones((3, 1)))
+    assert cut.all() and not ended.any() and np.allclose(reward, 0.99)
+    assert np.array_equal(information["final_obs"], last) and information["_final_obs"].all()
+    assert np.array_equal(seen, other.step(np.ones((3, 1)))[0])  # the same starts, a step earlier
+    assert env.step(np.ones((3, 1)))[4] == {}
+    assert env.metadata["autoreset_mode"].value == "SameStep"
+
+
+def test_actions_and_observations_have_stated_units_and_a_type():
+    s = arm.System("slider in millimetres")
+    s.parameter("k", 0.002, units="N/mm")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.input("F", units="kN")
+    s.force("push", "F - k*b.q1", s.ground.x, at=body.com)
+    s.output("way", body.q1, units="mm")
+    from armillary import gym
+
+    env = gym.ModelEnvironments(
+        s.derive().compile(), 2, step=0.1, inputs={"F": (0, 1)}, observations=["way", "k"], reward=1,
+        parameters={"k": (0.002, 0.003)}, dtype=np.float32,
+    )  # fmt: skip
+    seen, _ = env.reset(seed=2)
+    assert seen.dtype == np.float32 and env.observation_space.contains(seen)
+    assert np.allclose(env.step(np.full((2, 1), 0.001, dtype=np.float32))[0][:, 0], 5.0, rtol=0.01)  # 1 N
+    k = seen[:, 1]
+    assert np.all((k >= 2.0) & (k <= 3.0))  # N/m, as an expression of the model
+
+
+def test_euler_parameters_stay_unit():
+    s = arm.System("top")
+    body = s.body("top", joint=arm.Spherical(), com=(0, 0, 0.1), mass=1.0, inertia=(0.01, 0.01, 0.02))
+    s.input("tau")
+    s.moment("drive", "tau", s.ground.z, on=body)
+    s.gravity(9.81, -s.ground.z)
+    from armillary import gym
+
+    names = [f"top.q{i}" for i in range(1, 5)]
+    env = gym.ModelEnvironments(
+        s.derive().compile(), 3, step=0.05, inputs={"tau": (-1, 1)}, observations=names, reward=0,
+        initial={"top.u1": (1, 5), "top.u3": 20.0},
+    )  # fmt: skip
+    env.reset(seed=1)
+    for _ in range(20):
+        seen = env.step(np.zeros((3, 1)))[0]
+    assert np.allclose(np.sum(seen**2, axis=1), 1.0, rtol=1e-13) and np.ptp(seen) > 0.1
+
+
+def test_a_single_copy_passes_the_check_of_gymnasium():
+    import warnings
+
+    from gymnasium.utils.env_checker import check_env
+
+    from armillary import gym
+
+    one = gym.ModelEnvironment(
+        cart_pole(), step=0.02, inputs={"F": (-1, 1)}, observations=["cart.q1", "pole.q1"], reward=1,
+        within={"cart.q1": (-2.4, 2.4)}, initial={"pole.q1": (-0.1, 0.1)}, time_limit=1.0, dtype=np.float32,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # observations without limits
+        check_env(one, skip_render_check=True)
+
+
+def test_stable_baselines_takes_copies():
+    library = pytest.importorskip(
+        "stable_baselines3", reason="Stable-Baselines3 is not installed: pip install 'armillary[learn]'"
+    )
+    from armillary import gym
+
+    how = dict(autoreset="same step", dtype=np.float32, time_limit=0.1)
+    copies = gym.stable_baselines(_environments(4, **how))
+    copies.seed(3)
+    assert copies.reset().shape == (4, 4)
+    for _ in range(5):
+        seen, _, over, information = copies.step(np.zeros((4, 1), dtype=np.float32))
+    assert over.all() and information[0]["TimeLimit.truncated"]
+    assert information[2]["terminal_observation"].shape == (4,)
+    learned = library.PPO("MlpPolicy", copies, n_steps=8, batch_size=16, seed=1).learn(32)
+    assert learned.predict(seen)[0].shape == (4, 1)
+    from stable_baselines3.common.env_checker import check_env
+
+    check_env(gym.ModelEnvironment(
+        cart_pole(), step=0.02, inputs={"F": (-1, 1)}, observations=["cart.q1", "pole.q1"], reward=1,
+        dtype=np.float32,
+    ))  # fmt: skip
+    with pytest.raises(arm.ArmillaryError, match="autoreset='same step'"):
+        gym.stable_baselines(_environments(2))
+
+
+def test_a_step_needs_a_reset():
+    import gymnasium
+
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        _environments(2).step(np.zeros((2, 1)))
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -82,6 +193,7 @@ def test_gymnasium_takes_it_for_one_of_its_own():
         ({"initial": {"pole": 0.0}}, "initial= there is no state 'pole'"),
         ({"parameters": {"M": 1.0}}, "parameters= there is no parameter 'M'"),
         ({"within": {"cart.q1": (1, -1)}}, "above the upper one"),
+        ({"autoreset": "never"}, "autoreset="),
     ],
 )
 def test_wrong_arguments_are_named(changed, words):

@@ -38,6 +38,8 @@ extern "C" void *address(const char *name)
 #endif
 #ifdef SOLVER
     default: return &every;
+#elif defined(ENVIRONMENTS)
+    default: return 0;
 #else
     default: return &step;
 #endif
@@ -48,6 +50,11 @@ extern "C" void *address(const char *name)
     f(unsigned long long *, queue) f(const int *, due) f(const double *, varied) f(real *, state) \\
     f(real *, memory) f(real *, rows) f(double *, slots) f(double *, stops) f(signed char *, status) \\
     f(int *, ended)
+#elif defined(ENVIRONMENTS)
+#define ARGUMENTS(f) \\
+    f(int, parts) f(unsigned long long, seed) f(const double *, settings) f(const real *, actions) \\
+    f(real *, state) f(double *, time) f(unsigned char *, ended) f(unsigned *, episode) f(real *, kept) \\
+    f(real *, seen) f(real *, reward) f(unsigned char *, outside) f(unsigned char *, cut)
 #else
 #define ARGUMENTS(f) \\
     f(int, first) f(int, end) f(int, last) f(const double *, grid) f(const int *, due) \\
@@ -133,8 +140,8 @@ class Module:
         )
         self.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
 
-    def asarray(self, values: Any) -> Array:
-        return np.array(values, order="C").view(Array)
+    def asarray(self, values: Any, dtype: Any = None) -> Array:
+        return np.array(values, dtype, order="C").view(Array)
 
     def zeros(self, shape: Any, dtype: Any = float) -> Array:
         return np.zeros(shape, dtype).view(Array)
@@ -175,6 +182,8 @@ class _Function:
 
 
 def _passed(argument: Any) -> Any:
+    if isinstance(argument, np.uint64):
+        return ctypes.c_ulonglong(int(argument))
     if not isinstance(argument, np.ndarray):
         return ctypes.c_int(argument)
     assert argument.flags.c_contiguous

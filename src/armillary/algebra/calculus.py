@@ -65,24 +65,34 @@ def directional_derivatives(
 
 def gradient(expression: Expr, by: Sequence[Expr]) -> list[Expr]:
     """∂expression/∂s for each of several symbols, in one walk backwards from the expression."""
-    order = operands_first([expression])
+    return _walk_back([(expression, UNIT)], by, lambda node, weight: [p * weight for p in _partials(node)])
+
+
+_Shares: TypeAlias = Callable[[Expr, Expr], list[Expr]]  # of a node's weight for each of its operands
+
+
+def _walk_back(roots: Sequence[tuple[Expr, Expr]], by: Sequence[Expr], shares: _Shares) -> list[Expr]:
+    """Σ weight · ∂root/∂s for each of several symbols, over pairs of a root and its weight."""
+    order = operands_first([root for root, _ in roots])
     moving = set(by)
     for node in order:
         if any([a in moving for a in node.args]):
             moving.add(node)
-    weight: dict[Expr, list[tuple[float, Expr]]] = {expression: [(1, UNIT)]}
+    weight: dict[Expr, list[tuple[float, Expr]]] = {}
+    for root, factor in roots:
+        weight.setdefault(root, []).append((1, factor))
     found: dict[Expr, Expr] = {}
     for node in reversed(order):
         if node not in moving or node not in weight:
             continue
         whole = found[node] = total(weight[node])
-        if not node.args:
+        if not node.args or whole is ZERO:
             continue
         if node.kind == "let" and len(weight[node]) > 1:
             whole = let(whole, f"{node.data}_weight")
-        for a, partial in zip(node.args, _partials(node), strict=True):
-            if a in moving:
-                weight.setdefault(a, []).append((1, partial * whole))
+        for a, share in zip(node.args, shares(node, whole), strict=True):
+            if a in moving and share is not ZERO:
+                weight.setdefault(a, []).append((1, share))
     return [found.get(s, ZERO) for s in by]
 
 
@@ -306,6 +316,39 @@ def partial_derivative(node: Expr, by: Expr) -> Expr:
         return found
     finite: Expr = fn.select(abs(found) <= _STEEPEST, found, ZERO)
     return finite
+
+
+def pullback(roots: Sequence[Expr], weights: Sequence[Expr], by: Sequence[Expr]) -> list[Expr]:
+    """Σ weight · ∂root/∂s over all roots, for each of several symbols: tangents, walked backwards.
+
+    A number wherever the tangents are: a slope that is infinite where its weight is zero, or in the side of a
+    choice that is not taken, counts as zero.
+    """
+    chosen: set[Expr] = set()  # nodes of which a choice may need nothing
+    for node in reversed(operands_first(roots)):
+        if node in chosen or (node.kind == "call" and node.data in ("select", "min", "max")):
+            chosen.update(node.args)
+
+    def shares(node: Expr, weight: Expr) -> list[Expr]:
+        if node.kind == "sum" or node.kind == "let":
+            return [p * weight for p in _partials(node)]
+        first = {a: i for i, a in reversed(list(enumerate(node.args)))}  # an operand may occur twice
+        found = [
+            partial_derivative(node, a) * weight if first[a] == i else ZERO for i, a in enumerate(node.args)
+        ]
+        if node not in chosen or not _may_be_infinite(node):
+            return found
+        return [fn.select(fn.equal(weight, 0), ZERO, share) for share in found]
+
+    return _walk_back(list(zip(roots, weights, strict=True)), by, shares)
+
+
+def _may_be_infinite(node: Expr) -> bool:
+    """Whether a slope of the node may be infinite, or no number, where some of its operands are finite."""
+    if node.kind == "product":
+        return any([n < 1 for n in node.data[1]])
+    smooth = ("sin", "cos", "tanh", "atan", *_PIECEWISE_CONSTANT, "select", "min", "max", "abs")
+    return node.kind == "call" and node.data not in smooth
 
 
 def _may_be_steep(node: Expr) -> bool:

@@ -12,6 +12,11 @@ are in ``stages/control.py``; functions of a linear model are public here.
     estimation.py           EKF, UKF and the smoother over measured data
     optimize.py             optimal motions: problem.py states one, scheme.py discretises it,
                             nonlinear_program.py has its derivatives, interior_point.py solves it
+    run_gradient.py         the gradient of a number of a run: adjoint.py has runs as differentiable maps,
+                            adjoint_loop.py their compiled steps forwards and back
+    array_functions.py      the same as functions of arrays, which jax_functions.py and torch_functions.py
+                            hand to these libraries
+    environment_loop.py     steps of many copies for learning (armillary.gym); card_environments.py on a GPU
 """
 
 from armillary.control.regulators import finite_horizon, kalman, lqg, lqr

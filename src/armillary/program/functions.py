@@ -23,13 +23,15 @@ def with_functions(
     inputs: Sequence[Expr] = (),
     *,
     search: bool = True,
+    per_state: Mapping[Expr, Expr] | None = None,
 ) -> DerivedEquations:
     """Return the equations with a program of these functions alone, over one table of constants.
 
     The expressions have no dimensions and hold neither dependent speeds nor accelerations (see
     ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state.
     ``search`` looks for what the results of a function have in common, as for the derivatives of a system.
-    Each contact's forces follow from its status.
+    Each contact's forces follow from its status. ``per_state`` are inputs that belong to a state each, such
+    as weights of its rate: where states of branches are alike, so are these.
     """
     forces = equations.targets.forces
     if forces:
@@ -58,6 +60,11 @@ def with_functions(
     )
     with derivation():
         program, gains = program_of(equations.system, wanted, equations.reduction.plain)
+    if per_state:
+        columns = [c for c in program.alike if all(s in per_state for s in c)]
+        program = replace(
+            program, alike=(*program.alike, *(tuple([per_state[s] for s in c]) for c in columns))
+        )
     return replace(equations, program=program, targets=wanted, gains=tuple(gains))
 
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     import numpy as np
 
     from armillary.control.casadi_functions import CasadiFunctions
     from armillary.control.estimation import Estimate
     from armillary.control.ilqr import IteratedRegulator
+    from armillary.control.jax_functions import JaxFunctions
     from armillary.control.optimum import Optimum
     from armillary.control.regulators import Regulator
+    from armillary.control.run_gradient import RunGradient
+    from armillary.control.torch_functions import TorchFunctions
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
     from armillary.settings import Initial
@@ -164,6 +170,83 @@ class ModelControl:
         from armillary.control.second_derivatives import second_derivatives
 
         return second_derivatives(self._steered, at, inputs, outputs, weights, along, parameters)
+
+    @expanded_signature(SettingOptions)
+    def gradient(
+        self,
+        t_end: float | str,
+        to: Sequence[object],
+        *,
+        cost: object = None,
+        final_cost: object = None,
+        sample_cost: object = None,
+        initial: Initial = None,
+        parameters: DataMapping | None = None,
+        memory: Mapping[str, float] | None = None,
+        inputs: object = None,
+        ignore_jumps: bool = False,
+        **settings: Unpack[SettingOptions],
+    ) -> RunGradient:
+        """The derivatives of ∫ ``cost`` dt + Σ ``sample_cost`` + ``final_cost`` of a run, by the adjoint.
+
+        One run and one way back, however many names ``to`` has: parameters, initial values and inputs. An
+        input with data in ``inputs`` gives a derivative by each of its values. Costs are texts or expressions
+        as for ``optimize``; ``sample_cost`` is summed over the rows of the run. Derivatives are exact for the
+        steps taken, by methods "rk4", "midpoint", "dopri5" and "dop853". Other arguments are as in
+        ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events and contacts are refused.
+        """
+        from armillary.control.run_gradient import run_gradient
+
+        made = run_settings(ModelControl.gradient, t_end, **settings)
+        return run_gradient(
+            self._steered, made, to, cost, final_cost, sample_cost, initial=initial, parameters=parameters,
+            memory=memory, inputs=inputs, ignore_jumps=ignore_jumps,
+        )  # fmt: skip
+
+    def to_jax(
+        self,
+        inputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        step: float | None = None,
+        method: str = "rk4",
+        parts: int = 1,
+        ignore_jumps: bool = False,
+    ) -> JaxFunctions:
+        """Rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
+
+        ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
+        ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, of ``parts`` equal steps of
+        an explicit method. `jax.jit`, `grad`, `jvp` and `vmap` go through; the code runs on the CPU.
+        """
+        from armillary.control.array_functions import ArrayFunctions
+        from armillary.control.jax_functions import to_jax
+
+        how = (step, method, parts, ignore_jumps)
+        return to_jax(ArrayFunctions(self._steered, inputs, parameters, outputs, *how))
+
+    def to_torch(
+        self,
+        inputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        step: float | None = None,
+        method: str = "rk4",
+        parts: int = 1,
+        ignore_jumps: bool = False,
+    ) -> TorchFunctions:
+        """Rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both ways.
+
+        Arguments are as for ``to_jax``. Tensors are of the CPU, and their memory is used as it is;
+        `torch.func.vmap` and leading axes are runs of one compiled loop.
+        """
+        from armillary.control.array_functions import ArrayFunctions
+        from armillary.control.torch_functions import to_torch
+
+        how = (step, method, parts, ignore_jumps)
+        return to_torch(ArrayFunctions(self._steered, inputs, parameters, outputs, *how))
 
     def optimize(
         self,

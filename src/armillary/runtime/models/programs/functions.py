@@ -65,8 +65,9 @@ class ModelFunctions:
 
     ``functions`` holds the expressions of each, without dimensions and without dependent speeds or
     accelerations; ``inputs`` are the symbols that they contain besides the state, in the order in which
-    numbers are given for them. Code of ``continued`` goes on from the results of a function; ``placed`` are
-    further functions that put results of another into matrices.
+    numbers are given for them; ``per_state`` are those of them that belong to a state each. Code of
+    ``continued`` goes on from the results of a function; ``placed`` are further functions that put results of
+    another into matrices.
     """
 
     def __init__(
@@ -76,12 +77,13 @@ class ModelFunctions:
         inputs: Sequence[Expr] = (),
         *,
         search: bool = True,
+        per_state: Mapping[Expr, Expr] | None = None,
         continued: Mapping[str, Continuation] | None = None,
         placed: Mapping[str, MatrixPlacement] | None = None,
     ) -> None:
         continued, self._placed = continued or {}, placed or {}
         sections = {f"{name}_start" if name in continued else name: f for name, f in functions.items()}
-        self.equations = with_functions(equations, sections, inputs, search=search)
+        self.equations = with_functions(equations, sections, inputs, search=search, per_state=per_state)
         program = self.equations.program
         self._table = parameter_table(self.equations)
         parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]

@@ -1,0 +1,282 @@
+"""Runs of explicit Runge–Kutta methods, and their discrete adjoints, as compiled loops over many runs.
+
+A step k of length h from x to x⁺, with inputs v of its own, running cost z and the map π that makes Euler
+parameters unit and closes loops:
+
+    kᵢ = f( t + cᵢ h, x + h Σⱼ aᵢⱼ kⱼ, vᵢ ),   y = x + h Σᵢ bᵢ kᵢ,   x⁺ = π(y)
+
+Backwards, from the derivative λ⁺ of a scalar by x⁺ to the derivative λ by x:
+
+    λ = (∂π/∂y)ᵀ λ⁺,   μᵢ = h ( bᵢ λ + Σⱼ aⱼᵢ νⱼ ),   νᵢ = (∂f/∂x)ᵀ μᵢ,   λ ← λ + Σᵢ νᵢ
+
+and (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺ are shares of the derivatives by inputs and parameters. This is
+the exact derivative of the steps that were taken, not an approximation of the continuous adjoint equation.
+Source: Hager (2000), Runge–Kutta methods in optimal control and the transformed adjoint system; Griewank and
+Walther (2008), Evaluating Derivatives, 12 (checkpoints).
+
+A run is cut into segments. The way forward keeps the state at the beginning of each, and the states of all
+stages in the last one; the way back repeats each of the other segments once.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.building.emitter import NOTHING, WHOLE, IRModule
+from armillary.llvm.building.routines import Routine, RoutineLayout, RoutineMethod, compiled_method, routine
+
+LAYOUT = RoutineLayout(
+    numbers=(
+        *("rows", "steps", "states", "costs", "inputs", "parameters", "stages", "settles"),
+        *("segment", "segments", "samples", "row_constants"),
+        "moved",  # numbers of a step that follow the state: changes of inputs and parameters, of tangents
+        *("row_inputs", "step_inputs", "stage_inputs"),  # reals from one to the next, 0 where they are shared
+    ),
+    addresses=(
+        *("rates", "pull", "settle", "settle_pull"),  # functions of the model
+        *("constants", "memory"),  # of one row
+        *("all_constants", "places", "times", "lengths", "a", "b", "c", "kept"),
+        *("start", "held", "moves", "out", "cost"),
+        *("seeds", "cost_seed", "by_start", "by_inputs", "by_parameters"),
+        *("x", "slopes", "place", "pulled", "back", "shares", "stored", "checkpoints"),  # work
+    ),
+)
+ENTRIES = ("run_rows", "pull_rows", "keep_one", "back_one")
+
+
+def loop_text() -> str:
+    """The LLVM text of the loops, functions of the fields: ``run_rows`` forwards, ``pull_rows`` forwards and
+    back, and for a single run the two ways apart, ``keep_one`` and ``back_one``.
+    """
+    module = IRModule()
+    step, back = _step(module), _step_back(module)
+    _run_rows(module, step)
+    _pull_rows(module, step, back)
+    return str(module)
+
+
+@cache
+def adjoint_loops() -> RoutineMethod:
+    """The loops, compiled once for all models."""
+    return compiled_method("adjoint", loop_text, [Path(__file__)], ENTRIES)
+
+
+def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
+    """Put the inputs of a stage into the memory; return where they are. What moves follows the state."""
+    moves, place = f.vector("moves"), f.vector("place")
+    with f.each(f["moved"]) as j:
+        place[f["states"] + j] = moves[(row * f["steps"] + k) * f["moved"] + j]
+    first = row * f["row_inputs"] + k * f["step_inputs"] + i * f["stage_inputs"]
+    held, memory = f.vector("held"), f.vector("memory")
+    with f.each(f["inputs"]) as j:
+        memory[f.index("places", j)] = held[first + j]
+    return first
+
+
+def _stored(f: Routine, slot: Value, i: Value) -> Span:
+    """A state that the way forward has kept: of stage i, or before it was settled."""
+    return Span(f, f.vector("stored").at((slot * (f["stages"] + f["settles"]) + i) * f["states"]))
+
+
+def _combine(f: Routine, h: Value, width: Value, factors: Span, count: Value, target: Span) -> None:
+    """Add h Σ factorⱼ · slopeⱼ to a vector."""
+    slopes = f.vector("slopes")
+    stride = f["states"] + f["costs"]
+    with f.each(count) as j:
+        factor = factors[j]
+        with f.when(factor.differs(0.0)):
+            own, share = Span(f, slopes.at(j * stride)), h * factor
+            with f.each(width) as e:
+                target[e] = target[e] + share * own[e]
+
+
+def _step(module: IRModule) -> Routine:
+    """Step (row, k, slot): a step of ``x``; states of stages are kept in a slot that is not negative."""
+    f = routine(module, LAYOUT, "adjoint_step", NOTHING, WHOLE, WHOLE, WHOLE)
+    row, k, slot = (f.argument(i) for i in (1, 2, 3))
+    n, s = f["states"], f["stages"]
+    x, place, slopes = f.vector("x"), f.vector("place"), f.vector("slopes")
+    t, h = f.vector("times")[k], f.vector("lengths")[k]
+    a, b, c = f.vector("a"), f.vector("b"), f.vector("c")
+    with f.each(s) as i:
+        f.move(n, x, place)
+        _combine(f, h, n, Span(f, a.at(i * s)), i, place)
+        with f.when(slot >= 0):
+            f.move(n, place, _stored(f, slot, i))
+        _hold(f, row, k, i)
+        f.evaluate("rates", t + h * c[i], place, Span(f, slopes.at(i * (n + f["costs"]))))
+    _combine(f, h, n + f["costs"], b, s, x)
+    with f.each(f["settles"]) as i:
+        with f.when(slot >= 0):
+            f.move(n, x, _stored(f, slot, s + i))
+        f.move(n, x, place)
+        f.evaluate("settle", t + h, place, f.vector("pulled"))
+        f.move(n, f.vector("pulled"), x)
+    f.give()
+    return f
+
+
+def _step_back(module: IRModule) -> Routine:
+    """Step back (row, k, slot): ``back`` leads from the derivative by a step's end to that by its start."""
+    f = routine(module, LAYOUT, "adjoint_step_back", NOTHING, WHOLE, WHOLE, WHOLE)
+    row, k, slot = (f.argument(i) for i in (1, 2, 3))
+    n, s, settles = f["states"], f["stages"], f["settles"]
+    width = n + f["inputs"] + f["parameters"]
+    place, pulled, back, shares = (f.vector(name) for name in ("place", "pulled", "back", "shares"))
+    t, h = f.vector("times")[k], f.vector("lengths")[k]
+    a, b, c = f.vector("a"), f.vector("b"), f.vector("c")
+    weights = Span(f, place.at(n))
+    by_parameters = f.vector("by_parameters", row * f["parameters"])
+    with f.each(settles) as i:
+        first = _hold(f, row, k, s - 1)
+        f.move(n, _stored(f, slot, s + settles - 1 - i), place)
+        f.move(n, back, weights)
+        f.evaluate("settle_pull", t + h, place, pulled)
+        f.move(n, pulled, back)
+        _add_shares(f, first, by_parameters, pulled)
+    with f.each(s) as later:
+        i = s - 1 - later
+        f.move(n, _stored(f, slot, i), place)
+        share = h * b[i]
+        with f.each(n) as e:
+            weights[e] = share * back[e]
+        with f.each(later) as e:
+            j = s - 1 - e
+            factor = a[j * s + i]
+            with f.when(factor.differs(0.0)):
+                own, part = Span(f, shares.at(j * width)), h * factor
+                with f.each(n) as r:
+                    weights[r] = weights[r] + part * own[r]
+        with f.each(f["costs"]):
+            weights[n] = share * f.vector("cost_seed")[row]
+        first, found = _hold(f, row, k, i), Span(f, shares.at(i * width))
+        f.evaluate("pull", t + h * c[i], place, found)
+        _add_shares(f, first, by_parameters, found)
+    with f.each(s) as i:
+        own = Span(f, shares.at(i * width))
+        with f.each(n) as e:
+            back[e] = back[e] + own[e]
+    f.give()
+    return f
+
+
+def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> None:
+    """Add what a product gives for inputs and parameters."""
+    n, m, by_inputs = f["states"], f["inputs"], f.vector("by_inputs")
+    with f.each(m) as j:
+        by_inputs[first + j] = by_inputs[first + j] + found[n + j]
+    with f.each(f["parameters"]) as j:
+        by_parameters[j] = by_parameters[j] + found[n + m + j]
+
+
+def _begin(f: Routine, row: Value) -> None:
+    """Constants and start of a run; the first sample."""
+    n, own = f["states"], f.vector("constants")
+    everything, x = f.vector("all_constants"), f.vector("x")
+    with f.each(f["row_constants"]) as i:
+        own[i] = everything[row * f["row_constants"] + i]
+    f.move(n, f.vector("start", row * n), x)
+    with f.each(f["costs"]):
+        x[n] = f.real(0.0)
+    _sample(f, row, f.whole(0))
+
+
+def _sample(f: Routine, row: Value, k: Value) -> None:
+    """Keep the state after k steps, if it is a sample."""
+    place = f.index("kept", k)
+    with f.when(place >= 0):
+        f.move(f["states"], f.vector("x"), f.vector("out", (row * f["samples"] + place) * f["states"]))
+
+
+def _seed(f: Routine, row: Value, k: Value) -> None:
+    """Add the derivative by the sample after k steps, if it is one."""
+    place, back = f.index("kept", k), f.vector("back")
+    with f.when(place >= 0):
+        own = f.vector("seeds", (row * f["samples"] + place) * f["states"])
+        with f.each(f["states"]) as e:
+            back[e] = back[e] + own[e]
+
+
+def _run_rows(module: IRModule, step: Routine) -> None:
+    f = routine(module, LAYOUT, "run_rows", NOTHING, public=True)
+    with f.each(f["rows"]) as row:
+        _begin(f, row)
+        with f.each(f["steps"]) as k:
+            f.run(step, row, k, f.whole(-1))
+            _sample(f, row, k + 1)
+        with f.each(f["costs"]):
+            f.vector("cost")[row] = f.vector("x")[f["states"]]
+    f.give()
+
+
+def _keep_run(module: IRModule, step: Routine) -> Routine:
+    """Keep run (row): a run that keeps checkpoints, and the stages of its last segment."""
+    f = routine(module, LAYOUT, "adjoint_keep", NOTHING, WHOLE)
+    row = f.argument(1)
+    n, length = f["states"], f["segment"]
+    width, last = n + f["costs"], f["segments"] - 1
+    x, checkpoints = f.vector("x"), f.vector("checkpoints")
+    _begin(f, row)
+    with f.each(f["segments"]) as segment:
+        first = segment * length
+        f.move(width, x, Span(f, checkpoints.at(segment * width)))
+        with f.each(_steps_of(f, first)) as i:
+            slot = Local(f, f.whole(-1))
+            with f.when(segment >= last):
+                slot.set(i)
+            f.run(step, row, first + i, slot.get())
+            _sample(f, row, first + i + 1)
+    with f.each(f["costs"]):
+        f.vector("cost")[row] = x[n]
+    f.give()
+    return f
+
+
+def _run_back(module: IRModule, step: Routine, back: Routine) -> Routine:
+    """Run back (row): from the derivatives by samples to those by start, inputs and parameters."""
+    f = routine(module, LAYOUT, "adjoint_back", NOTHING, WHOLE)
+    row = f.argument(1)
+    n, length = f["states"], f["segment"]
+    width, last = n + f["costs"], f["segments"] - 1
+    x, found, checkpoints = f.vector("x"), f.vector("back"), f.vector("checkpoints")
+    with f.each(n) as e:
+        found[e] = f.real(0.0)
+    with f.each(f["segments"]) as later:
+        segment = last - later
+        first = segment * length
+        count = _steps_of(f, first)
+        with f.when(later > 0):
+            f.move(width, Span(f, checkpoints.at(segment * width)), x)
+            with f.each(count) as i:
+                f.run(step, row, first + i, i)
+        with f.each(count) as e:
+            i = count - 1 - e
+            _seed(f, row, first + i + 1)
+            f.run(back, row, first + i, i)
+    _seed(f, row, f.whole(0))
+    f.move(n, found, f.vector("by_start", row * n))
+    f.give()
+    return f
+
+
+def _pull_rows(module: IRModule, step: Routine, step_back: Routine) -> None:
+    keep, back = _keep_run(module, step), _run_back(module, step, step_back)
+    f = routine(module, LAYOUT, "pull_rows", NOTHING, public=True)
+    with f.each(f["rows"]) as row:
+        f.run(keep, row)
+        f.run(back, row)
+    f.give()
+    for name, part in (("keep_one", keep), ("back_one", back)):
+        f = routine(module, LAYOUT, name, NOTHING, public=True)
+        f.run(part, f.whole(0))
+        f.give()
+
+
+def _steps_of(f: Routine, first: Value) -> Value:
+    """How many steps a segment has: the last one may be shorter."""
+    rest, found = f["steps"] - first, Local(f, f["segment"])
+    with f.when(rest < found.get()):
+        found.set(rest)
+    return found.get()

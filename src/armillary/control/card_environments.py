@@ -1,0 +1,125 @@
+"""Copies of a model as environments on a GPU: one step of all copies is one kernel, arrays stay on the card.
+
+Arguments and meaning are those of `armillary.gym.ModelEnvironments`; nothing but CuPy is needed. Actions,
+observations, rewards and ends are CuPy arrays, which other libraries take by DLPack without a copy. Copies
+that ended draw a start and parameters in the kernel, from a seed, the number of the copy and its episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from armillary.algebra.arguments import count, from_zero, one_of
+from armillary.algebra.calculus import evaluator
+from armillary.control.environment_loop import ROUNDING, environment_program
+from armillary.control.environment_terms import EnvironmentTerms
+from armillary.ensembles.engines.gpu_engine import Device
+from armillary.errors import ArmillaryError
+from armillary.export.cuda.ensemble import PRECISIONS, Kernel, written_kernel
+from armillary.export.cuda.sections import SectionWriter
+from armillary.program.program import Program
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.untyped import DataMapping, LibraryObject
+
+
+class CardEnvironments:
+    """``envs`` copies of a model on the GPU; see `armillary.gym.ModelEnvironments`.
+
+    ``precision`` is "double", "single" or "fast", as of batches. ``step`` gives arrays that the next step
+    overwrites.
+    """
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        envs: int,
+        *,
+        step: float,
+        inputs: Mapping[str, object],
+        observations: Sequence[str],
+        reward: object,
+        within: Mapping[str, object] | None = None,
+        time_limit: float = np.inf,
+        initial: DataMapping | None = None,
+        parameters: DataMapping | None = None,
+        parts: int = 1,
+        precision: str = "single",
+    ) -> None:
+        terms = EnvironmentTerms(model, inputs, observations, reward, within, initial, parameters)
+        self.num_envs, self.h, self.parts = (
+            count(envs, "envs"),
+            from_zero(step, "step"),
+            count(parts, "parts"),
+        )
+        real = PRECISIONS[one_of(precision, PRECISIONS, "precision=")]  # a type of C
+        self._real = np.dtype(np.float64 if real == "double" else np.float32)
+        program = environment_program(model.equations, terms.results)
+        self._kernel = environment_kernel(program, terms, precision)
+        self._device = Device()
+        self._code = self._device.compiled(self._kernel.text, real, program.name)
+        self._put_constants(program, terms)
+        cupy, n = self._device.cupy, self.num_envs
+        own = len(self._kernel_own)
+        self._settings = cupy.asarray(terms.settings(program, self.h / self.parts, time_limit - ROUNDING))
+        self._state = cupy.zeros((len(program.state), n), self._real)
+        self._time, self._episode = cupy.zeros(n), cupy.zeros(n, np.uint32)
+        self._kept = cupy.zeros((max(own, 1), n), self._real)
+        self._seen = cupy.zeros((n, terms.seen), self._real)
+        self._reward = cupy.zeros(n, self._real)
+        self._ended, self._outside, self._cut = (cupy.full(n, 1, np.uint8) for _ in range(3))
+        self._inputs, self._seed = len(terms.ports), 0
+        self._began = False
+
+    def _put_constants(self, program: Program, terms: EnvironmentTerms) -> None:
+        inside = terms.parameter_values(program)
+        constants = np.array(evaluator(program.precompute.results)(inside), dtype=float)
+        (shared,), (given,) = self._kernel.shared, self._kernel.given
+        values = np.array(list(inside.values()), dtype=float)
+        self._code.put("shared", constants[list(shared)].astype(self._real))
+        self._code.put("given", values[list(given)])
+        self._kernel_own = [i for i in range(len(constants)) if i not in shared]
+
+    def reset(self, *, seed: int = 0) -> LibraryObject:
+        """Begin all episodes anew; observations, a row for each copy."""
+        self._seed = count(seed + 1, "seed") - 1
+        self._ended[...], self._episode[...], self._began = 1, 0, True
+        cupy = self._device.cupy
+        return self.step(cupy.zeros((self.num_envs, self._inputs), self._real))[0]
+
+    def step(
+        self, actions: LibraryObject
+    ) -> tuple[LibraryObject, LibraryObject, LibraryObject, LibraryObject]:
+        """Hold inputs for one step: observations, rewards, which copies ended and which were cut off."""
+        if not self._began:
+            raise ArmillaryError("call reset() before step()")
+        cupy, n = self._device.cupy, self.num_envs
+        given = cupy.asarray(actions, dtype=self._real).reshape(n, self._inputs)
+        if not given.flags.c_contiguous:
+            given = cupy.ascontiguousarray(given)
+        self._code.launch(n, n, (
+            np.int32(self.parts), np.uint64(self._seed), self._settings, given, self._state, self._time,
+            self._ended, self._episode, self._kept, self._seen, self._reward, self._outside, self._cut,
+        ))  # fmt: skip
+        return self._seen, self._reward, self._outside.view(bool), self._cut.view(bool)
+
+
+def environment_kernel(program: Program, terms: EnvironmentTerms, precision: str) -> Kernel:
+    """The kernel of one step of all copies."""
+    writer = SectionWriter(program, frozenset(terms.drawn))
+    rates, *others = writer.ordinary()
+    functions = "\n".join([rates, *others, *writer.normalise()])
+    held = [
+        f"    stored[{place}] = (real)(settings[FACTORS + {j}] * (double)actions[run * INPUTS + {j}]);"
+        for j, place in enumerate(terms.places)
+    ]
+    values = {
+        "states": str(len(program.state)), "memory": str(len(program.memory)), "held": "0", "slots": "0",
+        "outputs": str(len(program.outputs.results)), "stages": "4", "loops": "1", "near": "", "teams": "",
+        "seen": str(terms.seen), "limits": str(len(terms.bounds)), "inputs": str(len(terms.ports)),
+        "varied": str(len(terms.drawn)), "holding": "\n".join(held),
+    }  # fmt: skip
+    has = {"single"} if PRECISIONS[precision] == "float" else set[str]()
+    has |= {name for name, so in (("own", writer.own), ("normalise", program.normalises)) if so}
+    return written_kernel("environments.cu.txt", [writer], functions, precision, values, has)

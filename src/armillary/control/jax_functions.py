@@ -1,0 +1,183 @@
+"""A model's rates, outputs, steps and runs as functions of JAX, differentiated by our compiled code.
+
+Each is a `pure_callback` whose change along a direction is a primitive of our own, linear in the direction:
+it is computed by tangents of the steps, and transposed it is their adjoint. So `jax.jit`, `jax.grad`,
+`jax.jvp`, `jax.jacfwd`, `jax.jacrev` and `jax.vmap` go through, and mapped axes are rows of one compiled
+loop. They run on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from armillary.control.array_functions import ArrayFunction, ArrayFunctions, checked_time
+from armillary.errors import require
+from armillary.untyped import LibraryObject
+
+
+@dataclass(frozen=True, eq=False)
+class JaxFunctions:
+    """Functions of JAX arrays: x states, v inputs, p parameters, all in the model's own units.
+
+        derivatives(x, v, p, t)   ẋ
+        outputs(x, v, p, t)       outputs, in stated units
+        step(x, v, p, t)          x after a step with v held
+        run(x, v, p, t)           x at the start and after each step, for rows of v
+
+    v and p may be left out: inputs as at the start of a run, parameters by their defaults. A run without v
+    takes ``steps=``. ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements,
+    ``start`` is the described initial state and ``defaults`` are the parameters' values.
+    """
+
+    derivatives: Callable[..., LibraryObject]
+    outputs: Callable[..., LibraryObject]
+    step: Callable[..., LibraryObject]
+    run: Callable[..., LibraryObject]
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    output_names: tuple[str, ...]
+    start: np.ndarray
+    defaults: np.ndarray
+
+
+def to_jax(functions: ArrayFunctions) -> JaxFunctions:
+    """The functions in JAX; see ``stages/control.py``, whose verb it is."""
+    jax = require("jax", extra="jax", purpose="to make functions of JAX")
+    f = functions
+    made = {"derivatives": f.rates, "outputs": f.outputs, "step": f.step, "run": f.run}
+    return JaxFunctions(
+        **{name: _bridge(jax, name, function, f) for name, function in made.items()},
+        states=f.states, inputs=f.inputs, parameters=f.parameters, output_names=f.output_names,
+        start=f.start, defaults=f.defaults,
+    )  # fmt: skip
+
+
+class _Host:
+    """A function as JAX calls it back; the parameter of our primitive."""
+
+    def __init__(self, jax: LibraryObject, function: ArrayFunction) -> None:
+        self.jax, self.function = jax, function
+
+    def shape(self, x: LibraryObject, v: LibraryObject) -> tuple[int, ...]:
+        """The shape of the results."""
+        lead = x.shape[:-1]
+        return (*lead, *self.function.shape(v.shape[len(lead) :]))
+
+    def _call(
+        self, compute: Callable[..., LibraryObject], shapes: object, *given: LibraryObject
+    ) -> LibraryObject:
+        def back(*arrays: LibraryObject) -> LibraryObject:
+            return compute(*(np.asarray(a) for a in arrays))
+
+        return self.jax.pure_callback(back, shapes, *given, vmap_method="broadcast_all")
+
+    def value(self, t: float, x: LibraryObject, v: LibraryObject, p: LibraryObject) -> LibraryObject:
+        result = self.jax.ShapeDtypeStruct(self.shape(x, v), x.dtype)
+        return self._call(lambda *a: self.function.value(t, *a), result, x, v, p)
+
+    def push(self, t: float, *given: LibraryObject) -> LibraryObject:
+        result = self.jax.ShapeDtypeStruct(self.shape(given[0], given[1]), given[0].dtype)
+        return self._call(lambda *a: self.function.push(t, *a), result, *given)
+
+    def pull(self, t: float, *given: LibraryObject) -> LibraryObject:
+        shapes = tuple(self.jax.ShapeDtypeStruct(a.shape, a.dtype) for a in given[:3])
+        return self._call(lambda *a: tuple(self.function.pull(t, *a)), shapes, *given)
+
+
+@cache
+def _push_primitive() -> LibraryObject:
+    """The change of a function at (x, v, p) along (ẋ, v̇, ṗ), in which it is linear."""
+    purpose = "to make functions of JAX"
+    jax, core, ad, batching, mlir = (
+        require(name, extra="jax", purpose=purpose)
+        for name in (
+            *("jax", "jax.extend.core", "jax.interpreters.ad", "jax.interpreters.batching"),
+            "jax.interpreters.mlir",
+        )
+    )
+    primitive = core.Primitive("armillary_push")
+
+    def compute(*given: LibraryObject, host: _Host, t: float) -> LibraryObject:
+        return host.push(t, *given)
+
+    def shaped(*given: LibraryObject, host: _Host, t: float) -> LibraryObject:
+        return given[3].update(shape=host.shape(given[0], given[1]))
+
+    def transpose(weights: LibraryObject, *given: LibraryObject, host: _Host, t: float) -> LibraryObject:
+        places, moves = given[:3], given[3:]
+        if type(weights) is ad.Zero:
+            return (None,) * 6
+        found = host.pull(t, *places, weights)
+        return (None,) * 3 + tuple(
+            g if ad.is_undefined_primal(m) else None for g, m in zip(found, moves, strict=True)
+        )
+
+    def mapped(
+        given: LibraryObject, axes: LibraryObject, *, host: _Host, t: float
+    ) -> tuple[LibraryObject, int]:
+        jnp = jax.numpy
+        rows = next(a.shape[axis] for a, axis in zip(given, axes, strict=True) if axis is not None)
+        front = [
+            jnp.broadcast_to(a, (rows, *a.shape)) if axis is None else jnp.moveaxis(a, axis, 0)
+            for a, axis in zip(given, axes, strict=True)
+        ]
+        return primitive.bind(*front, host=host, t=t), 0
+
+    primitive.def_impl(compute)
+    primitive.def_abstract_eval(shaped)
+    mlir.register_lowering(primitive, mlir.lower_fun(compute, multiple_results=False))
+    ad.primitive_transposes[primitive] = transpose
+    batching.primitive_batchers[primitive] = mapped
+    return primitive
+
+
+def _bridge(
+    jax: LibraryObject, name: str, function: ArrayFunction, of: ArrayFunctions
+) -> Callable[..., LibraryObject]:
+    jnp, host = jax.numpy, _Host(jax, function)
+
+    def differentiable(t: float) -> Callable[..., LibraryObject]:
+        def compute(x: LibraryObject, v: LibraryObject, p: LibraryObject) -> LibraryObject:
+            return host.value(t, x, v, p)
+
+        made: LibraryObject = jax.custom_jvp(compute)
+
+        def change(at: LibraryObject, along: LibraryObject) -> LibraryObject:
+            return made(*at), _push_primitive().bind(*at, *along, host=host, t=t)
+
+        made.defjvp(change)
+        found: Callable[..., LibraryObject] = made
+        return found
+
+    known: dict[float, Callable[..., LibraryObject]] = {}
+
+    def bridged(
+        x: LibraryObject,
+        v: LibraryObject = None,
+        p: LibraryObject = None,
+        t: float = 0.0,
+        steps: int | None = None,
+    ) -> LibraryObject:
+        x = jnp.asarray(x)
+        x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.zeros(0).dtype)
+        lead = x.shape[:-1]
+        if v is None:
+            v = jnp.asarray(of.default_inputs(name, steps), dtype=x.dtype)
+        p = jnp.asarray(of.defaults if p is None else p, dtype=x.dtype)
+        v = jnp.asarray(v, dtype=x.dtype)
+        v = jnp.broadcast_to(v, (*lead, *v.shape[-function.inputs :])) if v.ndim >= function.inputs else v
+        p = jnp.broadcast_to(p, (*lead, *p.shape[-1:])) if p.ndim else p
+        of.compile(name)
+        of.check(x.shape, v.shape, p.shape, function.inputs, name)
+        at = checked_time(t)
+        if at not in known:
+            known[at] = differentiable(at)
+        return known[at](x, v, p)
+
+    bridged.__name__ = bridged.__qualname__ = name
+    return bridged

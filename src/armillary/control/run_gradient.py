@@ -1,0 +1,450 @@
+"""The gradient of a scalar of a run by its start, parameters and inputs, in one run and one way back.
+
+    J = ∫ cost dt + Σ sample_cost(samples) + final_cost(end)
+
+The derivatives are those of the steps that the run takes, exact to rounding: of all steps of a method of
+fixed step, and of the accepted steps of an adaptive one, whose lengths count as given. Derivatives of the
+start, where loops are closed and Euler parameters made unit, are those of forward sensitivities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armillary.algebra.arguments import checked_names, flag, several
+from armillary.algebra.calculus import evaluator
+from armillary.algebra.expression import Expr
+from armillary.columns import aligned
+from armillary.control.adjoint import HeldInputs, Motion, MotionGradient, PlaceFunctions, RunMap, StepGrid
+from armillary.control.problem import ExpressionReader
+from armillary.errors import ArmillaryError, ParameterError
+from armillary.kept_results import kept_per_object
+from armillary.program.derivatives.sensitivities import directions
+from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
+from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.start.derivatives import StartDerivatives
+from armillary.runtime.start.initial import initial_memory
+from armillary.settings import KEPT, Initial, RunSettings
+from armillary.untyped import DataMapping, Given
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.configurations.run_legs import RunLegs
+
+_NEAR = 1e-9  # of a step: times closer than this are one
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunGradient(Mapping[str, Given]):
+    """A scalar of a run and its derivatives, by the names of parameters, initial values and inputs.
+
+        g.value        the scalar
+        g["k1"]        its derivative by k1, per stated unit
+        g["F"]         by each value of an input with data, in the order of its instants
+
+    ``final`` has the states at the end, in stated units.
+    """
+
+    system: str
+    value: float
+    derivatives: Mapping[str, float | np.ndarray]
+    per: Mapping[str, str]  # units of the variables
+    final: Mapping[str, float]
+    steps: int
+
+    def __getitem__(self, name: str) -> Given:
+        if name not in self.derivatives:
+            checked_names([name], list(self.derivatives), "the gradient has no derivative by", ParameterError)
+        return self.derivatives[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.derivatives)
+
+    def __len__(self) -> int:
+        return len(self.derivatives)
+
+    def __repr__(self) -> str:
+        rows = []
+        for name, found in self.derivatives.items():
+            shown = f"{found:.6g}" if isinstance(found, float) else f"{len(found)} values"
+            rows.append([name, shown, f"per {self.per[name]}" if self.per[name] else ""])
+        head = f"Gradient of {self.value:.6g} over a run of '{self.system}' ({self.steps} steps):"
+        return "\n".join([head, *(f"  {line}" for line in aligned(rows, "<><"))])
+
+
+def run_gradient(
+    model: CompiledModel,
+    settings: RunSettings,
+    to: Sequence[object],
+    cost: object = None,
+    final_cost: object = None,
+    sample_cost: object = None,
+    *,
+    initial: Initial = None,
+    parameters: DataMapping | None = None,
+    memory: Mapping[str, float] | None = None,
+    inputs: object = None,
+    ignore_jumps: bool = False,
+) -> RunGradient:
+    """The gradient of a run; see ``stages/control.py``, whose verb it is."""
+    flag(ignore_jumps, "ignore_jumps=")
+    if cost is None and final_cost is None and sample_cost is None:
+        raise ArmillaryError("gradient: give cost=, final_cost= or sample_cost=, the scalar to differentiate")
+    scalar = _read_scalar(model, tuple(map(str, several(to, "to="))), (cost, sample_cost, final_cost))
+    made = _GradientRun(model, settings, scalar, initial, parameters, memory, inputs, ignore_jumps)
+    return made.gradient()
+
+
+class _Scalar:
+    """The scalar and what it is differentiated by, as expressions of a model."""
+
+    def __init__(self, model: CompiledModel, names: tuple[str, ...], costs: Sequence[object]) -> None:
+        equations = model.equations
+        self.directions = directions(equations, names)
+        self.starts = StartDerivatives(equations, self.directions)
+        self.sizes = evaluator([d.size for d in self.directions])
+        self.parameter_places = [i for i, d in enumerate(self.directions) if d.role == "parameter"]
+        self.parameters = tuple(self.directions[i].name for i in self.parameter_places)
+        self.factors = np.array([d.factor for d in self.directions])
+        reader = ExpressionReader(equations, {}, None)
+        self.running, self.sampled, self.ended = (
+            None if text is None else reader.read(text, what)
+            for text, what in zip(costs, ("cost=", "sample_cost=", "final_cost="), strict=True)
+        )
+
+
+@kept_per_object
+def _kept_scalar(model: CompiledModel, names: tuple[str, ...], costs: tuple[object, ...]) -> _Scalar:
+    return _Scalar(model, names, costs)
+
+
+def _read_scalar(model: CompiledModel, names: tuple[str, ...], costs: tuple[object, ...]) -> _Scalar:
+    kept = all([isinstance(c, str | int | float | Expr | None) for c in costs])
+    return _kept_scalar(model, names, costs) if kept else _Scalar(model, names, costs)
+
+
+class _GradientRun:
+    """One run and the way back through it."""
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        given: RunSettings,
+        scalar: _Scalar,
+        initial: Initial,
+        parameters: DataMapping | None,
+        memory: Mapping[str, float] | None,
+        inputs: object,
+        ignore_jumps: bool,
+    ) -> None:
+        if model.base is not model:
+            raise ArmillaryError("gradient is a verb of the model itself, not of one with sensitivities")
+        equations = model.equations
+        self.model, self.equations, self.ignore_jumps = model, equations, ignore_jumps
+        self.scalar, self.directions = scalar, scalar.directions
+        self.settings = complete_settings(given)
+        tableau = self.settings.integrator.tableau
+        if tableau is None:
+            raise ArmillaryError(
+                f"gradient goes back through explicit methods, and '{self.settings.method}' is not one; use "
+                "method='rk4' with a step, or 'dop853'"
+            )
+        self.tableau: Tableau = tableau
+        self.driven = model.driven_inputs(inputs, memory, given)
+        self._check_signals()
+        self.values = model.parameter_table.values(parameters)
+        self.instance = Instance(model, self.values)
+        self.initial = self._named(initial)
+        t0 = self.settings.t0
+        stored = initial_memory(equations, memory, t0)
+        self.given_memory = self.driven.at(t0, stored) if self.driven else stored
+        self.start = model.place_at_start(self.instance, self.initial, t0, self.given_memory)
+        self.rows = _sample_rows(self.settings, scalar.sampled is not None)
+        self.grid = self._grid()
+
+    def _named(self, initial: Initial) -> Initial:
+        """Initial values with every one that the scalar is differentiated by, so that it stays as it is."""
+        if initial is not None and not isinstance(initial, Mapping):
+            return initial
+        described = {s.data.name: value for s, value in self.equations.system.initial.items()}
+        varied = [d for d in self.directions if d.role in ("coordinate", "speed", "state")]
+        said = {str(name): value for name, value in (initial or {}).items()}
+        return {d.name: described[d.name] / d.factor for d in varied} | said
+
+    def _interpolation(self, name: str) -> str:
+        """The way of a driven input from one instant to the next."""
+        assert self.driven is not None
+        memory = self.equations.system.memories[name]
+        return self.driven.signals[name].interpolation or memory.interpolation or "linear"
+
+    def _check_signals(self) -> None:
+        """Raise an error for signals by whose values there are no derivatives."""
+        signals = self.driven.signals if self.driven else {}
+        for name in (d.name for d in self.directions if d.name in signals):
+            if (how := self._interpolation(name)) not in ("hold", "linear"):
+                raise ArmillaryError(
+                    f"gradient: input '{name}' goes from instant to instant by '{how}', whose values have no "
+                    "derivatives here; give arm.Signal(t, y, interpolation='linear') or 'hold'"
+                )
+            for rate, m in self.equations.system.memories.items():
+                if m.rate_of == name:
+                    raise ArmillaryError(
+                        f"gradient: '{self.equations.system.name}' needs the rate of its input '{name}' "
+                        f"('{rate}'), through which there are no derivatives by its values; make '{name}' a "
+                        "state whose rate is the input"
+                    )
+
+    # ------------------------------------------------------------ steps
+
+    def _grid(self) -> StepGrid:
+        """Steps of the run: equal ones, or those that an adaptive method accepts, with ends at samples."""
+        s = self.settings
+        moves = s.integrator.adaptive or self.model.changes_configuration
+        if moves and s.t_end > s.t0:
+            return _step_grid(s, self._accepted(s), self.rows, self._stops())
+        stops = self._stops()
+        if stops is None:
+            return _equal_grid(s, self.scalar.sampled is not None)
+        return _step_grid(s, replace(s, sample=None).row_times, self.rows, stops)
+
+    def _stops(self) -> np.ndarray | None:
+        """Times at which data of inputs jump."""
+        s = self.settings
+        return self.driven.stops(s.t0, s.t_end, s.integrator.adaptive) if self.driven else None
+
+    def _accepted(self, settings: IntegrationSettings) -> np.ndarray:
+        """The ends of the steps that the run itself takes, which must stay in one configuration."""
+        from armillary.runtime.models.run_record import recorded_run, run_info
+
+        model, every_step = self.model, replace(settings, sample=None)
+        legs = self._legs(every_step)
+        known = model._with_parameters(self.values)  # of the run that is told where this one fails
+        recorded_run(known.blank, legs.result(), run_info(known.blank, settings.summary, model.tier), legs,
+                     self.start.note, settings.integrator.adaptive)  # fmt: skip
+        if legs.notes:
+            raise ArmillaryError(
+                f"gradient: the run of '{self.equations.system.name}' changes its choice of independent "
+                f"speeds ({legs.notes[0]}), and the adjoint of a run does not go through that; end it before"
+            )
+        return np.asarray(legs.result().time, dtype=float)
+
+    def _legs(self, settings: IntegrationSettings) -> RunLegs:
+        from armillary.runtime.models.configurations.legs import LegRunner
+        from armillary.runtime.models.configurations.run_legs import single_leg
+
+        model, instance, start = self.model, self.instance, self.start
+        used = model
+        if self.driven is not None:
+            used, driven = model.driven, self.driven.complete(start.memory)
+            instance = Instance(used, self.values, driven, inside=instance.inside)
+            start = start._replace(memory=driven.address_data(start.memory))
+        if model.changes_configuration:
+            return LegRunner(model._configurations(used, instance), start, settings, None).run()
+        return single_leg(instance, start, settings, None)
+
+    # ------------------------------------------------------------ the gradient
+
+    def gradient(self) -> RunGradient:
+        scalar = self.scalar
+        of = _run_map(
+            self.model,
+            self.tableau,
+            self._input_names(),
+            scalar.parameters,
+            scalar.running,
+            self.ignore_jumps,
+        )
+        held = self._held(of)
+        start, memory = self.instance.pack_state(self.start)[None], self.start.memory
+        motion, back = of.keep(start, self.grid, held, self.values, memory)
+        self._check(of, motion)
+        value, shares = float(motion.cost[0]), _SampleShares(of, self, motion.states[0])
+        if scalar.sampled is not None:
+            value += shares.add(_place_functions(of, scalar.sampled), slice(0, len(self.rows)))
+        if scalar.ended is not None:
+            value += shares.add(_place_functions(of, scalar.ended), slice(-1, None))
+        found = back(shares.seeds[None], 1.0)
+        derivatives = self._derivatives(of, found, shares)
+        final = {p.name: float(x) / p.factor for p, x in zip(of.states, motion.states[0, -1], strict=True)}
+        return RunGradient(
+            self.equations.system.name, value, derivatives, {d.name: d.units for d in self.directions}, final,
+            len(self.grid.lengths),
+        )  # fmt: skip
+
+    def _check(self, of: RunMap, motion: Motion) -> None:
+        """Raise an error if the run diverges."""
+        states = motion.states[0]
+        if not (np.isfinite(states).all() and np.isfinite(motion.cost).all()):
+            bad = np.argwhere(~np.isfinite(states))
+            where = ""
+            if len(bad):
+                t = float(self.grid.sample_times[bad[0, 0]])
+                where = f": '{of.states[bad[0, 1]].name}' is not finite at t = {t:g} s"
+            raise ArmillaryError(
+                f"gradient: the run of '{self.equations.system.name}' diverges{where}; take a smaller step"
+            )
+
+    def _input_names(self) -> tuple[str, ...]:
+        """Memories with values of their own: driven, with derivatives, or begun by expressions."""
+        chosen = {d.name for d in self.directions if d.role == "memory"}
+        driven = set(self.driven.pieces) if self.driven else set()
+        memories = self.equations.system.memories
+        return tuple(n for n, m in memories.items() if n in chosen | driven or m.start is not None)
+
+    def _held(self, of: RunMap) -> HeldInputs:
+        """Inputs at all stages, or constant ones."""
+        constant = self.start.memory[of.places]
+        if self.driven is None:
+            return HeldInputs(constant.reshape(1, 1, 1, -1))
+        times = self._stage_times()
+        values = np.empty((1, *times.shape, len(of.inputs)))
+        for j, port in enumerate(of.inputs):
+            pieces = self.driven.pieces.get(port.name)
+            values[0, :, :, j] = constant[j] if pieces is None else pieces(times)
+        return HeldInputs(values)
+
+    def _stage_times(self) -> np.ndarray:
+        """Times of all stages: those at the end of a step see the data before a jump there."""
+        grid, s = self.grid, self.settings
+        times: np.ndarray = grid.times[:, None] + grid.lengths[:, None] * np.array(self.tableau.c)
+        stops = self._stops()
+        if stops is not None:
+            ends = np.append(grid.times[1:], s.t_end)
+            before = np.where(np.isin(ends, stops), np.nextafter(ends, -np.inf), np.inf)
+            times = np.minimum(times, before[:, None])
+        return times
+
+    def _derivatives(
+        self, of: RunMap, found: MotionGradient, shares: _SampleShares
+    ) -> dict[str, float | np.ndarray]:
+        """By name, per stated unit."""
+        by_stages, by_samples = found.by_inputs[0], shares.by_inputs
+        constant = by_stages.sum(axis=(0, 1)) + by_samples.sum(axis=0)
+        inputs, signals = [p.name for p in of.inputs], self.driven.signals if self.driven else {}
+        if self.driven is not None:
+            constant[[name in self.driven.pieces for name in inputs]] = 0.0
+        states, memory = self._start_derivatives()
+        whole = states @ found.by_start[0] + memory[:, of.places] @ constant
+        whole[self.scalar.parameter_places] += found.by_parameters[0] + shares.by_parameters
+        result: dict[str, float | np.ndarray] = {}
+        for d, value in zip(self.directions, (whole * self.scalar.factors).tolist(), strict=True):
+            if d.name in signals:
+                j = inputs.index(d.name)
+                result[d.name] = self._by_data(d.name, by_stages[:, :, j], by_samples[:, j])
+            else:
+                result[d.name] = value
+        return result
+
+    def _start_derivatives(self) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of the start's state and memory, a row per direction, in the model's own units."""
+        starts = self.scalar.starts
+        found = starts.of(self.instance, self.start, self.initial, self.given_memory)
+        sizes = np.array(self.scalar.sizes(self.instance.values(self.start)), dtype=float)[:, None]
+        speeds = [starts.speeds.index(name) for name in self.model.speed_names]
+        return np.hstack([found.q, found.u[:, speeds], found.states]) / sizes, found.memory / sizes
+
+    def _by_data(self, name: str, by_stages: np.ndarray, by_samples: np.ndarray) -> np.ndarray:
+        """Derivatives by the values of a signal, one for each instant."""
+        from armillary.runtime.inputs.reading import factor
+
+        assert self.driven is not None
+        memory, signal = self.equations.system.memories[name], self.driven.signals[name]
+        times = np.concatenate([self._stage_times().ravel(), self.grid.sample_times])
+        shares = np.concatenate([by_stages.ravel(), by_samples])
+        found = np.zeros(len(signal.time))
+        first = np.clip(np.searchsorted(signal.time, times, side="right") - 1, 0, len(found) - 1)
+        after = np.minimum(first + 1, len(found) - 1)
+        part = np.zeros(len(times))
+        if self._interpolation(name) == "linear":
+            length = signal.time[after] - signal.time[first]
+            part = np.clip((times - signal.time[first]) / np.where(length > 0, length, 1.0), 0.0, 1.0)
+        np.add.at(found, first, (1 - part) * shares)
+        np.add.at(found, after, part * shares)
+        scaled: np.ndarray = found * factor(self.equations.system, memory, signal)
+        return scaled
+
+
+class _SampleShares:
+    """Derivatives of the sum of costs at samples, by the states, inputs and parameters there."""
+
+    def __init__(self, of: RunMap, run: _GradientRun, states: np.ndarray) -> None:
+        self._times, self._states, self._values = run.grid.sample_times, states, run.values
+        self._memory = np.tile(run.start.memory, (len(states), 1))
+        for place, port in zip(of.places, of.inputs, strict=True):
+            if run.driven is not None and port.name in run.driven.pieces:
+                self._memory[:, place] = run.driven.pieces[port.name](self._times)
+        self.seeds = np.zeros(states.shape)
+        self.by_inputs = np.zeros((len(states), len(of.inputs)))
+        self.by_parameters = np.zeros(len(of.parameters))
+
+    def add(self, functions: PlaceFunctions, chosen: slice) -> float:
+        """Add the share of an expression at some samples; return its sum."""
+        at = self._times[chosen], self._states[chosen], self._memory[chosen], self._values
+        by_states, by_inputs, by_parameters = functions.slopes(*at)
+        self.seeds[chosen] += by_states
+        self.by_inputs[chosen] += by_inputs
+        self.by_parameters += by_parameters.sum(axis=0)
+        return float(np.sum(functions.values(*at)))
+
+
+@kept_per_object
+def _run_map(
+    model: CompiledModel,
+    tableau: Tableau,
+    inputs: tuple[str, ...],
+    parameters: tuple[str, ...],
+    cost: Expr | None,
+    ignore_jumps: bool,
+) -> RunMap:
+    return RunMap(model, tableau, inputs, parameters, cost, ignore_jumps)
+
+
+@kept_per_object
+def _place_functions(of: RunMap, expression: Expr) -> PlaceFunctions:
+    return PlaceFunctions(of, expression)
+
+
+def _sample_rows(settings: IntegrationSettings, sampled: bool) -> np.ndarray:
+    """Times of the rows over which a cost is summed; the end alone where there is no such cost."""
+    return settings.sampled.row_times if sampled else np.array([settings.t_end])
+
+
+@lru_cache(maxsize=KEPT)
+def _equal_grid(settings: IntegrationSettings, sampled: bool) -> StepGrid:
+    """Steps of one size, kept for the next run with the same settings (equal ones are one object)."""
+    return _step_grid(
+        settings, replace(settings, sample=None).row_times, _sample_rows(settings, sampled), None
+    )
+
+
+def _step_grid(
+    settings: IntegrationSettings, times: np.ndarray, samples: np.ndarray, stops: np.ndarray | None
+) -> StepGrid:
+    """Steps that end at these times, at samples and where data jump."""
+    s = settings
+    if not s.t_end > s.t0:
+        return StepGrid(np.empty(0), np.empty(0), np.zeros(1, dtype=int))
+    near = _NEAR * (s.t_end - s.t0) / max(len(times) - 1, 1)
+    ends = _union(times, samples, near)
+    ends = ends if stops is None else _union(ends, stops, near)
+    lengths = np.diff(ends)
+    if s.fixed_step is not None:  # all whole steps are equal, as in a run
+        lengths[np.abs(lengths - s.fixed_step) <= 4 * np.spacing(np.abs(ends[1:]))] = s.fixed_step
+    kept = np.full(len(ends), -1)
+    kept[np.searchsorted(ends, samples - near)] = np.arange(len(samples))
+    if kept[-1] < 0:
+        kept[-1] = len(samples)
+    return StepGrid(ends[:-1], lengths, kept)
+
+
+def _union(times: np.ndarray, more: np.ndarray, near: float) -> np.ndarray:
+    """Both rows of increasing times together; of times that are nearly equal the later row's."""
+    apart = np.abs(more[np.clip(np.searchsorted(more, times), 0, len(more) - 1)] - times) > near
+    apart &= np.abs(more[np.clip(np.searchsorted(more, times) - 1, 0, len(more) - 1)] - times) > near
+    return np.union1d(times[apart], more)

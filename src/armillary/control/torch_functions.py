@@ -1,0 +1,151 @@
+"""A model's rates, outputs, steps and runs as functions of PyTorch, differentiated by our compiled adjoint.
+
+Each is a `torch.autograd.Function`, forwards and backwards, over tensors of the CPU, whose memory is used as
+it is (DLPack); leading axes, and axes of `torch.func.vmap`, are rows of one compiled loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.control.array_functions import ArrayFunction, ArrayFunctions, checked_time
+from armillary.errors import ArmillaryError, require
+from armillary.untyped import LibraryObject
+
+
+@dataclass(frozen=True, eq=False)
+class TorchFunctions:
+    """Functions of tensors: x states, v inputs, p parameters, all in the model's own units.
+
+        derivatives(x, v, p, t)   ẋ
+        outputs(x, v, p, t)       outputs, in stated units
+        step(x, v, p, t)          x after a step with v held
+        run(x, v, p, t)           x at the start and after each step, for rows of v
+
+    v and p may be left out: inputs as at the start of a run, parameters by their defaults. A run without v
+    takes ``steps=``. ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements,
+    ``start`` is the described initial state and ``defaults`` are the parameters' values, as NumPy arrays.
+    """
+
+    derivatives: Callable[..., LibraryObject]
+    outputs: Callable[..., LibraryObject]
+    step: Callable[..., LibraryObject]
+    run: Callable[..., LibraryObject]
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    output_names: tuple[str, ...]
+    start: np.ndarray
+    defaults: np.ndarray
+
+
+def to_torch(functions: ArrayFunctions) -> TorchFunctions:
+    """The functions in PyTorch; see ``stages/control.py``, whose verb it is."""
+    torch = require("torch", extra="torch", purpose="to make functions of PyTorch")
+    f = functions
+    made = {"derivatives": f.rates, "outputs": f.outputs, "step": f.step, "run": f.run}
+    return TorchFunctions(
+        **{name: _bridge(torch, name, function, f) for name, function in made.items()},
+        states=f.states, inputs=f.inputs, parameters=f.parameters, output_names=f.output_names,
+        start=f.start, defaults=f.defaults,
+    )  # fmt: skip
+
+
+def _bridge(
+    torch: LibraryObject, name: str, function: ArrayFunction, of: ArrayFunctions
+) -> Callable[..., LibraryObject]:
+    def array(tensor: LibraryObject) -> np.ndarray:
+        found: np.ndarray = np.from_dlpack(tensor.detach().contiguous())
+        return found
+
+    def tensor(found: np.ndarray) -> LibraryObject:
+        return torch.from_dlpack(np.ascontiguousarray(found))
+
+    def front(info: LibraryObject, axes: LibraryObject, given: LibraryObject) -> list[LibraryObject]:
+        """Tensors with the mapped axis first; tensors without one are repeated along it."""
+        found = []
+        for a, axis in zip(given, axes, strict=True):
+            mapped = a.expand(info.batch_size, *a.shape) if axis is None else a.movedim(axis, 0)
+            found.append(mapped)
+        return found
+
+    class Pullback(torch.autograd.Function):  # type: ignore[misc]  # the library may not be installed
+        @staticmethod
+        def forward(t: float, *given: LibraryObject) -> LibraryObject:
+            return tuple(tensor(a) for a in function.pull(t, *map(array, given)))
+
+        @staticmethod
+        def setup_context(ctx: LibraryObject, inputs: LibraryObject, output: LibraryObject) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: LibraryObject, *weights: LibraryObject) -> LibraryObject:
+            raise ArmillaryError(f"{name} has first derivatives; second ones are model.second_derivatives")
+
+        @staticmethod
+        def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:
+            return Pullback.apply(t, *front(info, axes[1:], given)), (0, 0, 0)
+
+    class Push(torch.autograd.Function):  # type: ignore[misc]  # the library may not be installed
+        @staticmethod
+        def forward(t: float, *given: LibraryObject) -> LibraryObject:
+            return tensor(function.push(t, *map(array, given)))
+
+        @staticmethod
+        def setup_context(ctx: LibraryObject, inputs: LibraryObject, output: LibraryObject) -> None:
+            pass
+
+        @staticmethod
+        def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:
+            return Push.apply(t, *front(info, axes[1:], given)), 0
+
+    class Bridge(torch.autograd.Function):  # type: ignore[misc]  # the library may not be installed
+        @staticmethod
+        def forward(t: float, *given: LibraryObject) -> LibraryObject:
+            return tensor(function.value(t, *map(array, given)))
+
+        @staticmethod
+        def setup_context(ctx: LibraryObject, inputs: LibraryObject, output: LibraryObject) -> None:
+            ctx.t = inputs[0]
+            ctx.save_for_backward(*inputs[1:])
+            ctx.save_for_forward(*inputs[1:])
+
+        @staticmethod
+        def backward(ctx: LibraryObject, weights: LibraryObject) -> LibraryObject:
+            return None, *Pullback.apply(ctx.t, *ctx.saved_tensors, weights)
+
+        @staticmethod
+        def jvp(ctx: LibraryObject, _: LibraryObject, *moves: LibraryObject) -> LibraryObject:
+            places = ctx.saved_tensors
+            along = [torch.zeros_like(a) if m is None else m for a, m in zip(places, moves, strict=True)]
+            return Push.apply(ctx.t, *places, *along)
+
+        @staticmethod
+        def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:
+            return Bridge.apply(t, *front(info, axes[1:], given)), 0
+
+    def bridged(
+        x: LibraryObject,
+        v: LibraryObject = None,
+        p: LibraryObject = None,
+        t: float = 0.0,
+        steps: int | None = None,
+    ) -> LibraryObject:
+        x = torch.as_tensor(x)
+        x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
+        if x.device.type != "cpu":
+            raise ArmillaryError(f"{name}: x is on {x.device}, and these functions run on the CPU: x.cpu()")
+        lead = x.shape[:-1]
+        v = of.default_inputs(name, steps) if v is None else v
+        v, p = (torch.as_tensor(a).to(x.dtype) for a in (v, of.defaults if p is None else p))
+        v = v.expand(*lead, *v.shape[-function.inputs :]) if v.ndim >= function.inputs else v
+        p = p.expand(*lead, *p.shape[-1:]) if p.ndim else p
+        of.compile(name)
+        of.check(tuple(x.shape), tuple(v.shape), tuple(p.shape), function.inputs, name)
+        return Bridge.apply(checked_time(t), x, v, p)
+
+    bridged.__name__ = bridged.__qualname__ = name
+    return bridged

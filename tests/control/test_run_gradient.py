@@ -1,0 +1,251 @@
+"""Gradients of runs: against forward sensitivities, closed forms and differences; what is refused."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.control.adjoint import RunMap, StepGrid, TangentMap
+from armillary.runtime.integrators.methods import dopri5, rk4
+from tests.control.systems import bead, cart_pole, slider
+
+EXACT = 1e-10  # of the larger of 1 and the derivative: the same steps, differentiated in the other order
+
+
+def _close(found, expected, tolerance=EXACT):
+    assert np.allclose(found, expected, rtol=tolerance, atol=tolerance), (found, expected)
+
+
+@pytest.mark.parametrize("how", [{"step": 0.01}, {"step": 0.01, "method": "midpoint"}])
+def test_a_gradient_is_the_last_row_of_forward_sensitivities(how):
+    to = ["L", "cart.q1", "cart.u1", "pole.q1", "pole.u1", "F"]
+    kw = dict(initial={"pole.q1": 0.3, "cart.u1": 0.2}, memory={"F": 2.0}, **how)
+    found = cart_pole().gradient(1.0, to, final_cost="tip", **kw)
+    forward = cart_pole().sensitivities(1.0, to, of=["tip"], **kw)
+    assert found.value == pytest.approx(forward.run.final["tip"], rel=1e-13)
+    _close([found[n] for n in to], [forward.final["tip", n] for n in to])
+    assert found.final["pole.u1"] == pytest.approx(forward.run.final["pole.u1"], rel=1e-12)
+    assert found.steps == 100 and list(found) == to
+
+
+@pytest.mark.parametrize("method", ["dopri5", "dop853"])
+def test_accepted_steps_of_an_adaptive_run_are_differentiated(method):
+    """Both derivatives have the error of their runs, 1e-11 of each state."""
+    kw = dict(initial={"pole.q1": 0.3}, memory={"F": 2.0}, method=method, rtol=1e-11, atol=1e-12)
+    found = cart_pole().gradient(1.0, ["L", "pole.q1", "F"], final_cost="tip", **kw)
+    forward = cart_pole().sensitivities(1.0, ["L", "pole.q1", "F"], of=["tip"], **kw)
+    _close(list(found.values()), [forward.final["tip", n] for n in found], 1e-8)
+    assert found.steps == cart_pole().simulate(1.0, **kw).info["steps"]
+
+
+def test_an_integral_is_a_state_whose_rate_is_the_cost():
+    """The bead's state y has the rate u sin(slope)."""
+    kw = dict(memory={"slope": 0.7}, initial={"bead.u1": 0.5}, step=0.02)
+    along = bead().gradient(1.0, ["bead.u1", "slope"], cost="bead.u1*sin(slope)", **kw)
+    ended = bead().gradient(1.0, ["bead.u1", "slope"], final_cost="y", **kw)
+    forward = bead().sensitivities(1.0, ["bead.u1", "slope"], of=["y"], **kw)
+    assert along.value == pytest.approx(ended.value, rel=1e-13)
+    for found in (along, ended):
+        _close([found[n] for n in found], [forward.final["y", n] for n in found])
+
+
+def test_held_values_move_a_mass_as_the_closed_form_says():
+    """∂x(T)/∂Fᵢ = Δ (T − tᵢ − Δ/2) of 1 kg, for a force held over Δ; RK4 is exact for it."""
+    t, gap = np.arange(0.0, 1.0, 0.1), 0.1
+    signal = arm.Signal(t, np.cos(t), interpolation="hold")
+    found = slider().gradient(1.0, ["F"], final_cost="b.q1", inputs={"F": signal}, step=0.02)
+    _close(found["F"], gap * (1.0 - t - gap / 2))
+    uneven = slider().gradient(1.0, ["F"], final_cost="b.q1", inputs={"F": signal}, step=0.03)
+    _close(uneven["F"], gap * (1.0 - t - gap / 2))  # steps end where the data jump
+
+
+def test_values_between_which_an_input_is_linear():
+    """∂u(T)/∂Fᵢ is the area of the i-th hat function; the integral of F² has 2 F times its mass matrix."""
+    t, y = np.array([0.0, 0.2, 0.5, 1.0]), np.array([1.0, 2.0, -1.0, 0.5])
+    signal = arm.Signal(t, y, interpolation="linear")
+    found = slider().gradient(1.0, ["F"], final_cost="b.u1", inputs={"F": signal}, step=0.1)
+    _close(found["F"], [0.1, 0.25, 0.4, 0.25])
+    squared = slider().gradient(1.0, ["F"], cost="F^2", inputs={"F": signal}, step=0.1)
+    h = np.diff(t)
+    expected = np.zeros(4)
+    expected[:-1] += h * (2 * y[:-1] + y[1:]) / 3
+    expected[1:] += h * (2 * y[1:] + y[:-1]) / 3
+    _close(squared["F"], expected)
+
+
+@pytest.mark.parametrize("how", [{"step": 0.01}, {"rtol": 1e-10}])
+def test_all_costs_together_agree_with_differences(how):
+    """Central differences of 1e-5: their own error is about 1e-9, of adaptive runs 1e-8."""
+    t, y = np.linspace(0, 1, 6), np.sin(3 * np.linspace(0, 1, 6))
+    costs = dict(cost="F^2 + cart.q1^2*L", sample_cost="(pole.q1 - F)^2*L", final_cost="tip*pole.u1")
+
+    def found(to, y=y, L=0.5, q=0.3):
+        return cart_pole().gradient(
+            1.0, to, inputs={"F": (t, y)}, parameters={"L": L}, initial={"pole.q1": q}, sample=0.05, **costs,
+            **how,
+        )  # fmt: skip
+
+    whole, e = found(["L", "pole.q1", "F"]), 1e-5
+    unit = e * np.eye(6)[2]
+    pairs = [
+        (whole["L"], found(["L"], L=0.5 + e).value - found(["L"], L=0.5 - e).value),
+        (whole["pole.q1"], found(["L"], q=0.3 + e).value - found(["L"], q=0.3 - e).value),
+        (whole["F"][2], found(["L"], y=y + unit).value - found(["L"], y=y - unit).value),
+    ]
+    for exact, difference in pairs:
+        assert exact == pytest.approx(difference / (2 * e), abs=1e-7)
+
+
+@cache
+def _tumbling():
+    """A free box with Euler parameters, pulled by a spring at a corner, described in millimetres."""
+    s = arm.System("box")
+    s.parameter("k", 0.02, units="N/mm")
+    box = s.body("box", joint=arm.Free(), mass=2.0, inertia=(0.02, 0.03, 0.04))
+    corner = box.point("corner", (0.1, 0.2, 0.05))
+    s.force("pull", "-k*box.q1", s.ground.x, at=corner)
+    s.output("turn", arm.dot(box.x, s.ground.y))
+    return s.derive().compile()
+
+
+def test_euler_parameters_are_differentiated_with_their_length():
+    """Forward sensitivities take the part along the sphere at every stage: they differ by local errors."""
+    names = ["k", "box.u4", "box.u5", "box.q1", "box.q5"]
+    kw = dict(initial={"box.q1": 0.1, "box.u4": 1.0, "box.u5": 2.0, "box.q5": 0.2}, step=2e-3)
+    found = _tumbling().gradient(1.0, names, final_cost="turn", **kw)
+    forward = _tumbling().sensitivities(1.0, names, of=["turn"], **kw)
+    _close([found[n] for n in names], [forward.final["turn", n] for n in names], 1e-9)
+
+
+@cache
+def _four_bar():
+    s = arm.System("four-bar")
+    s.parameter("tau", 0.4)
+    s.parameter("reach", 0.2)
+    how = dict(joint=arm.Revolute("z"), com=(0.1, 0, 0), mass=1, inertia=(0.02, 0.02, 0.02))
+    a = s.body("a", **how)
+    b = s.body("b", a, at=(0.35, 0, 0), **how)
+    c = s.body("c", at=(0.4, 0, 0), **how)
+    end, pin = b.point("end", (0.5, 0, 0)), c.point("pin", ("reach", 0, 0))
+    s.close_loop(end, pin, directions=[s.ground.x, s.ground.y], name="pin")
+    s.moment("drive", "tau", s.ground.z, on=a)
+    s.gravity(9.81, -s.ground.y)
+    return s.derive().compile()
+
+
+START = {"a.q1": 1.2, "b.q1": -0.6, "c.q1": 1.4}
+
+
+def test_a_run_of_a_closed_loop_has_a_gradient():
+    """Forward sensitivities are brought back to closed loops at every stage: they differ by local errors."""
+    model = _four_bar()
+    names = ["tau", "reach", "a.q1", "a.u1"]
+    kw = dict(initial=START, step=5e-4)
+    found = model.gradient(0.2, names, final_cost="c.q1", **kw)
+    forward = model.sensitivities(0.2, names, of=["c.q1"], **kw)
+    _close([found[n] for n in names], [forward.final["c.q1", n] for n in names])
+
+
+def test_tangents_of_a_closed_loop_are_the_transpose_of_its_adjoint():
+    """w · (J d) = (Jᵀ w) · d, by a length of a link too, which the closing of the loop depends on."""
+    of = RunMap(_four_bar(), rk4.TABLEAU, (), ("tau", "reach"))
+    grid, rng = StepGrid.equal_steps(0.0, 2e-3, 5, 5), np.random.default_rng(2)
+    start, seeds = _four_bar().state(START)[None], rng.normal(size=(1, 2, 4))
+    move, by = rng.normal(size=4), rng.normal(size=2)
+    pulled = of.pull(start, grid, of.hold(), seeds)
+    moves = np.broadcast_to(by, (1, 5, 2))
+    pushed = TangentMap(of).run(np.append(start, move)[None], grid, of.hold(), moves=moves)
+    assert np.array_equal(pushed.states[:, :, :4], pulled.motion.states)
+    forwards = np.sum(seeds * pushed.states[:, :, 4:])
+    assert forwards == pytest.approx(pulled.by_start[0] @ move + pulled.by_parameters[0] @ by, rel=1e-11)
+
+
+def test_a_change_of_independent_speeds_is_named():
+    with pytest.raises(arm.ArmillaryError, match="changes its choice of independent speeds"):
+        _four_bar().gradient(
+            3.0, ["tau"], final_cost="c.q1", initial=START, parameters={"tau": 8.0}, step=2e-3
+        )
+
+
+def test_checkpoints_change_nothing_and_rows_are_runs():
+    """47 steps in segments of 47 and of 7, each of the others repeated; three runs at once and apart."""
+    of = RunMap(cart_pole(), rk4.TABLEAU, ("F",), ("L",))
+    grid = StepGrid.equal_steps(0.0, 0.02, 47, 5)
+    rng = np.random.default_rng(3)
+    start, v = rng.normal(size=(3, 4)), of.hold(rng.normal(size=(3, 47, 1)))
+    seeds = rng.normal(size=(3, grid.samples, 4))
+    lengths = {"L": np.array([0.4, 0.5, 0.6])}
+    whole = of.pull(start, grid, v, seeds, parameters=lengths)
+    cut = of.pull(start, grid, v, seeds, parameters=lengths, store=1)
+    for a, b in zip(whole[1:], cut[1:], strict=True):
+        assert np.array_equal(a, b)
+    motion = of.run(start, grid, v, lengths)
+    assert np.array_equal(motion.states, whole.motion.states)
+    for i, L in enumerate(lengths["L"]):
+        one = of.pull(
+            start[i : i + 1], grid, of.hold(v.values[i, :, 0]), seeds[i : i + 1], parameters={"L": L}
+        )
+        for a, b in zip(whole[1:], one[1:], strict=True):
+            _close(a[i], b[0], 1e-13)
+
+
+def test_samples_of_a_map_are_those_of_a_run():
+    of = RunMap(cart_pole(), dopri5.TABLEAU, ("F",))
+    grid = StepGrid.equal_steps(0.0, 0.01, 100, 100)
+    found = of.run(cart_pole().state({"pole.q1": 0.3})[None], grid, of.hold(np.array([2.0])))
+    run = cart_pole().simulate(1.0, rtol=1e-12, atol=1e-12, initial={"pole.q1": 0.3}, memory={"F": 2.0})
+    assert np.allclose(found.states[0, -1, :2], [run.final["cart.q1"], run.final["pole.q1"]], rtol=1e-9)
+
+
+# ------------------------------------------------------------ what is refused
+
+
+def _bouncing():
+    s = arm.System("ball")
+    ball = s.body("ball", joint=arm.Prismatic("z"), mass=1.0, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    s.event("bounce", "ball.q1", direction=-1, set={"ball.u1": "-0.8*ball.u1"})
+    return s, ball
+
+
+def test_events_and_memories_are_named():
+    model = _bouncing()[0].derive().compile()
+    with pytest.raises(arm.ArmillaryError, match="event 'bounce' of 'ball' changes or ends the motion"):
+        model.gradient(1.0, ["ball.q1"], final_cost="ball.q1", step=0.01)
+    s = arm.System("delay")
+    s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.memory("kept", 0.0, update="b.q1")
+    with pytest.raises(arm.ArmillaryError, match="memory 'kept' of 'delay' changes from step to step"):
+        s.derive().compile().gradient(1.0, ["b.q1"], final_cost="b.q1", step=0.01)
+
+
+@pytest.mark.parametrize(
+    ("to", "more", "words"),
+    [
+        (["L"], {}, "give cost=, final_cost= or sample_cost="),
+        (["M"], {"final_cost": "tip"}, "there is no parameter, coordinate, speed, state or memory 'M'"),
+        ([], {"final_cost": "tip"}, "to= is empty"),
+        (["L"], {"final_cost": "tipp"}, "final_cost= 'tipp' cannot be read"),
+        (["L"], {"final_cost": "tip", "method": "rodas5p", "step": None}, "'rodas5p' is not one"),
+        (["L"], {"final_cost": "tip", "step": 2.0, "initial": {"pole.u1": 1e200}}, "diverges"),
+        (
+            ["F"],
+            {
+                "final_cost": "tip",
+                "inputs": {"F": arm.Signal([0, 0.5, 1], [0, 1, 0], interpolation="smooth")},
+            },
+            "by 'smooth'",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(to, more, words):
+    with pytest.raises(arm.ArmillaryError, match=words):
+        cart_pole().gradient(10.0, to, **{"step": 0.1, **more})
+
+
+def test_a_summary_has_units():
+    found = cart_pole().gradient(0.1, ["L", "F"], final_cost="tip", step=0.01, inputs={"F": ([0, 1], [0, 1])})
+    assert "per m" in repr(found) and "2 values" in repr(found)
+    with pytest.raises(arm.ArmillaryError, match=r"no derivative by 'pole\.q1'"):
+        found["pole.q1"]
