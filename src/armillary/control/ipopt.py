@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from armillary.control.interior_point import Solution
-from armillary.control.nonlinear_program import Limits, NonlinearProgram
+from armillary.control.nonlinear_program import Limits
+from armillary.control.phased_program import PhasedProgram
 from armillary.errors import require
 from armillary.untyped import LibraryObject
 
@@ -16,7 +17,7 @@ _INFEASIBLE = ("Infeasible_Problem_Detected", "Restoration_Failed")
 
 
 def solve_by_ipopt(
-    program: NonlinearProgram,
+    program: PhasedProgram,
     limits: Limits,
     start: np.ndarray,
     tolerance: float,

@@ -18,8 +18,10 @@ from armillary.algebra.calculus import gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
 from armillary.algebra.walk import held_places, operands_first
 from armillary.errors import ArmillaryError, ExpressionError
+from armillary.kept_results import kept_per_object
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 
 # Nodes up to which common factors are searched for: a third of the operations at best.
@@ -192,6 +194,17 @@ class KnotFunctions:
             raise ArmillaryError(
                 f"'{self.equations.system.name}' cannot be differentiated: {error}"
             ) from error
+
+
+@kept_per_object
+def knot_functions(
+    model: CompiledModel,
+    results: tuple[Expr, ...],
+    by: tuple[Expr, ...],
+    unknowns: tuple[Expr, ...],
+) -> KnotFunctions:
+    """Functions that several problems of one model share, differentiated and compiled once."""
+    return KnotFunctions(model.equations, results, by, unknowns)
 
 
 def _compiled_pattern(

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from armillary.control.nonlinear_program import Limits, NonlinearProgram
+from armillary.control.nonlinear_program import Limits
+from armillary.control.phased_program import PhasedProgram
 from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
 _STEEP = 100.0  # slopes of scaled rows and of the scaled cost are at most this at the start
@@ -15,9 +16,7 @@ _STEEP = 100.0  # slopes of scaled rows and of the scaled cost are at most this 
 class ScaledProgram:
     """Variables x = [free variables / scale, slacks]; rows c(x) = 0."""
 
-    def __init__(
-        self, program: NonlinearProgram, limits: Limits, scale: np.ndarray, start: np.ndarray
-    ) -> None:
+    def __init__(self, program: PhasedProgram, limits: Limits, scale: np.ndarray, start: np.ndarray) -> None:
         self.program, self.limits = program, limits
         fixed = limits.low == limits.high
         self.free = np.flatnonzero(~fixed)

@@ -28,7 +28,7 @@ from armillary.llvm.building.routines import (
     whole_array,
 )
 
-_THRESHOLD = 1e-3  # a pivot's least size, of the largest element beside it
+_THRESHOLD = 1e-3  # a pivot's least size, of the norm of the elements beside it
 _EMPTY = 1e-300  # the size from which on a pivot counts as zero
 _COUNTS = ("positive", "negative", "zero", "filled", "wide")
 
@@ -281,12 +281,12 @@ def _double_text(module: IRModule) -> Routine:
     return f
 
 
-def _largest_beside(f: Routine, row: Span, size: Value, i: Value, j: Value) -> Value:
-    """The largest magnitude of a row but at two places."""
-    found = Local(f, f.real(0.0))
-    with f.each(size) as k, f.when(k.differs(i) & k.differs(j)):
-        found.set(f.most(f.magnitude(row[k]), found.get()))
-    return found.get()
+def _size_beside(f: Routine, row: Span, size: Value, *own: Value) -> Value:
+    """The Euclidean norm of a row without some of its elements, as sums that do not wait for one another."""
+    rest = f.dot(size, row, row)
+    for value in own:
+        rest = rest - value * value
+    return f.root(f.most(rest, 0.0))
 
 
 def _choose_text(module: IRModule, swap: Routine, single: Routine, double: Routine) -> Routine:
@@ -299,7 +299,7 @@ def _choose_text(module: IRModule, swap: Routine, single: Routine, double: Routi
         with f.when(front.open(i, group)):
             row = front.row(i)
             own = f.magnitude(row[i])
-            beside = _largest_beside(f, row, size, i, i)
+            beside = _size_beside(f, row, size, row[i])
             with f.when((own >= beside * _THRESHOLD) & (own > _EMPTY)):
                 f.run(swap, i, size - 1)
                 f.run(single)
@@ -315,9 +315,8 @@ def _choose_text(module: IRModule, swap: Routine, single: Routine, double: Routi
                 other = front.row(j)
                 a, b, c = row[i], row[j], other[j]
                 det = f.magnitude(a * c - b * b)
-                first, second = (
-                    _largest_beside(f, row, size, i, j), _largest_beside(f, other, size, i, j)
-                )  # fmt: skip
+                first = _size_beside(f, row, size, a, b)
+                second = _size_beside(f, other, size, b, c)
                 needed = f.most(
                     f.magnitude(c) * first + f.magnitude(b) * second,
                     f.magnitude(b) * first + f.magnitude(a) * second,
@@ -392,4 +391,4 @@ def _solve_text(module: IRModule) -> None:
 @cache
 def _method() -> RoutineMethod:
     entries = ("factor_symmetric", "solve_symmetric")
-    return compiled_method("symmetric factors", text, [Path(__file__)], entries)
+    return compiled_method("symmetric factors", text, [Path(__file__)], entries, of_all_models=True)

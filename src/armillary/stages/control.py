@@ -177,7 +177,7 @@ class ModelControl:
         path: Mapping[str, object] | None = None,
         final_cost: object = None,
         free: Mapping[str, object] | None = None,
-        periodic: Sequence[str] = (),
+        periodic: Sequence[str] | Mapping[str, str] = (),
         guess: object = None,
         intervals: int = 20,
         method: str = "hermite-simpson",
@@ -196,7 +196,8 @@ class ModelControl:
         ``final`` have values or limits of states, inputs and expressions at both ends; what ``initial`` does
         not name starts as for ``simulate``, None leaves it free. ``bounds`` hold for states along the
         motion, ``path`` for expressions, ``free`` for parameters that are unknowns too. States of
-        ``periodic`` end as they begin. Limits are pairs, None for no limit.
+        ``periodic`` end as they begin; as a mapping it has values at the beginning by expressions at the end,
+        such as an impact's. Limits are pairs, None for no limit. ``control.optimize_phases`` joins phases.
 
         ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
         ``method`` is "hermite-simpson" or "radau". The mesh is refined until the error of the states is
