@@ -218,7 +218,10 @@ def _search_motions(
         start = np.concatenate(
             [p.join(m.x, m.v, m.p, m.T) for p, m in zip(program.phases, motions, strict=True)]
         )
-        solution = solve(program, limits, start, search, warm)
+        try:
+            solution = solve(program, limits, start, search, warm)
+        except KeyboardInterrupt:  # outside of the iterations: the start is the best point so far
+            solution = Solution(start, np.zeros(program.rows), 0, "interrupted", np.nan, np.nan)
         used += solution.iterations
         motions = [_motion_of(p, z) for p, z in zip(program.phases, program.parts(solution.z), strict=True)]
         each = [interval_errors(p, m) for p, m in zip(problems, motions, strict=True)]

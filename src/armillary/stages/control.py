@@ -24,17 +24,26 @@ class EquationControl:
     """Equations for other people's optimisers."""
 
     def to_casadi(
-        self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+        self,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        kind: str = "expressions",
+        parameters: Sequence[str] | None = None,
     ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs, as expressions (SX).
+        """CasADi functions of (t, x, v, p): the states' rates and the outputs.
 
         ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
         ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
+
+        ``kind``: "expressions" (SX), which CasADi differentiates; or "external", which call our compiled code
+        and have its exact Jacobians, adjoints and Hessians. The latter have the parameters named by
+        ``parameters`` in p, the others at their defaults, and may hold tables and functions of your own.
         """
         from armillary.control.casadi_functions import to_casadi
 
         equations: Given = self
-        return to_casadi(equations, inputs, outputs)
+        return to_casadi(equations, inputs, outputs, kind, parameters)
 
 
 class ModelControl:
