@@ -16,6 +16,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
+from armillary.analysis.smooth_rates import check_smooth as check_smooth
 from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
 from armillary.control.knot_functions import KnotFunctions, Knots
@@ -23,7 +24,6 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
@@ -249,34 +249,6 @@ def input_ports(equations: DerivedEquations, names: Sequence[str]) -> tuple[Port
         Port(name, m.symbol.data.units or "", m.factor, plain(m.symbol))
         for name, m in zip(wanted, memories, strict=True)
     )
-
-
-def check_smooth(equations: DerivedEquations) -> None:
-    """Raise an error if the motion jumps or the states differ from the described coordinates and speeds."""
-    equations.check_use("linear model")
-    system = equations.system
-    if not equations.described_states:
-        raise ArmillaryError(
-            f"'{system.name}' was derived with states of its own ({equations.formalism}); control needs "
-            "coordinates and speeds as they were described: s.derive('kane') or s.derive('recursive')"
-        )
-    if system.contacts:
-        raise ArmillaryError(
-            f"'{system.name}' has contacts that come and go (such as '{next(iter(system.contacts))}'), so "
-            "its motion jumps; control needs rates that are smooth: describe contact by a spring and damper"
-        )
-    acting = [e.name for e in equations.targets.watched if e.name not in INTERNAL_EVENTS]
-    if acting:
-        raise ArmillaryError(
-            f"event '{acting[0]}' of '{system.name}' may change the motion while it is being steered; take "
-            "it out of the description, or state its condition as a constraint"
-        )
-    renewed = [name for name, m in system.memories.items() if m.update is not None]
-    if renewed:
-        raise ArmillaryError(
-            f"memory '{renewed[0]}' of '{system.name}' changes from step to step; control needs rates that "
-            "are smooth: make it a state, s.state(…)"
-        )
 
 
 def stated_rows(ports: Sequence[Port], rows: np.ndarray) -> np.ndarray:
