@@ -88,12 +88,26 @@ class KnotFunctions:
     # ------------------------------------------------------------ first derivatives
 
     @cached_property
-    def _first(self) -> tuple[Pattern, ModelFunctions]:
+    def _entries(self) -> list[tuple[int, int, Expr]]:
         entries: list[tuple[int, int, Expr]] = []
         for j, s in enumerate(self.by):
             column = self._differentiate(partial(tangents, self.results, {s: UNIT}))
             entries += [(i, j, x) for i, x in enumerate(column) if x is not ZERO]
-        return _compiled_pattern(entries, self._compile)
+        return entries
+
+    @cached_property
+    def _first(self) -> tuple[Pattern, ModelFunctions]:
+        return _compiled_pattern(self._entries, self._compile)
+
+    def with_jacobian(self, name: str) -> tuple[Pattern, ModelFunctions]:
+        """The results and then the elements of the Jacobian, as one compiled function."""
+
+        def compile_both(elements: list[Expr]) -> ModelFunctions:
+            both = [*self.results, *elements]
+            search = len(operands_first(both)) <= _SEARCHED
+            return ModelFunctions(self.equations, {name: both}, self._unknowns, search=search)
+
+        return _compiled_pattern(self._entries, compile_both)
 
     @property
     def jacobian_pattern(self) -> Pattern:

@@ -19,12 +19,14 @@ from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.analysis.smooth_rates import check_smooth as check_smooth
 from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
-from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.control.compiled_sweeps import differentiate_steps
+from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
 from armillary.untyped import DataMapping
@@ -68,6 +70,11 @@ class Plant:
         t = self.equations.targets
         by = [*t.integrated, *(p.symbol for p in self.inputs)]
         return KnotFunctions(self.equations, t.rates, by)
+
+    @cached_property
+    def _slopes(self) -> tuple[Pattern, ModelFunctions]:
+        """Rates and the elements of their Jacobian by states and inputs, as one function "slopes"."""
+        return self._rates.with_jacobian("slopes")
 
     def check_independent(self, verb: str) -> None:
         """An error for states that depend on each other: closed loops, Euler parameters."""
@@ -163,6 +170,16 @@ class Plant:
             limits,
             sizes,
         )
+
+    def held_step_derivatives(
+        self, t: np.ndarray, x: np.ndarray, v: np.ndarray, h: float, parameters: DataMapping | None = None
+    ) -> np.ndarray:
+        """∂(the end of a step)/∂[state, input] of single steps of RK4, in one compiled loop."""
+        pattern, functions = self._slopes
+        return differentiate_steps(
+            functions.address("slopes"), functions.constants(parameters), self._base_memory, self._places,
+            (pattern.rows, pattern.columns), t, x, v, h,
+        )[1]  # fmt: skip
 
     def step_derivatives(
         self,
