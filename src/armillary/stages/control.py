@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from armillary.control.estimation import Estimate
     from armillary.control.ilqr import IteratedRegulator
     from armillary.control.optimum import Optimum
+    from armillary.control.predictive import PredictiveRegulator
     from armillary.control.regulators import Regulator
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
@@ -91,6 +92,33 @@ class ModelControl:
         from armillary.control.tracking import lqr_along
 
         return lqr_along(self._steered, run, inputs, Q, R, final, parameters)
+
+    def mpc(
+        self,
+        inputs: Sequence[str] | Mapping[str, object],
+        Q: object,
+        R: object,
+        *,
+        step: float,
+        horizon: int,
+        final: object = None,
+        at: object = None,
+        passes: int = 20,
+        parameters: Mapping[str, object] | None = None,
+    ) -> PredictiveRegulator:
+        """Model predictive control about an operating point: the best inputs over ``horizon`` steps.
+
+        ``inputs`` are names, or names with limits (low, high). Q, R and ``final`` weigh states and inputs of
+        every step and the last state (left out: the cost of LQR); ``at`` is as for ``linearize``. The solver
+        makes as many ``passes`` at every state, so the time is bounded; ``expressions(system)`` of the result
+        puts the law into a description, for runs, live pages and exported C.
+        """
+        from armillary.control.predictive import mpc
+
+        linear = self._steered.linearize(at, inputs=list(inputs), parameters=parameters).discretize(step)
+        limits = inputs if isinstance(inputs, Mapping) else {}
+        limits = {name: pair for name, pair in limits.items() if pair is not None}
+        return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)
 
     def ilqr(
         self,
