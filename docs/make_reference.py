@@ -29,7 +29,8 @@ from armillary.analysis.modes.shapes import BodyShapes
 from armillary.control.casadi_functions import CasadiFunctions
 from armillary.control.estimation import Estimate
 from armillary.control.ilqr import IteratedRegulator
-from armillary.control.optimum import Optimum
+from armillary.control.optimum import Optimum, PhasedOptimum
+from armillary.control.predictive import PredictiveRegulator
 from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
 from armillary.control.tracking import TrackingRegulator
 from armillary.model.flexible.part import FlexiblePart
@@ -137,10 +138,12 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Regulator, "Made by `Model.lqr` and `control.lqr`.", ()),
     (TrackingRegulator, "Made by `Model.lqr_along`.", ()),
     (IteratedRegulator, "Made by `Model.ilqr`.", ()),
+    (PredictiveRegulator, "Made by `Model.mpc` and `control.mpc`.", ()),
     (KalmanGain, "Made by `control.kalman`.", ()),
     (OutputRegulator, "Made by `control.lqg`.", ()),
     (Estimate, "Made by `Model.estimate`.", ()),
     (Optimum, "Made by `Model.optimize`.", ()),
+    (PhasedOptimum, "Made by `control.optimize_phases`.", ()),
     (CasadiFunctions, "Made by `Equations.to_casadi`.", ()),
     (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
     (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
@@ -164,7 +167,7 @@ VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import 
 
 
 CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
-`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize` and `second_derivatives`.
+`lqr`, `lqr_along`, `ilqr`, `mpc`, `estimate`, `optimize` and `second_derivatives`.
 """
 
 
