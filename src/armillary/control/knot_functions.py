@@ -83,6 +83,8 @@ class KnotFunctions:
 
     def values(self, at: Knots, parameters: object = None) -> np.ndarray:
         """The results, a row for each knot."""
+        if all(r.kind == "number" for r in self.results):
+            return np.tile([float(r.data) for r in self.results], (len(at), 1))
         return self._rows(self.value_functions, at, parameters)
 
     # ------------------------------------------------------------ first derivatives
@@ -109,18 +111,20 @@ class KnotFunctions:
 
         return _compiled_pattern(self._entries, compile_both)
 
-    @property
+    @cached_property
     def jacobian_pattern(self) -> Pattern:
         """Elements ∂results[row]/∂by[column] that can differ from zero."""
-        return self._first[0]
+        return _pattern(self._entries)
 
     def jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """Values of the elements of the pattern, a row for each knot."""
+        if not self._entries:
+            return np.empty((len(at), 0))
         return self._rows(self._first[1], at, parameters)
 
     def dense_jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """∂results/∂by as whole matrices, with a leading axis of knots."""
-        pattern, _ = self._first
+        pattern = self.jacobian_pattern
         found = np.zeros((len(at), len(self.results), len(self.by)))
         found[:, pattern.rows, pattern.columns] = self.jacobian(at, parameters)
         return found
@@ -155,6 +159,8 @@ class KnotFunctions:
         """Values of the elements of the pattern, a row for each knot, with a row of weights of the results
         for each.
         """
+        if not len(self._second[0]):
+            return np.empty((len(at), 0))
         return self._rows(self._second[1], at, parameters, weights)
 
     def dense_hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
@@ -224,6 +230,9 @@ def knot_functions(
 def _compiled_pattern(
     entries: Sequence[tuple[int, int, Expr]], make: Callable[[list[Expr]], ModelFunctions]
 ) -> tuple[Pattern, ModelFunctions]:
+    return _pattern(entries), make([x for _, _, x in entries])
+
+
+def _pattern(entries: Sequence[tuple[int, int, Expr]]) -> Pattern:
     rows = np.array([i for i, _, _ in entries], dtype=int)
-    columns = np.array([j for _, j, _ in entries], dtype=int)
-    return Pattern(rows, columns), make([x for _, _, x in entries])
+    return Pattern(rows, np.array([j for _, j, _ in entries], dtype=int))

@@ -10,6 +10,7 @@ Functions of all points come from one compiled loop; here they are put into plac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.scheme import Mesh
-from armillary.untyped import DataTable, LibraryObject
+from armillary.untyped import DataTable, Given, LibraryObject
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,7 @@ class NonlinearProgram:
         ]  # fmt: skip
         self.offsets = np.cumsum([0, *sizes])
         self.rows = int(self.offsets[-1])
+        self._kept: dict[str, tuple[np.ndarray, Given]] = {}
 
     # ------------------------------------------------------------ places
 
@@ -110,12 +112,29 @@ class NonlinearProgram:
 
     def knots(self, z: np.ndarray, at: slice = slice(None)) -> Knots:
         """All points, or some, as places of compiled functions."""
+        whole: Knots = self._once("knots", z, lambda: self._all_knots(z))
+        if at == slice(None):
+            return whole
+        return Knots(whole.t[at], whole.states[at], whole.memory[at], whole.unknowns[at])
+
+    def _all_knots(self, z: np.ndarray) -> Knots:
         x, v, p = self.split(z)
-        x, v = x[at], v[at]
         memory = np.tile(self.f.memory, (len(x), 1))
         memory[:, self.f.input_places] = v
-        t = self.t0 + self.duration(z) * self.mesh.points[at]
-        return Knots(t, x, memory, np.broadcast_to(p, (len(x), self.p)))
+        t = self.t0 + self.duration(z) * self.mesh.points
+        return Knots(t, x.copy(), memory, np.broadcast_to(p.copy(), (len(x), self.p)))
+
+    def _once(self, name: str, z: np.ndarray, make: Callable[[], Given]) -> Given:
+        """What belongs to the last variables: several values and derivatives need it."""
+        known = self._kept.get(name)
+        if known is None or not np.array_equal(known[0], z):
+            known = self._kept[name] = (z.copy(), make())
+        return known[1]
+
+    def _inside_jacobian(self, z: np.ndarray) -> np.ndarray:
+        f = self.f
+        found: np.ndarray = self._once("slopes", z, lambda: f.inside.jacobian(self.knots(z), f.parameters))
+        return found
 
     @cached_property
     def _columns(self) -> np.ndarray:
@@ -170,18 +189,17 @@ class NonlinearProgram:
         return np.concatenate(parts)
 
     def _values(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        kept = getattr(self, "_kept", None)
-        if kept is not None and np.array_equal(kept[0], z):
-            found: tuple[np.ndarray, np.ndarray, np.ndarray] = kept[1]
-            return found
         f, parameters = self.f, self.f.parameters
-        made = (
-            f.inside.values(self.knots(z), parameters),
-            f.first.values(self.knots(z, slice(0, 1)), parameters)[0],
-            f.last.values(self.knots(z, slice(-1, None)), parameters)[0],
-        )
-        self._kept = (z.copy(), made)
-        return made
+
+        def make() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            return (
+                f.inside.values(self.knots(z), parameters),
+                f.first.values(self.knots(z, slice(0, 1)), parameters)[0],
+                f.last.values(self.knots(z, slice(-1, None)), parameters)[0],
+            )
+
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self._once("values", z, make)
+        return found
 
     def rates(self, z: np.ndarray) -> np.ndarray:
         """f at all points."""
@@ -205,7 +223,7 @@ class NonlinearProgram:
         inside, _, _ = self._values(z)
         found = np.zeros(self.size)
         pattern, own = f.inside.jacobian_pattern, self._running
-        values = f.inside.jacobian(self.knots(z), f.parameters)[:, own]
+        values = self._inside_jacobian(z)[:, own]
         self._add(found, slice(None), pattern.columns[own], T * self.mesh.weights[:, None] * values)
         for functions, at in ((f.first, slice(0, 1)), (f.last, slice(-1, None))):
             own = functions.jacobian_pattern.rows == 0
@@ -289,7 +307,7 @@ class NonlinearProgram:
         places, constant, chosen = self._jacobian_parts
         f, T, mesh = self.f, self.duration(z), self.mesh
         pattern = f.inside.jacobian_pattern
-        J = f.inside.jacobian(self.knots(z), f.parameters)
+        J = self._inside_jacobian(z)
         J = J * self._chain[:, pattern.columns]
         _, wk, w = mesh.rates
         values = [(-T * w[:, None] * J[wk][:, chosen["rate"]]).ravel()]
@@ -344,7 +362,7 @@ class NonlinearProgram:
             values.append(self._chained(functions, where, made))
         if self.fixed is None:
             pattern = f.inside.jacobian_pattern
-            J = f.inside.jacobian(at, f.parameters) * self._chain[:, pattern.columns]
+            J = self._inside_jacobian(z) * self._chain[:, pattern.columns]
             across = weights[:, pattern.rows] * J
             across[:, pattern.columns == self._columns.shape[1] - 1] *= 2  # by the duration twice
             values.append(across.ravel())

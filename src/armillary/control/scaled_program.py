@@ -90,7 +90,8 @@ class ScaledProgram:
 
     def objective(self, x: np.ndarray) -> float:
         """The scaled cost."""
-        return self.cost_scale * self.program.objective(self.whole(x))
+        cost = self._once("cost", x, lambda: np.array(self.program.objective(self.whole(x))))
+        return self.cost_scale * float(cost)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Gradient of the scaled cost by the scaled variables and slacks."""
@@ -103,9 +104,13 @@ class ScaledProgram:
 
     def constraints(self, x: np.ndarray) -> np.ndarray:
         """Rows, zero where they hold."""
-        c = (self.program.constraints(self.whole(x)) - self._target) * self.row_scale
-        c[self.slacked] -= x[len(self.free) :]
-        return c
+
+        def make() -> np.ndarray:
+            c: np.ndarray = (self.program.constraints(self.whole(x)) - self._target) * self.row_scale
+            c[self.slacked] -= x[len(self.free) :]
+            return c
+
+        return self._once("rows", x, make)
 
     def _jacobian(self, x: np.ndarray) -> np.ndarray:
         def make() -> np.ndarray:
