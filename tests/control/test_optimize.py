@@ -221,6 +221,27 @@ def test_an_interrupted_search_returns_its_best_point(monkeypatch):
     assert np.isfinite(found.run.values).all()
 
 
+def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkeypatch):
+    from armillary.control import optimize
+
+    made = []
+    plain = optimize.ScaledProgram
+
+    def interrupted(*given):
+        made.append(given)
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        return plain(*given)
+
+    monkeypatch.setattr(optimize, "ScaledProgram", interrupted)
+    how = {"duration": 2.0, "inputs": {"F": (-20, 20)}, "final": STAND, "intervals": 10}
+    found = cart_pole().optimize("F^2", accuracy=1e-6, **how)
+    monkeypatch.undo()
+    coarse = cart_pole().optimize("F^2", accuracy=None, **how)
+    assert found.status == "interrupted" and len(found.errors) == 2
+    assert found.cost == pytest.approx(coarse.cost, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
