@@ -30,7 +30,8 @@ from armillary.control.casadi_functions import CasadiFunctions
 from armillary.control.estimation import Estimate
 from armillary.control.ilqr import IteratedRegulator
 from armillary.control.jax_functions import JaxFunctions
-from armillary.control.optimum import Optimum
+from armillary.control.optimum import Optimum, PhasedOptimum
+from armillary.control.predictive import PredictiveRegulator
 from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
 from armillary.control.run_gradient import RunGradient
 from armillary.control.torch_functions import TorchFunctions
@@ -140,6 +141,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Regulator, "Made by `Model.lqr` and `control.lqr`.", ()),
     (TrackingRegulator, "Made by `Model.lqr_along`.", ()),
     (IteratedRegulator, "Made by `Model.ilqr`.", ()),
+    (PredictiveRegulator, "Made by `Model.mpc` and `control.mpc`.", ()),
     (KalmanGain, "Made by `control.kalman`.", ()),
     (OutputRegulator, "Made by `control.lqg`.", ()),
     (Estimate, "Made by `Model.estimate`.", ()),
@@ -147,6 +149,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (RunGradient, "Made by `Model.gradient`.", ()),
     (JaxFunctions, "Made by `Model.to_jax`.", ()),
     (TorchFunctions, "Made by `Model.to_torch`.", ()),
+    (PhasedOptimum, "Made by `control.optimize_phases`.", ()),
     (CasadiFunctions, "Made by `Equations.to_casadi`.", ()),
     (armillary.vehicles.Tyre, "Of `armillary.vehicles`, as are the following.", ()),
     (armillary.vehicles.MagicFormula, "All that `Tyre` has, and:", ()),
@@ -170,7 +173,7 @@ VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import 
 
 
 CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
-`lqr`, `lqr_along`, `ilqr`, `estimate`, `optimize`, `gradient`, `to_jax`, `to_torch` and
+`lqr`, `lqr_along`, `ilqr`, `mpc`, `estimate`, `optimize`, `gradient`, `to_jax`, `to_torch` and
 `second_derivatives`.
 """
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from examples import stanford_arm
+from examples import chain, spinning_top, stanford_arm
+from examples.optimal_motions import PROBLEMS
 from tests.control.systems import cart_pole
 
 casadi = pytest.importorskip("casadi", reason="CasADi is not installed: pip install 'armillary[casadi]'")
@@ -40,3 +41,59 @@ def test_the_stanford_arm_has_our_rates():
 def test_unknown_inputs_are_named():
     with pytest.raises(arm.ArmillaryError, match="has no input 'G'"):
         cart_pole().equations.to_casadi(inputs=["G"])
+
+
+TEN = {
+    **{
+        name: problem.make
+        for name, problem in PROBLEMS.items()
+        if name.endswith(("effort", "arm", "walker", "lap"))
+    },
+    "bead": PROBLEMS["brachistochrone"].make,
+    "Stanford arm": stanford_arm.system,
+    "spinning top": spinning_top.system,
+    "chain": lambda: chain.system(4),
+}
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_external_functions_have_the_derivatives_of_casadis_expressions(name):
+    """Values, Jacobians, adjoints and Hessians of our compiled code, to 1e-12 of CasADi's own."""
+    eom = TEN[name]().derive()
+    theirs, ours = eom.to_casadi(outputs=[]), eom.to_casadi(outputs=[], kind="external")
+    assert (theirs.states, theirs.inputs) == (ours.states, ours.inputs)
+    n, m, rng = len(ours.states), len(ours.inputs), np.random.default_rng(3)
+    x, v, w = rng.uniform(0.2, 0.9, n), rng.uniform(-1, 1, m), rng.normal(size=n)
+    X, V, W = (casadi.MX.sym(label, size) for label, size in (("x", n), ("v", m), ("w", n)))
+    found = []
+    for f, p in ((theirs.rates, theirs.defaults), (ours.rates, [])):
+        e = f(0.3, X, V, p)
+        adjoint = casadi.jtimes(e, X, W, True)
+        results = [e, casadi.jacobian(e, X), casadi.jacobian(e, V), adjoint]
+        results += [casadi.hessian(casadi.dot(W, e), X)[0], casadi.jacobian(adjoint, V)]
+        found.append([np.array(r) for r in casadi.Function("F", [X, V, W], results)(x, v, w)])
+    for a, b in zip(*found, strict=True):
+        assert np.allclose(a, b, rtol=0, atol=1e-12 * max(1.0, np.abs(a).max(initial=0.0)))
+
+
+def test_external_functions_follow_a_parameter_and_solve_a_problem():
+    """The length of the pole as an element of p; and a program of CasADi's with our Hessian."""
+    ours = cart_pole().equations.to_casadi(outputs=["tip"], kind="external", parameters=["L"])
+    assert ours.parameters == ("L",) and ours.defaults == [0.5]
+    P = casadi.MX.sym("L")
+    x = [0.0, 0.7, -0.4, 1.2]
+    slope = casadi.Function("s", [P], [casadi.jacobian(ours.outputs(0, x, 3.0, P), P)])
+    assert float(slope(0.5)) == pytest.approx(np.sin(0.7), rel=1e-12)
+    V = casadi.MX.sym("F")
+    push = ours.rates(0, x, V, 0.5)[3]
+    solver = casadi.nlpsol(
+        "n", "ipopt", {"x": V, "f": (push - 2) ** 2}, {"ipopt.print_level": 0, "print_time": 0}
+    )
+    best = float(solver(x0=0)["x"])
+    assert float(ours.rates(0, x, best, 0.5)[3]) == pytest.approx(2.0, abs=1e-6)
+    with pytest.raises(arm.ArmillaryError, match="has no parameter 'M'"):
+        cart_pole().equations.to_casadi(kind="external", parameters=["M"])
+    with pytest.raises(arm.ArmillaryError, match="kind="):
+        cart_pole().equations.to_casadi(kind="code")
+    with pytest.raises(arm.ParameterError, match="parameters= is for kind='external'"):
+        cart_pole().equations.to_casadi(parameters=["L"])

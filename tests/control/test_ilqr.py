@@ -1,9 +1,13 @@
 """Iterated LQR against LQR, and the swing-up of the cart and pole."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.control.compiled_sweeps import sweep_back
+from armillary.control.plant import plant
 from tests.control.systems import cart_pole, slider
 from tests.later import later
 
@@ -54,3 +58,63 @@ def test_wrong_arguments_are_named(changed, words):
     how = {"step": 0.1, "inputs": ["F"], "Q": 1.0, "R": 1.0, "final": 1.0} | changed
     with pytest.raises(arm.ArmillaryError, match=words):
         cart_pole().ilqr(2.0, **how)
+
+
+def sweep_in_numpy(x, v, F, bent, target, weights, limits, h, regular):
+    """The sweep backwards with NumPy; limits by trying every set of inputs at them."""
+    Q, R, S = weights
+    (N, m), n = v.shape, x.shape[1]
+    P, p = S, S @ (x[-1] - target)
+    d, K = np.zeros((N, m)), np.zeros((N, m, n))
+    for k in range(N - 1, -1, -1):
+        A, B = F[k, :, :n], F[k, :, n:]
+        Qx, Qv = h * Q @ (x[k] - target) + A.T @ p, h * R @ v[k] + B.T @ p
+        H = np.tensordot(h * p, bent[k], 1)
+        Qxx, Qvx, Qvv = h * Q + A.T @ P @ A, B.T @ P @ A, h * R + B.T @ P @ B
+        Qxx, Qvx, Qvv = Qxx + H[:n, :n], Qvx + H[n:, :n], Qvv + H[n:, n:]
+        pushed = Qvv + regular * (B.T @ B + np.eye(m))
+        low, high = limits[0] - v[k], limits[1] - v[k]
+        best = None
+        for sides in product((-1, 0, 1), repeat=m):
+            fixed, free = np.flatnonzero(sides), np.flatnonzero(np.equal(sides, 0))
+            e = np.where(np.less(sides, 0), low, high) * np.abs(sides)
+            pull = Qv[free] + pushed[np.ix_(free, fixed)] @ e[fixed]
+            e[free] = -np.linalg.solve(pushed[np.ix_(free, free)], pull)
+            cost = e @ pushed @ e / 2 + Qv @ e
+            inside = np.all(e >= low - 1e-12) and np.all(e <= high + 1e-12)
+            if inside and (best is None or cost < best[0] - 1e-12):
+                best = (cost, e, free)
+        _, d[k], free = best
+        K[k][free] = -np.linalg.solve(pushed[np.ix_(free, free)], Qvx[free])
+        p = Qx + K[k].T @ (Qvv @ d[k] + Qv) + Qvx.T @ d[k]
+        P = Qxx + K[k].T @ Qvv @ K[k] + K[k].T @ Qvx + Qvx.T @ K[k]
+    return d, K
+
+
+def test_the_compiled_sweep_is_that_of_numpy():
+    """Three inputs, of which some reach their limits, with the curvature of the rates."""
+    rng = np.random.default_rng(4)
+    N, n, m = 5, 4, 3
+    x, v, F = rng.normal(size=(N + 1, n)), 0.1 * rng.normal(size=(N, m)), rng.normal(size=(N, n, n + m))
+    bent = 0.01 * rng.normal(size=(N, n, n + m, n + m))
+    bent = bent + np.swapaxes(bent, 2, 3)
+    weights = tuple(a @ a.T + np.eye(len(a)) for a in (rng.normal(size=(k, k)) for k in (n, m, n)))
+    limits, target = (np.full(m, -0.25), np.full(m, 0.25)), rng.normal(size=n)
+    d, K, decrease = sweep_back(x, v, F, bent, target, weights, limits, 0.1, 0.3)
+    known = sweep_in_numpy(x, v, F, bent, target, weights, limits, 0.1, 0.3)
+    assert np.any(np.isclose(np.abs(v + d), 0.25)) and np.any(np.abs(v + d) < 0.24)
+    assert np.allclose(d, known[0], atol=1e-9) and np.allclose(K, known[1], atol=1e-8)
+    assert decrease[0] > 0
+    price = weights[2] @ (x[-1] - target)  # of the last state: with it the inputs' curvature is made negative
+    bent[-1, :, n:, n:] = -1e3 * np.sign(price)[:, None, None] * np.eye(m)
+    assert sweep_back(x, v, F, bent, target, weights, limits, 0.1, 0.0) is None
+
+
+def test_compiled_derivatives_of_steps_are_those_of_their_stages():
+    motion = plant(cart_pole(), ("F",))
+    rng = np.random.default_rng(2)
+    t, x, v = np.arange(3.0), rng.normal(size=(3, 4)), rng.normal(size=(3, 1))
+    made = motion.step_derivatives(t, x, v, 0.05, {"L": 0.4})
+    found = motion.held_step_derivatives(t, x, v, 0.05, {"L": 0.4})
+    assert np.allclose(found[:, :, :4], made.by_state, rtol=1e-12, atol=1e-13)
+    assert np.allclose(found[:, :, 4:], made.by_input, rtol=1e-12, atol=1e-13)

@@ -6,6 +6,7 @@ from scipy.integrate import simpson, solve_bvp
 
 import armillary as arm
 from armillary.control.nonlinear_program import NonlinearProgram
+from armillary.control.phased_program import PhasedProgram
 from armillary.control.problem import read_problem
 from armillary.control.scheme import Mesh, uniform_mesh
 from tests.control.systems import bead, cart_pole, slider
@@ -26,13 +27,13 @@ def test_schemes_integrate_polynomials_of_their_order(method):
 
 @pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
 def test_derivatives_of_the_program_are_those_of_its_values(method):
-    """Everything at once: free duration, an unknown parameter, costs and constraints that hold the time."""
+    """Everything at once: free duration, an unknown parameter, a link, costs, constraints of the time."""
     problem = read_problem(
         cart_pole(), "F^2 + t*cart.u1^2", (0.5, 2.0), ["F"], {"F": 0.0, "sin(pole.q1)*L": (0, 1)},
         {"cart.q1*pole.q1 + t^2": (0, None)}, None, {"tip*F*t": (-1, 1)}, "L*t*pole.q1^2",
-        {"L": (0.3, 0.8)}, ["cart.u1"], None, 0.2,
+        {"L": (0.3, 0.8)}, ["cart.u1*L"], ["cart.u1*t + pole.q1^2"], None, 0.2,
     )  # fmt: skip
-    program = NonlinearProgram(problem.functions, uniform_mesh(method, 2), 0.2, None, problem.periodic)
+    program = PhasedProgram([NonlinearProgram(problem.functions, uniform_mesh(method, 2), 0.2, None)])
     rng = np.random.default_rng(5)
     z, y = rng.uniform(0.4, 1.0, program.size), rng.normal(size=program.rows)
     J, H = np.zeros((program.rows, program.size)), np.zeros((program.size, program.size))
@@ -218,6 +219,27 @@ def test_an_interrupted_search_returns_its_best_point(monkeypatch):
     )
     assert found.status == "interrupted" and "best point so far" in found.message
     assert np.isfinite(found.run.values).all()
+
+
+def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkeypatch):
+    from armillary.control import optimize
+
+    made = []
+    plain = optimize.ScaledProgram
+
+    def interrupted(*given):
+        made.append(given)
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        return plain(*given)
+
+    monkeypatch.setattr(optimize, "ScaledProgram", interrupted)
+    how = {"duration": 2.0, "inputs": {"F": (-20, 20)}, "final": STAND, "intervals": 10}
+    found = cart_pole().optimize("F^2", accuracy=1e-6, **how)
+    monkeypatch.undo()
+    coarse = cart_pole().optimize("F^2", accuracy=None, **how)
+    assert found.status == "interrupted" and len(found.errors) == 2
+    assert found.cost == pytest.approx(coarse.cost, rel=0.05)
 
 
 @pytest.mark.parametrize(

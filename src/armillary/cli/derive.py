@@ -193,7 +193,7 @@ def _languages() -> Iterable[str]:
 @options.effort_option
 @click.option("-o", "--output", type=click.Path(), help="Folder, or .fmu file; else NAME_LANGUAGE here.")
 @click.option("--force", is_flag=True, help="Write over files that are there and are not of an export.")
-@click.option("--profile", help="Of C: host, or embedded for microcontrollers.")
+@click.option("--profile", help="Of C: host, embedded for microcontrollers, or acados for optimisers.")
 @click.option("--lanes", type=int, help="Of C: 2 or 4 doubles in a vector, for branches that are alike.")
 @click.option("--option", "extra", multiple=True, metavar="NAME=VALUE", help="An option of the language.")
 def export(

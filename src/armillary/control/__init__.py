@@ -9,8 +9,9 @@ are in ``stages/control.py``; functions of a linear model are public here.
     regulators.py           LQR, Kalman gains and LQG at an operating point
     tracking.py             LQR along a run
     ilqr.py                 the best inputs from a start, by iterated LQR
+    predictive.py           model predictive control in a fixed time, as expressions
     estimation.py           EKF, UKF and the smoother over measured data
-    optimize.py             optimal motions: problem.py states one, scheme.py discretises it,
+    optimize.py             optimal motions, also in phases: problem.py states one, scheme.py discretises it,
                             nonlinear_program.py has its derivatives, interior_point.py solves it
     run_gradient.py         the gradient of a number of a run: adjoint.py has runs as differentiable maps,
                             adjoint_loop.py their compiled steps forwards and back
@@ -19,7 +20,9 @@ are in ``stages/control.py``; functions of a linear model are public here.
     environment_loop.py     steps of many copies for learning (armillary.gym); card_environments.py on a GPU
 """
 
+from armillary.control.optimize import Phase, optimize_phases
+from armillary.control.predictive import mpc
 from armillary.control.regulators import finite_horizon, kalman, lqg, lqr
 from armillary.control.tracking import tracking_inputs
 
-__all__ = ["finite_horizon", "kalman", "lqg", "lqr", "tracking_inputs"]
+__all__ = ["Phase", "finite_horizon", "kalman", "lqg", "lqr", "mpc", "optimize_phases", "tracking_inputs"]

@@ -1,4 +1,4 @@
-"""Equations as CasADi functions: our program, node by node, as expressions of CasADi (SX).
+"""Equations as CasADi functions: our program, node by node, as expressions of CasADi (SX), or compiled.
 
     ẋ = rates(t, x, v, p)        y = outputs(t, x, v, p)
 
@@ -14,10 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, several
+from armillary.algebra.arguments import checked_names, one_of, several
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
+from armillary.control.casadi_external import Arguments, ExternalFunction
+from armillary.control.knot_functions import KnotFunctions
 from armillary.control.plant import check_smooth, input_ports, state_ports
+from armillary.control.problem import ExpressionReader
 from armillary.errors import ArmillaryError, ParameterError, require
 from armillary.program.derivatives.sensitivities import outputs_of
 from armillary.program.equations import DerivedEquations
@@ -32,7 +35,8 @@ class CasadiFunctions:
 
     ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements of x, v, p and y;
     ``defaults`` are the parameters' values, NaN where the description has none. Outputs are in stated units,
-    all other numbers in the model's own.
+    all other numbers in the model's own. Keep this object as long as CasADi uses functions of the external
+    kind.
     """
 
     rates: LibraryObject
@@ -42,14 +46,27 @@ class CasadiFunctions:
     parameters: tuple[str, ...]
     output_names: tuple[str, ...]
     defaults: np.ndarray
+    kept: tuple[object, ...] = ()
+
+
+KINDS = ("expressions", "external")
 
 
 def to_casadi(
-    equations: DerivedEquations, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+    equations: DerivedEquations,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    kind: str = "expressions",
+    parameters: Sequence[str] | None = None,
 ) -> CasadiFunctions:
     """The equations in CasADi; see ``stages/control.py``, whose verb it is."""
+    one_of(kind, KINDS, "kind=")
     casadi = require("casadi", extra="casadi", purpose="to make functions of CasADi")
     check_smooth(equations)
+    if kind == "external":
+        return _external(casadi, equations, inputs, outputs, parameters)
+    if parameters is not None:
+        raise ParameterError("parameters= is for kind='external'; functions of expressions have them all")
     system, program = equations.system, equations.program
     known = [name for name, m in system.memories.items() if m.input]
     names = known if inputs is None else [str(name) for name in several(inputs, "inputs=")]
@@ -86,6 +103,45 @@ def to_casadi(
         tuple(port.name for port in state_ports(equations)), tuple(names),
         tuple(s.data.name for s in program.parameters), wanted,
         np.array(defaults) * np.array(table.factors),
+    )  # fmt: skip
+
+
+def _external(
+    casadi: LibraryObject,
+    equations: DerivedEquations,
+    inputs: Sequence[str] | None,
+    outputs: Sequence[str] | None,
+    parameters: Sequence[str] | None,
+) -> CasadiFunctions:
+    """Functions over compiled code."""
+    system, t = equations.system, equations.targets
+    known = [name for name, m in system.memories.items() if m.input]
+    names = known if inputs is None else [str(name) for name in several(inputs, "inputs=")]
+    checked_names(names, known, f"'{system.name}' has no input", ParameterError)
+    steered = input_ports(equations, names) if names else ()
+    free = dict.fromkeys([str(p) for p in several(parameters or (), "parameters=")], (None, None))
+    reader = ExpressionReader(equations, free, None)
+    states = state_ports(equations)
+    unknown = [p.symbol for p in reader.ports]
+    by = [*(p.symbol for p in states), *(p.symbol for p in steered), *unknown, t.time]
+    wanted = outputs_of(equations, None if outputs is None else tuple(outputs))
+    columns = {c.name: c.expression for c in t.columns}
+    memories = list(system.memories)
+    sizes = (1, len(states), len(steered), len(unknown))
+    places = tuple(memories.index(p.name) for p in steered)
+    made = [
+        ExternalFunction(
+            casadi, label, KnotFunctions(equations, reader.replaced(list(results)), by, unknown),
+            Arguments(sizes, places, initial_memory(equations)),
+        )
+        for label, results in (("rates", t.rates), ("outputs", [columns[name] for name in wanted]))
+    ]  # fmt: skip
+    table = dict(zip((s.data.name for s in equations.program.parameters), parameter_table(equations).defaults,
+                     strict=True))  # fmt: skip
+    defaults = [math.nan if (d := table.get(p.name)) is None else float(d) * p.factor for p in reader.ports]
+    return CasadiFunctions(
+        made[0].function, made[1].function, tuple(p.name for p in states), tuple(names),
+        tuple(p.name for p in reader.ports), wanted, np.array(defaults), tuple(made),
     )  # fmt: skip
 
 
@@ -129,7 +185,7 @@ def _node(
         return functions[node.data](*args)
     raise ArmillaryError(
         f"'{node}' is a table or a function of its own, which CasADi's expressions do not have; "
-        "export the equations as C and use casadi.external"
+        "use kind='external', whose functions call compiled code"
     )
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, read_only, reals
+from armillary.control.compiled_sweeps import sweep_back
 from armillary.control.motion_record import motion_run
 from armillary.control.plant import Plant, own_values, steered_plant
 from armillary.control.weights import weight_matrix
@@ -160,12 +161,15 @@ class _Search:
             try:
                 backward, regular = self._backward_regularised(x, v, regular)
                 d, K, decrease = backward
-                motions, inputs, values = self._tried(x, v, d, K)
+                for sizes in (_STEPS[:1], _STEPS[1:]):  # the full step is taken nearly always
+                    motions, inputs, values = self._tried(x, v, d, K, sizes)
+                    expected = np.maximum(sizes * decrease[0] + sizes**2 * decrease[1], 0.0)
+                    good = np.flatnonzero(values <= costs[-1] - _ACCEPTED * expected)
+                    if len(good):
+                        break
             except KeyboardInterrupt:
                 message = "interrupted; this is the best motion so far"
                 break
-            expected = _STEPS * decrease[0] + _STEPS**2 * decrease[1]
-            good = np.flatnonzero(values <= costs[-1] - _ACCEPTED * np.maximum(expected, 0.0))
             small = decrease[0] <= tolerance * max(abs(costs[-1]), 1e-300)
             if not len(good):
                 if small:
@@ -189,10 +193,13 @@ class _Search:
         self, x: np.ndarray, v: np.ndarray, regular: float
     ) -> tuple[tuple[np.ndarray, np.ndarray, tuple[float, float]], float]:
         t = self.h * np.arange(len(v))
-        made = self.motion.step_derivatives(t, x[:-1], v, self.h, self.parameters)
+        slopes = self.motion.held_step_derivatives(t, x[:-1], v, self.h, self.parameters)
         bent = self.motion.rate_curvatures(t, x[:-1], v, self.parameters) if self.second else None
+        c = self.cost
         while True:
-            found = self._backward(x, v, made.by_state, made.by_input, regular, bent)
+            found = sweep_back(
+                x, v, slopes, bent, c.target, (c.Q, c.R, c.S), (self.low, self.high), self.h, regular
+            )
             if found is not None:
                 return found, regular
             regular = max(10 * regular, 1e-6)
@@ -201,49 +208,10 @@ class _Search:
                     "ilqr: the cost is not convex in the inputs, whatever the regularisation"
                 )
 
-    def _backward(
-        self,
-        x: np.ndarray,
-        v: np.ndarray,
-        F: np.ndarray,
-        G: np.ndarray,
-        regular: float,
-        bent: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]] | None:
-        """Offsets d, gains K and the expected decrease (slope, curvature); `None` if v has no minimum."""
-        c, h = self.cost, self.h
-        N, m = v.shape
-        n = x.shape[1]
-        P, p = c.S, c.S @ (x[-1] - c.target)
-        d, K = np.zeros((N, m)), np.zeros((N, m, n))
-        slope = curvature = 0.0
-        for k in range(N - 1, -1, -1):
-            Qx = h * c.Q @ (x[k] - c.target) + F[k].T @ p
-            Qv = h * c.R @ v[k] + G[k].T @ p
-            Qxx = h * c.Q + F[k].T @ P @ F[k]
-            Qvx = G[k].T @ P @ F[k]
-            Qvv = h * c.R + G[k].T @ P @ G[k]
-            if bent is not None:
-                H = np.tensordot(h * p, bent[k], 1)
-                Qxx, Qvx, Qvv = Qxx + H[:n, :n], Qvx + H[n:, :n], Qvv + H[n:, n:]
-            pushed = Qvv + regular * (G[k].T @ G[k] + np.eye(m))
-            step = box_step(pushed, Qv, self.low - v[k], self.high - v[k])
-            if step is None:
-                return None
-            d[k], free = step
-            if free.any():
-                K[k][free] = -np.linalg.solve(pushed[np.ix_(free, free)], Qvx[free])
-            slope -= float(Qv @ d[k])
-            curvature -= 0.5 * float(d[k] @ Qvv @ d[k])
-            p = Qx + K[k].T @ (Qvv @ d[k] + Qv) + Qvx.T @ d[k]
-            P = Qxx + K[k].T @ Qvv @ K[k] + K[k].T @ Qvx + Qvx.T @ K[k]
-            P = (P + P.T) / 2
-        return d, K, (slope, curvature)
-
     def _tried(
-        self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray
+        self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        motions, inputs = self._roll(x, v, d, K, _STEPS)
+        motions, inputs = self._roll(x, v, d, K, sizes)
         with np.errstate(over="ignore", invalid="ignore"):
             values = self.cost.of(motions, inputs)
         return motions, inputs, np.where(np.isfinite(values), values, np.inf)
@@ -254,33 +222,6 @@ class _Search:
         """Motions from the start with v + α d + K (x − x̄), one for each α, side by side."""
         limits = (self.low, self.high)
         return self.motion.rolled(self.start, self.h, (x, v), (d, K), limits, sizes, self.parameters)
-
-
-def box_step(
-    H: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Minimise ½ dᵀ H d + gᵀ d between limits by projected Newton steps.
-
-    Return d and which of its elements are off their limits; `None` if H is not positive definite.
-    """
-    try:
-        np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return None
-    d = np.clip(-np.linalg.solve(H, g), low, high)
-    free = np.ones(len(g), dtype=bool)
-    for _ in range(10 * len(g)):
-        slope = g + H @ d
-        free = ~(((d <= low) & (slope > 0)) | ((d >= high) & (slope < 0)))
-        if not free.any():
-            break
-        better = d.copy()
-        better[free] = d[free] - np.linalg.solve(H[np.ix_(free, free)], slope[free])
-        better = np.clip(better, low, high)
-        if np.allclose(better, d, rtol=1e-12, atol=1e-14):
-            break
-        d = better
-    return d, free
 
 
 def _limits(motion: Plant, inputs: object) -> tuple[np.ndarray, np.ndarray]:

@@ -7,12 +7,12 @@ Inequalities get slacks; fixed variables are taken out; variables, rows and cost
     [H + Σ + δ_w I   Jᵀ    ] [d]      [∇φ + Jᵀ y]
     [J              −δ_c I ] [y⁺ − y] = −[c        ]
 
-with SciPy's sparse LU. Instead of the inertia, which LU does not have, the curvature along the step decides
-on δ_w. Where the line search fails, the violation alone is made smaller (restoration).
+with factors L D Lᵀ (``symmetric_factors.py``). δ_w grows until the matrix has as many negative eigenvalues as
+rows: then the step leads down, and no saddle is taken for a minimum. Where the line search fails, the
+violation alone is made smaller (restoration).
 
 Sources: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm
-for large-scale nonlinear programming, Mathematical Programming 106, 25–57, whose constants these are; Chiang
-and Zavala (2016), An inertia-free filter line-search algorithm, for the test of curvature.
+for large-scale nonlinear programming, Mathematical Programming 106, 25–57, whose constants these are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from armillary.control.scaled_program import ScaledProgram
 Solve = Callable[[np.ndarray], np.ndarray]
 
 _FRACTION = 0.99  # of the way to a bound that a step may take at most
-_CURVATURE = 1e-8  # least curvature along a step, per its square
 _TINY = 1e-4  # of a step size, from which on there is restoration
 _SIGMA = 1e10  # duals stay within this factor of those of the central path
 _CORRECTIONS = 4  # second-order ones of a step that is refused
@@ -111,9 +110,8 @@ class InteriorPoint:
     def _first_multipliers(self, s: _State) -> np.ndarray:
         """Return the least-squares multipliers; zeros if they are huge or the matrix is singular."""
         g = self.p.gradient(s.x) - s.low + s.high
-        try:
-            solve = self.p.factor(None, np.ones(len(s.x)), 1e-10, at=s.x)
-        except RuntimeError:
+        solve, inertia = self.p.factor(None, np.ones(len(s.x)), 1e-10, at=s.x)
+        if inertia.zero:
             return np.zeros(self.p.rows)
         y = -solve(np.concatenate([g, np.zeros(self.p.rows)]))[len(s.x) :]
         return y if np.max(np.abs(y), initial=0.0) <= 1e3 and np.isfinite(y).all() else np.zeros(self.p.rows)
@@ -155,7 +153,7 @@ class InteriorPoint:
         c = p.constraints(s.x)
         right = np.concatenate([slope + p.transposed(s.x, s.y), c])
         hessian = p.hessian(s.x, s.y)
-        found = self._direction(s, hessian, sigma, right, c)
+        found = self._direction(s, hessian, sigma, right)
         if found is None:
             return self._restore(s)
         d, dy, solve = found
@@ -180,24 +178,20 @@ class InteriorPoint:
             duals[has] = np.clip(duals[has], centre / _SIGMA, centre * _SIGMA)
 
     def _direction(
-        self, s: _State, hessian: np.ndarray, sigma: np.ndarray, right: np.ndarray, c: np.ndarray
+        self, s: _State, hessian: np.ndarray, sigma: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Solve] | None:
-        """The step, with as much regularisation as its curvature needs."""
+        """The step, with as much regularisation as makes it lead down."""
         p, n = self.p, len(s.x)
-        delta, tries = 0.0, 0
+        delta, tries, dual = 0.0, 0, 0.0
         while True:
-            try:
-                solve = p.factor(hessian, sigma + delta, 1e-10 if tries else 0.0)
+            solve, inertia = p.factor(hessian, sigma + delta, dual)
+            if inertia == (n, p.rows, 0):
                 step = -solve(right)
-                d, dy = step[:n], step[n:]
                 if np.isfinite(step).all():
-                    bent = p.curvature(hessian, sigma + delta, d)
-                    feasible = float(c @ (s.y + dy))
-                    if bent + max(-feasible, 0.0) >= _CURVATURE * float(d @ d):
-                        self.delta_w = delta if delta else self.delta_w
-                        return d, dy, solve
-            except RuntimeError:  # singular
-                pass
+                    self.delta_w = delta if delta else self.delta_w
+                    return step[:n], step[n:], solve
+            if inertia.negative < p.rows:  # rows depend on each other
+                dual = 1e-8 * self.mu**0.25
             tries += 1
             if tries == 1:
                 delta = max(1e-20, self.delta_w / 3) if self.delta_w else 1e-4
@@ -310,9 +304,8 @@ class InteriorPoint:
             barrier = self.mu / below**2 + self.mu / above**2
             moved = False
             while damping < 1e12:
-                try:
-                    solve = p.factor(None, weight + barrier + damping, 1e-8, at=x)
-                except RuntimeError:
+                solve, inertia = p.factor(None, weight + barrier + damping, 1e-8, at=x)
+                if inertia.zero:
                     damping *= 10
                     continue
                 d = -solve(np.concatenate([np.zeros(n), c]))[:n]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import numpy as np
 
+from armillary.control.casadi_callbacks import Call, Ports, make_callback
 from armillary.control.interior_point import Solution
-from armillary.control.nonlinear_program import Limits, NonlinearProgram
+from armillary.control.nonlinear_program import Limits
+from armillary.control.phased_program import PhasedProgram
 from armillary.errors import require
 from armillary.untyped import LibraryObject
 
@@ -16,7 +16,7 @@ _INFEASIBLE = ("Infeasible_Problem_Detected", "Restoration_Failed")
 
 
 def solve_by_ipopt(
-    program: NonlinearProgram,
+    program: PhasedProgram,
     limits: Limits,
     start: np.ndarray,
     tolerance: float,
@@ -34,7 +34,7 @@ def solve_by_ipopt(
     order = np.lexsort((columns, rows))  # by columns of the upper triangle
 
     def made(label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
-        kept.append(_callback(casadi, label, given, results, call))
+        kept.append(make_callback(casadi, label, given, results, call))
         return kept[-1]
 
     z, one, row = dense(n, 1), dense(1, 1), dense(m, 1)
@@ -77,41 +77,3 @@ def solve_by_ipopt(
     multipliers = np.array(found["lam_g"], dtype=float).ravel()
     iterations = int(report.get("iter_count", 0))
     return Solution(best, multipliers, iterations, name, float(np.max(off, initial=0.0)), np.nan)
-
-
-Ports = Mapping[str, LibraryObject]  # sparsities of arguments or results, by name
-Call = Callable[[list[np.ndarray]], list[object]]
-
-
-def _callback(casadi: LibraryObject, label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
-    """A function of CasADi that calls one of Python; sparse results are given by their elements."""
-
-    class Function(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
-        def __init__(self) -> None:
-            casadi.Callback.__init__(self)
-            self.construct(label, {})
-
-        def get_n_in(self) -> int:
-            return len(given)
-
-        def get_n_out(self) -> int:
-            return len(results)
-
-        def get_name_in(self, i: int) -> str:
-            return list(given)[i]
-
-        def get_name_out(self, i: int) -> str:
-            return list(results)[i]
-
-        def get_sparsity_in(self, i: int) -> LibraryObject:
-            return list(given.values())[i]
-
-        def get_sparsity_out(self, i: int) -> LibraryObject:
-            return list(results.values())[i]
-
-        def eval(self, arguments: list[LibraryObject]) -> list[LibraryObject]:
-            found = call([np.array(a, dtype=float).ravel() for a in arguments])
-            arrays = [np.array(value, dtype=float, ndmin=1) for value in found]
-            return [casadi.DM(s, a) for s, a in zip(results.values(), arrays, strict=True)]
-
-    return Function()

@@ -18,8 +18,10 @@ from armillary.algebra.calculus import gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
 from armillary.algebra.walk import held_places, operands_first
 from armillary.errors import ArmillaryError, ExpressionError
+from armillary.kept_results import kept_per_object
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 
 # Nodes up to which common factors are searched for: a third of the operations at best.
@@ -81,30 +83,48 @@ class KnotFunctions:
 
     def values(self, at: Knots, parameters: object = None) -> np.ndarray:
         """The results, a row for each knot."""
+        if all(r.kind == "number" for r in self.results):
+            return np.tile([float(r.data) for r in self.results], (len(at), 1))
         return self._rows(self.value_functions, at, parameters)
 
     # ------------------------------------------------------------ first derivatives
 
     @cached_property
-    def _first(self) -> tuple[Pattern, ModelFunctions]:
+    def _entries(self) -> list[tuple[int, int, Expr]]:
         entries: list[tuple[int, int, Expr]] = []
         for j, s in enumerate(self.by):
             column = self._differentiate(partial(tangents, self.results, {s: UNIT}))
             entries += [(i, j, x) for i, x in enumerate(column) if x is not ZERO]
-        return _compiled_pattern(entries, self._compile)
+        return entries
 
-    @property
+    @cached_property
+    def _first(self) -> tuple[Pattern, ModelFunctions]:
+        return _compiled_pattern(self._entries, self._compile)
+
+    def with_jacobian(self, name: str) -> tuple[Pattern, ModelFunctions]:
+        """The results and then the elements of the Jacobian, as one compiled function."""
+
+        def compile_both(elements: list[Expr]) -> ModelFunctions:
+            both = [*self.results, *elements]
+            search = len(operands_first(both)) <= _SEARCHED
+            return ModelFunctions(self.equations, {name: both}, self._unknowns, search=search)
+
+        return _compiled_pattern(self._entries, compile_both)
+
+    @cached_property
     def jacobian_pattern(self) -> Pattern:
         """Elements ∂results[row]/∂by[column] that can differ from zero."""
-        return self._first[0]
+        return _pattern(self._entries)
 
     def jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """Values of the elements of the pattern, a row for each knot."""
+        if not self._entries:
+            return np.empty((len(at), 0))
         return self._rows(self._first[1], at, parameters)
 
     def dense_jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """∂results/∂by as whole matrices, with a leading axis of knots."""
-        pattern, _ = self._first
+        pattern = self.jacobian_pattern
         found = np.zeros((len(at), len(self.results), len(self.by)))
         found[:, pattern.rows, pattern.columns] = self.jacobian(at, parameters)
         return found
@@ -139,6 +159,8 @@ class KnotFunctions:
         """Values of the elements of the pattern, a row for each knot, with a row of weights of the results
         for each.
         """
+        if not len(self._second[0]):
+            return np.empty((len(at), 0))
         return self._rows(self._second[1], at, parameters, weights)
 
     def dense_hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
@@ -194,9 +216,23 @@ class KnotFunctions:
             ) from error
 
 
+@kept_per_object
+def knot_functions(
+    model: CompiledModel,
+    results: tuple[Expr, ...],
+    by: tuple[Expr, ...],
+    unknowns: tuple[Expr, ...],
+) -> KnotFunctions:
+    """Functions that several problems of one model share, differentiated and compiled once."""
+    return KnotFunctions(model.equations, results, by, unknowns)
+
+
 def _compiled_pattern(
     entries: Sequence[tuple[int, int, Expr]], make: Callable[[list[Expr]], ModelFunctions]
 ) -> tuple[Pattern, ModelFunctions]:
+    return _pattern(entries), make([x for _, _, x in entries])
+
+
+def _pattern(entries: Sequence[tuple[int, int, Expr]]) -> Pattern:
     rows = np.array([i for i, _, _ in entries], dtype=int)
-    columns = np.array([j for _, j, _ in entries], dtype=int)
-    return Pattern(rows, columns), make([x for _, _, x in entries])
+    return Pattern(rows, np.array([j for _, j, _ in entries], dtype=int))

@@ -3,13 +3,14 @@
     z = [states of all points, inputs of all points, unknown parameters, duration]
 
     minimise  T Σ b_k L_k + φ(x_0, …) + φ(x_N, …)
-    subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends,  periodicity
+    subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends
 
 Functions of all points come from one compiled loop; here they are put into place by precomputed indices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,13 +18,13 @@ import numpy as np
 
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.scheme import Mesh
-from armillary.untyped import DataTable, LibraryObject
+from armillary.untyped import DataTable, Given, LibraryObject
 
 
 @dataclass(frozen=True, eq=False)
 class Functions:
     """Compiled functions of a problem: ``inside`` gives [rates, running cost, path constraints] and ``first``
-    and ``last`` give [cost, conditions] at the two ends. All are differentiated by [x, v, p, t].
+    and ``last`` give [cost, conditions, link] at the two ends. All are differentiated by [x, v, p, t].
     """
 
     inside: KnotFunctions
@@ -33,6 +34,8 @@ class Functions:
     inputs: int
     unknowns: int
     path: int
+    arrivals: int  # results of ``first`` that follow from the end of the phase before
+    departures: int  # results of ``last`` from which the next phase begins
     input_places: tuple[int, ...]  # of the inputs in the memory
     memory: np.ndarray  # one row
     parameters: DataTable
@@ -48,7 +51,7 @@ class Limits:
     row_high: np.ndarray
 
 
-class _Places:
+class SparsePlaces:
     """Elements of a sparse matrix, in which several contributions may meet."""
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
@@ -62,8 +65,8 @@ class _Places:
 
 
 class NonlinearProgram:
-    """The program of one mesh. Rows of constraints: defects point by point, first input, path constraints
-    point by point, first and last conditions, periodic states.
+    """The program of one phase on one mesh. Rows: defects point by point, first input, path constraints point
+    by point, first and last conditions, and the values that links compare (``phased_program.py``).
     """
 
     def __init__(
@@ -72,15 +75,8 @@ class NonlinearProgram:
         mesh: Mesh,
         start_time: float,
         duration: float | None,
-        periodic: tuple[int, ...],
     ) -> None:
-        self.f, self.mesh, self.t0, self.fixed, self.periodic = (
-            functions,
-            mesh,
-            start_time,
-            duration,
-            periodic,
-        )
+        self.f, self.mesh, self.t0, self.fixed = functions, mesh, start_time, duration
         f, K = functions, len(mesh.points)
         self.n, self.m, self.p, self.K = f.states, f.inputs, f.unknowns, K
         self.first_v, self.first_p = K * f.states, K * (f.states + f.inputs)
@@ -89,10 +85,12 @@ class NonlinearProgram:
         self.defects = len(mesh.rates[0]) // mesh.collocated.shape[1] * self.n
         sizes = [
             self.defects, 0 if mesh.first_input is None else self.m, K * f.path,
-            len(f.first.results) - 1, len(f.last.results) - 1, len(periodic),
+            len(f.first.results) - 1 - f.arrivals, len(f.last.results) - 1 - f.departures,
+            f.arrivals, f.departures,
         ]  # fmt: skip
         self.offsets = np.cumsum([0, *sizes])
         self.rows = int(self.offsets[-1])
+        self._kept: dict[str, tuple[np.ndarray, Given]] = {}
 
     # ------------------------------------------------------------ places
 
@@ -114,12 +112,29 @@ class NonlinearProgram:
 
     def knots(self, z: np.ndarray, at: slice = slice(None)) -> Knots:
         """All points, or some, as places of compiled functions."""
+        whole: Knots = self._once("knots", z, lambda: self._all_knots(z))
+        if at == slice(None):
+            return whole
+        return Knots(whole.t[at], whole.states[at], whole.memory[at], whole.unknowns[at])
+
+    def _all_knots(self, z: np.ndarray) -> Knots:
         x, v, p = self.split(z)
-        x, v = x[at], v[at]
         memory = np.tile(self.f.memory, (len(x), 1))
         memory[:, self.f.input_places] = v
-        t = self.t0 + self.duration(z) * self.mesh.points[at]
-        return Knots(t, x, memory, np.broadcast_to(p, (len(x), self.p)))
+        t = self.t0 + self.duration(z) * self.mesh.points
+        return Knots(t, x.copy(), memory, np.broadcast_to(p.copy(), (len(x), self.p)))
+
+    def _once(self, name: str, z: np.ndarray, make: Callable[[], Given]) -> Given:
+        """What belongs to the last variables: several values and derivatives need it."""
+        known = self._kept.get(name)
+        if known is None or not np.array_equal(known[0], z):
+            known = self._kept[name] = (z.copy(), make())
+        return known[1]
+
+    def _inside_jacobian(self, z: np.ndarray) -> np.ndarray:
+        f = self.f
+        found: np.ndarray = self._once("slopes", z, lambda: f.inside.jacobian(self.knots(z), f.parameters))
+        return found
 
     @cached_property
     def _columns(self) -> np.ndarray:
@@ -144,12 +159,12 @@ class NonlinearProgram:
         matrices in this order fill in only near their diagonal and at their border.
         """
         point = np.arange(self.K, dtype=float)
-        end = np.full(self.size - self.first_p, 2.0 * self.K)
+        end = np.full(self.size - self.first_p, float(self.K))
         variables = np.concatenate([np.repeat(point, self.n), np.repeat(point, self.m), end])
         own = np.repeat(self.mesh.starts + 0.5, len(self.mesh.own) * self.n)
         o = np.diff(self.offsets)
         rows = [own, np.full(o[1], 0.5), np.repeat(point, self.f.path), np.zeros(o[3])]
-        rows += [np.full(o[4], self.K - 1.0), np.full(o[5], 2.0 * self.K + 1)]
+        rows += [np.full(o[4], self.K - 1.0), np.zeros(o[5]), np.full(o[6], float(self.K))]
         return variables, np.concatenate(rows)
 
     # ------------------------------------------------------------ values
@@ -169,23 +184,22 @@ class NonlinearProgram:
         parts = [(E @ x - T * (W @ inside[:, :n])).ravel()]
         if self.mesh.first_input is not None:
             parts.append(v[0] - self.mesh.first_input @ v[self.mesh.collocated[0]])
-        parts += [inside[:, n + 1 :].ravel(), first[1:], last[1:]]
-        parts.append(x[-1, list(self.periodic)] - x[0, list(self.periodic)])
+        a, b = len(first) - self.f.arrivals, len(last) - self.f.departures
+        parts += [inside[:, n + 1 :].ravel(), first[1:a], last[1:b], first[a:], last[b:]]
         return np.concatenate(parts)
 
     def _values(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        kept = getattr(self, "_kept", None)
-        if kept is not None and np.array_equal(kept[0], z):
-            found: tuple[np.ndarray, np.ndarray, np.ndarray] = kept[1]
-            return found
         f, parameters = self.f, self.f.parameters
-        made = (
-            f.inside.values(self.knots(z), parameters),
-            f.first.values(self.knots(z, slice(0, 1)), parameters)[0],
-            f.last.values(self.knots(z, slice(-1, None)), parameters)[0],
-        )
-        self._kept = (z.copy(), made)
-        return made
+
+        def make() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            return (
+                f.inside.values(self.knots(z), parameters),
+                f.first.values(self.knots(z, slice(0, 1)), parameters)[0],
+                f.last.values(self.knots(z, slice(-1, None)), parameters)[0],
+            )
+
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self._once("values", z, make)
+        return found
 
     def rates(self, z: np.ndarray) -> np.ndarray:
         """f at all points."""
@@ -209,7 +223,7 @@ class NonlinearProgram:
         inside, _, _ = self._values(z)
         found = np.zeros(self.size)
         pattern, own = f.inside.jacobian_pattern, self._running
-        values = f.inside.jacobian(self.knots(z), f.parameters)[:, own]
+        values = self._inside_jacobian(z)[:, own]
         self._add(found, slice(None), pattern.columns[own], T * self.mesh.weights[:, None] * values)
         for functions, at in ((f.first, slice(0, 1)), (f.last, slice(-1, None))):
             own = functions.jacobian_pattern.rows == 0
@@ -230,7 +244,7 @@ class NonlinearProgram:
         np.add.at(found, columns[known], (values * self._chain[at][:, by])[known])
 
     @cached_property
-    def _jacobian_parts(self) -> tuple[_Places, np.ndarray, DataTable]:
+    def _jacobian_parts(self) -> tuple[SparsePlaces, np.ndarray, DataTable]:
         """Places of all elements in the order in which ``jacobian`` makes them, and the constant ones."""
         f, n, mesh, offsets = self.f, self.n, self.mesh, self.offsets
         pattern = f.inside.jacobian_pattern
@@ -249,10 +263,10 @@ class NonlinearProgram:
         rows.append((offsets[2] + k * f.path + pattern.rows[path] - n - 1).ravel())
         columns.append(self._columns[:, pattern.columns[path]].ravel())
         # Conditions at both ends.
-        for functions, offset, at in ((f.first, offsets[3], 0), (f.last, offsets[4], -1)):
+        for functions, end, at in ((f.first, self._end_rows[0], 0), (f.last, self._end_rows[1], -1)):
             own = functions.jacobian_pattern
             chosen = own.rows > 0
-            rows.append(offset + own.rows[chosen] - 1)
+            rows.append(end[own.rows[chosen] - 1])
             columns.append(self._columns[at][own.columns[chosen]])
         # Elements that never change.
         er, ek, ev = mesh.differences
@@ -268,15 +282,19 @@ class NonlinearProgram:
                 (self.first_v + mesh.collocated[0][:, None] * self.m + j).ravel(),
             ]
             constant += [np.ones(self.m), -np.repeat(mesh.first_input, self.m)]
-        around = np.array(self.periodic, dtype=int)
-        row = offsets[5] + np.arange(len(around))
-        rows += [row, row]
-        columns += [(self.K - 1) * n + around, around]
-        constant += [np.ones(len(around)), -np.ones(len(around))]
         all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
         keep = all_columns >= 0
-        places = _Places(all_rows[keep], all_columns[keep], (max(self.rows, 1), self.size))
+        places = SparsePlaces(all_rows[keep], all_columns[keep], (max(self.rows, 1), self.size))
         return places, np.concatenate(constant), {"keep": keep, "rate": rate, "path": path}
+
+    @cached_property
+    def _end_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the results of ``first`` and ``last`` but their costs."""
+        o = self.offsets
+        return (
+            np.concatenate([np.arange(o[3], o[4]), np.arange(o[5], o[6])]),
+            np.concatenate([np.arange(o[4], o[5]), np.arange(o[6], o[7])]),
+        )
 
     @property
     def jacobian_places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -289,7 +307,7 @@ class NonlinearProgram:
         places, constant, chosen = self._jacobian_parts
         f, T, mesh = self.f, self.duration(z), self.mesh
         pattern = f.inside.jacobian_pattern
-        J = f.inside.jacobian(self.knots(z), f.parameters)
+        J = self._inside_jacobian(z)
         J = J * self._chain[:, pattern.columns]
         _, wk, w = mesh.rates
         values = [(-T * w[:, None] * J[wk][:, chosen["rate"]]).ravel()]
@@ -305,7 +323,7 @@ class NonlinearProgram:
     # ------------------------------------------------------------ second derivatives
 
     @cached_property
-    def _hessian_parts(self) -> tuple[_Places, np.ndarray]:
+    def _hessian_parts(self) -> tuple[SparsePlaces, np.ndarray]:
         f = self.f
         rows, columns = [], []
         for functions, at in ((f.inside, slice(None)), (f.first, slice(0, 1)), (f.last, slice(-1, None))):
@@ -319,7 +337,7 @@ class NonlinearProgram:
         a, b = np.concatenate(rows), np.concatenate(columns)
         keep = (a >= 0) & (b >= 0)
         a, b = a[keep], b[keep]
-        return _Places(np.maximum(a, b), np.minimum(a, b), (self.size, self.size)), keep
+        return SparsePlaces(np.maximum(a, b), np.minimum(a, b), (self.size, self.size)), keep
 
     @property
     def hessian_places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -338,12 +356,13 @@ class NonlinearProgram:
         whole[:, n + 1 :] = parts[2].reshape(self.K, f.path)
         at = self.knots(z)
         values = [self._chained(f.inside, slice(None), f.inside.hessian(at, whole, f.parameters))]
-        for functions, where, own in ((f.first, slice(0, 1), parts[3]), (f.last, slice(-1, None), parts[4])):
+        first, last = (multipliers[rows] for rows in self._end_rows)
+        for functions, where, own in ((f.first, slice(0, 1), first), (f.last, slice(-1, None), last)):
             made = functions.hessian(self.knots(z, where), np.append(cost, own)[None], f.parameters)
             values.append(self._chained(functions, where, made))
         if self.fixed is None:
             pattern = f.inside.jacobian_pattern
-            J = f.inside.jacobian(at, f.parameters) * self._chain[:, pattern.columns]
+            J = self._inside_jacobian(z) * self._chain[:, pattern.columns]
             across = weights[:, pattern.rows] * J
             across[:, pattern.columns == self._columns.shape[1] - 1] *= 2  # by the duration twice
             values.append(across.ravel())

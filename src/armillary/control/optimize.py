@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import count, from_zero, one_of, table
+from armillary.algebra.arguments import checked_names, count, from_zero, one_of, several, table
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram
-from armillary.control.optimum import Optimum, optimum_of
+from armillary.control.optimum import (
+    Optimum,
+    Outcome,
+    PhasedOptimum,
+    message_of,
+    optimum_of,
+    violations,
+)
+from armillary.control.phased_program import PhasedProgram
+from armillary.control.plant import state_ports
 from armillary.control.problem import FREE, Problem, Range, read_problem
 from armillary.control.scaled_program import ScaledProgram
 from armillary.control.scheme import SCHEMES, Mesh, uniform_mesh
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataMapping
+from armillary.untyped import DataMapping, DataTable, Given
 
 SOLVERS = ("embedded", "ipopt")
 _PLACES = (
@@ -55,75 +64,202 @@ class Motion:
         return x, v
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Phase:
+    """One phase of a motion: a model and its part of the problem, as for ``model.optimize``.
+
+    ``link`` has values at the beginning by what they equal at the end of the phase before: names or
+    expressions, {"left.q1": "right.q1"}. Left out, states of the same name go on. In the first phase it leads
+    back to the last one, so that the motion repeats.
+    """
+
+    model: CompiledModel
+    cost: object = None
+    duration: object
+    inputs: object
+    initial: DataMapping | None = None
+    final: DataMapping | None = None
+    bounds: DataMapping | None = None
+    path: DataMapping | None = None
+    final_cost: object = None
+    free: DataMapping | None = None
+    link: object = None
+    guess: object = None
+    intervals: int = 20
+    parameters: DataMapping | None = None
+    t0: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Search:
+    """How problems are solved, whatever they are."""
+
+    method: str
+    tolerance: float
+    accuracy: float | None
+    refinements: int
+    iterations: int
+    solver: str
+
+
 def optimize(
     model: CompiledModel,
     cost: object,
     *,
-    duration: object,
-    inputs: object,
-    initial: DataMapping | None = None,
-    final: DataMapping | None = None,
-    bounds: DataMapping | None = None,
-    path: DataMapping | None = None,
-    final_cost: object = None,
-    free: DataMapping | None = None,
-    periodic: Sequence[str] = (),
-    guess: object = None,
-    intervals: int = 20,
+    periodic: object = (),
     method: str = "hermite-simpson",
     tolerance: float = 1e-8,
     accuracy: float | None = 1e-6,
     refinements: int = 5,
     iterations: int = 500,
     solver: str = "embedded",
-    parameters: DataMapping | None = None,
-    t0: float = 0.0,
+    **phase: Given,
 ) -> Optimum:
     """The best motion; see ``stages/control.py``, whose verb it is."""
+    if not isinstance(periodic, Mapping):
+        names = [str(name) for name in several(periodic, "periodic=")]
+        states = [p.name for p in state_ports(model.equations)]
+        checked_names(names, states, "periodic= there is no state", ParameterError)
+        periodic = {name: name for name in names}
+    only = Phase(model=model, cost=cost, link=periodic or None, **phase)
+    search = _read_search(method, tolerance, accuracy, refinements, iterations, solver)
+    problems, program, motions, how = _search_motions([only], search)
+    return optimum_of(model, problems[0], program.phases[0], motions[0], how)
+
+
+def optimize_phases(
+    phases: Sequence[Phase],
+    *,
+    method: str = "hermite-simpson",
+    tolerance: float = 1e-8,
+    accuracy: float | None = 1e-6,
+    refinements: int = 5,
+    iterations: int = 500,
+    solver: str = "embedded",
+) -> PhasedOptimum:
+    """The motion through given phases that minimises the sum of their costs, by direct collocation.
+
+    Contacts that close and open in a given sequence, impacts and switched inputs are phases: each has its
+    model, its duration and its limits, and ``Phase.link`` has how it begins. Settings are as for
+    ``model.optimize``.
+    """
+    given = list(phases)
+    if not given or not all(isinstance(p, Phase) for p in given):
+        raise ParameterError("optimize_phases takes a list of control.Phase, at least one")
+    search = _read_search(method, tolerance, accuracy, refinements, iterations, solver)
+    problems, program, motions, how = _search_motions(given, search)
+    found = tuple(
+        optimum_of(p.model, problem, part, motion, how)
+        for p, problem, part, motion in zip(given, problems, program.phases, motions, strict=True)
+    )
+    s = how.solution
+    return PhasedOptimum(
+        found, sum(p.cost for p in found), sum(p.duration for p in found), s.status == "solved", s.status,
+        message_of(problems, how), how.iterations, how.violations,
+    )  # fmt: skip
+
+
+def _read_search(
+    method: str, tolerance: float, accuracy: float | None, refinements: int, iterations: int, solver: str
+) -> _Search:
     one_of(method, tuple(SCHEMES), "method=")
     one_of(solver, SOLVERS, "solver=")
-    problem = read_problem(
-        model, cost, duration, inputs, initial, final, bounds, path, final_cost, free, periodic,
-        parameters, t0,
-    )  # fmt: skip
-    mesh = uniform_mesh(method, count(intervals, "intervals"))
-    tolerance = from_zero(tolerance, "tolerance")
-    motion = first_motion(problem, mesh, guess)
-    warm = isinstance(guess, Run | Optimum)
+    return _Search(method, from_zero(tolerance, "tolerance"), accuracy, refinements, iterations, solver)
+
+
+def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
+    """The problems of all phases, with what arrives in each and departs from it."""
+    links = [_read_link(phases, i) for i in range(len(phases))]
+    return [
+        read_problem(
+            p.model, p.cost, p.duration, p.inputs, p.initial, p.final, p.bounds, p.path, p.final_cost,
+            p.free, list(links[i]), list(links[(i + 1) % len(phases)].values()), p.parameters, p.t0,
+        )
+        for i, p in enumerate(phases)
+    ]  # fmt: skip
+
+
+def _read_link(phases: Sequence[Phase], i: int) -> DataTable:
+    """What arrives in a phase by what departs from the one before."""
+    if phases[i].link is not None:
+        return table(phases[i].link, "link=")
+    if i == 0:
+        return {}
+    before = {p.name for p in state_ports(phases[i - 1].model.equations)}
+    common = [p.name for p in state_ports(phases[i].model.equations) if p.name in before]
+    if not common:
+        raise ParameterError(
+            f"phase {i + 1} has no state in common with the phase before; give its link=, values at its "
+            "beginning by expressions at the end of that phase"
+        )
+    return {name: name for name in common}
+
+
+def _search_motions(
+    phases: Sequence[Phase], search: _Search
+) -> tuple[list[Problem], PhasedProgram, list[Motion], Outcome]:
+    """Solve, estimate the error and refine, until all phases are accurate."""
+    problems = _read_phases(phases)
+    meshes = [uniform_mesh(search.method, count(p.intervals, "intervals")) for p in phases]
+    motions = [
+        first_motion(problem, mesh, p.guess)
+        for p, problem, mesh in zip(phases, problems, meshes, strict=True)
+    ]
+    warm = all(isinstance(p.guess, Run | Optimum) for p in phases)
     errors: list[float] = []
     used = 0
     while True:
-        program = NonlinearProgram(
-            problem.functions, mesh, problem.start_time, problem.fixed_duration, problem.periodic
+        program = PhasedProgram([
+            NonlinearProgram(p.functions, m.mesh, p.start_time, p.fixed_duration)
+            for p, m in zip(problems, motions, strict=True)
+        ])  # fmt: skip
+        both = list(zip(problems, program.phases, strict=True))
+        limits = program.limits([program_limits(*pair) for pair in both])
+        start = np.concatenate(
+            [p.join(m.x, m.v, m.p, m.T) for p, m in zip(program.phases, motions, strict=True)]
         )
-        limits = program_limits(problem, program)
-        start = program.join(motion.x, motion.v, motion.p, motion.T)
-        solution = solve(program, limits, start, tolerance, iterations, solver, warm)
+        try:
+            solution = solve(program, limits, start, search, warm)
+        except KeyboardInterrupt:  # outside of the iterations: the start is the best point so far
+            solution = Solution(start, np.zeros(program.rows), 0, "interrupted", np.nan, np.nan)
         used += solution.iterations
-        x, v, p = program.split(solution.z)
-        motion = Motion(mesh, x, v, p, program.duration(solution.z), program.rates(solution.z))
-        each = interval_errors(problem, motion)
-        errors.append(float(each.max()))
-        done = accuracy is None or errors[-1] <= accuracy or len(errors) > refinements
+        motions = [_motion_of(p, z) for p, z in zip(program.phases, program.parts(solution.z), strict=True)]
+        each = [interval_errors(p, m) for p, m in zip(problems, motions, strict=True)]
+        errors.append(max(float(e.max()) for e in each))
+        accuracy = search.accuracy
+        done = accuracy is None or errors[-1] <= accuracy or len(errors) > search.refinements
         if done or solution.status not in ("solved", "no progress"):
             break
-        parts = np.ceil((each / accuracy) ** (1 / (mesh.order + 1)) * 1.1)
-        parts = np.clip(np.where(each > accuracy, np.maximum(parts, 2), 1), 1, _PARTS)
-        finer = mesh.refined(parts)
-        x, v = motion.at(finer.points)
-        x[0], x[-1] = motion.x[0], motion.x[-1]
-        mesh, motion = finer, Motion(finer, x, v, motion.p, motion.T)
+        assert accuracy is not None
+        motions = [_refined(m, e, accuracy) for m, e in zip(motions, each, strict=True)]
         warm = True
-    return optimum_of(model, problem, program, limits, solution, motion, tuple(errors), used, accuracy)
+    worst = violations(problems, program, limits, solution.z)
+    return problems, program, motions, Outcome(solution, worst, used, tuple(errors), search.accuracy)
+
+
+def _motion_of(program: NonlinearProgram, z: np.ndarray) -> Motion:
+    x, v, p = program.split(z)
+    return Motion(program.mesh, x, v, p, program.duration(z), program.rates(z))
+
+
+def _refined(motion: Motion, errors: np.ndarray, accuracy: float) -> Motion:
+    """The motion on a mesh whose intervals with too large an error are divided."""
+    mesh = motion.mesh
+    parts = np.ceil((errors / accuracy) ** (1 / (mesh.order + 1)) * 1.1)
+    parts = np.clip(np.where(errors > accuracy, np.maximum(parts, 2), 1), 1, _PARTS)
+    if np.all(parts == 1):
+        return motion
+    finer = mesh.refined(parts)
+    x, v = motion.at(finer.points)
+    x[0], x[-1] = motion.x[0], motion.x[-1]
+    return Motion(finer, x, v, motion.p, motion.T)
 
 
 def solve(
-    program: NonlinearProgram,
+    program: PhasedProgram,
     limits: Limits,
     start: np.ndarray,
-    tolerance: float,
-    iterations: int,
-    solver: str,
+    search: _Search,
     warm: bool,
 ) -> Solution:
     """One program by one of the solvers."""
@@ -134,20 +270,24 @@ def solve(
             "optimize: the rates, the cost or a constraint are not finite numbers at the guess; give "
             "a guess= away from where something is divided by zero"
         )
-    if solver == "ipopt":
+    if search.solver == "ipopt":
         from armillary.control.ipopt import solve_by_ipopt
 
-        return solve_by_ipopt(program, limits, start, tolerance, iterations, warm)
+        return solve_by_ipopt(program, limits, start, search.tolerance, search.iterations, warm)
     scaled = ScaledProgram(program, limits, variable_scale(program, limits, start), start)
-    search = InteriorPoint(scaled, tolerance, iterations, 1e-4 if warm else 0.1)
-    return search.solve(start)
+    return InteriorPoint(scaled, search.tolerance, search.iterations, 1e-4 if warm else 0.1).solve(start)
 
 
-def variable_scale(program: NonlinearProgram, limits: Limits, start: np.ndarray) -> np.ndarray:
-    """Sizes of variables: of a state or input the same at all points."""
+def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) -> np.ndarray:
+    """Sizes of variables: of a state or input the same at all points of a phase."""
     sizes = np.abs(start)
     for bound in (limits.low, limits.high):
         sizes = np.maximum(sizes, np.where(np.isfinite(bound), np.abs(bound), 0.0))
+    each = zip(program.phases, program.parts(sizes), program.parts(start), strict=True)
+    return np.concatenate([_phase_scale(*phase) for phase in each])
+
+
+def _phase_scale(program: NonlinearProgram, sizes: np.ndarray, start: np.ndarray) -> np.ndarray:
     x, v, p = program.split(sizes)
     x, v = (np.broadcast_to(a.max(axis=0), a.shape) for a in (x, v))
     T = float(sizes[program.last]) if program.fixed is None else 1.0
@@ -157,7 +297,7 @@ def variable_scale(program: NonlinearProgram, limits: Limits, start: np.ndarray)
 
 
 def program_limits(problem: Problem, program: NonlinearProgram) -> Limits:
-    """Bounds of all variables and rows."""
+    """Bounds of all variables and rows of one phase, but of its links."""
     low, high = np.full(program.size, -np.inf), np.full(program.size, np.inf)
     for bound, side in ((low, 0), (high, 1)):
         x, v, p = program.split(bound)  # views
@@ -174,8 +314,8 @@ def program_limits(problem: Problem, program: NonlinearProgram) -> Limits:
         name = variable_name(problem, program, i)
         raise ParameterError(f"{name} has no value: it must be at least {low[i]:g} and at most {high[i]:g}")
     groups = [problem.path * program.K, problem.first_conditions, problem.last_conditions]
-    start = int(program.offsets[2])
-    row_low, row_high = np.zeros(program.rows), np.zeros(program.rows)
+    start, rows = int(program.offsets[2]), int(program.offsets[5])
+    row_low, row_high = np.zeros(rows), np.zeros(rows)
     conditions = [c.limits for group in groups for c in group]
     if conditions:
         both = np.array(conditions)

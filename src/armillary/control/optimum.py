@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from armillary.control.motion_record import motion_run
 from armillary.control.nonlinear_program import Limits, NonlinearProgram
+from armillary.control.phased_program import PhasedProgram
 from armillary.control.plant import plant
 from armillary.control.problem import Problem
 from armillary.errors import ArmillaryError
@@ -65,18 +66,45 @@ class Optimum:
         return f"{head}{found}\n{self.message}; {how}"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PhasedOptimum:
+    """An optimal motion in phases: an ``Optimum`` for each, and the cost and duration of all together."""
+
+    phases: tuple[Optimum, ...]
+    cost: float
+    duration: float
+    solved: bool
+    status: str
+    message: str
+    iterations: int
+    violations: Mapping[str, float]
+
+    def check(self) -> PhasedOptimum:
+        """Return this optimum; raise an error if it is not solved."""
+        if not self.solved:
+            raise ArmillaryError(self.message)
+        return self
+
+    def __repr__(self) -> str:
+        head = f"PhasedOptimum: cost {self.cost:.8g}, {len(self.phases)} phases in {self.duration:.6g} s"
+        return f"{head}\n{self.message}; {self.iterations} iterations"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How a search over all phases ended."""
+
+    solution: Solution
+    violations: dict[str, float]
+    iterations: int
+    errors: tuple[float, ...]
+    accuracy: float | None
+
+
 def optimum_of(
-    model: CompiledModel,
-    problem: Problem,
-    program: NonlinearProgram,
-    limits: Limits,
-    solution: Solution,
-    motion: Motion,
-    errors: tuple[float, ...],
-    iterations: int,
-    accuracy: float | None,
+    model: CompiledModel, problem: Problem, program: NonlinearProgram, motion: Motion, how: Outcome
 ) -> Optimum:
-    """The result of a search."""
+    """The result of a search, for one phase."""
     places = np.append((program.mesh.ends[:-1, None] + np.diff(program.mesh.ends)[:, None] * _BETWEEN), 1.0)
     x, v = motion.at(places)
     x[-1], x[0] = motion.x[-1], motion.x[0]
@@ -86,27 +114,41 @@ def optimum_of(
     stated = {**problem.functions.parameters, **unknown}
     own = plant(model, tuple(p.name for p in problem.inputs))
     time = problem.start_time + motion.T * places
-    cost = float(program.objective(solution.z))
+    cost = float(program.objective(program.join(motion.x, motion.v, motion.p, motion.T)))
     info = {"method": program.mesh.method, "cost": cost, "intervals": program.mesh.intervals}
     run = motion_run(model, own, time, x, v, stated, info)
-    worst = violations(problem, program, limits, solution.z)
-    message = _message(problem, solution, worst, errors[-1], accuracy)
+    s = how.solution
     return Optimum(
-        run, cost, motion.T, unknown, solution.status == "solved", solution.status, message, iterations,
-        program.mesh.intervals, errors, solution.violation, worst, tuple(p.name for p in problem.inputs),
+        run, cost, motion.T, unknown, s.status == "solved", s.status, message_of([problem], how),
+        how.iterations, program.mesh.intervals, how.errors, s.violation, how.violations,
+        tuple(p.name for p in problem.inputs),
     )  # fmt: skip
 
 
 def violations(
-    problem: Problem, program: NonlinearProgram, limits: Limits, z: np.ndarray
+    problems: Sequence[Problem], program: PhasedProgram, limits: Limits, z: np.ndarray
 ) -> dict[str, float]:
     """The largest violation of each kind of constraint, in the model's own units, the largest first."""
-    c, n = program.constraints(z), program.n
+    c = program.constraints(z)
     off = np.maximum(np.maximum(limits.row_low - c, c - limits.row_high), 0.0)
+    found: dict[str, float] = {}
+    for i, (problem, phase, own) in enumerate(zip(problems, program.phases, program.parts(z), strict=True)):
+        rows = off[program.row_starts[i] : program.row_starts[i + 1]]
+        where = f" in phase {i + 1}" if len(problems) > 1 else ""
+        found |= {name + where: value for name, value in _phase_violations(problem, phase, own, rows).items()}
+        links = off[program.link_starts[i] : program.link_starts[i + 1]]
+        for value, condition in zip(links, problem.arrivals, strict=True):
+            found[f"the link to '{condition.name}' at the beginning{where}"] = float(value)
+    return dict(sorted(((k, v) for k, v in found.items() if v > 0), key=lambda item: -item[1]))
+
+
+def _phase_violations(
+    problem: Problem, program: NonlinearProgram, z: np.ndarray, off: np.ndarray
+) -> dict[str, float]:
     t = problem.start_time + program.duration(z) * program.mesh.points
     found: dict[str, float] = {}
-    cut = [off[a:b] for a, b in zip(program.offsets[:-1], program.offsets[1:], strict=True)]
-    defects = cut[0].reshape(-1, n)
+    cut = [off[a:b] for a, b in zip(program.offsets[:5], program.offsets[1:6], strict=True)]
+    defects = cut[0].reshape(-1, program.n)
     for j, port in enumerate(problem.states):
         k = int(np.argmax(defects[:, j]))
         found[f"the equation of motion of '{port.name}' near t = {t[k + 1]:.4g} s"] = float(defects[k, j])
@@ -121,15 +163,14 @@ def violations(
     ):
         for value, condition in zip(values, conditions, strict=True):
             found[f"{where} condition '{condition.name}'"] = float(value)
-    for value, i in zip(cut[5], problem.periodic, strict=True):
-        found[f"periodicity of '{problem.states[i].name}'"] = float(value)
-    return dict(sorted(((k, v) for k, v in found.items() if v > 0), key=lambda item: -item[1]))
+    return found
 
 
-def _message(
-    problem: Problem, solution: Solution, worst: dict[str, float], error: float, accuracy: float | None
-) -> str:
-    named = "; ".join(f"{name}: {value:.3g}" for name, value in list(worst.items())[:_SHOWN])
+def message_of(problems: Sequence[Problem], how: Outcome) -> str:
+    """The end of a search in words."""
+    solution, error, accuracy = how.solution, how.errors[-1], how.accuracy
+    named = "; ".join(f"{name}: {value:.3g}" for name, value in list(how.violations.items())[:_SHOWN])
+    systems = " and ".join(dict.fromkeys(f"'{p.system}'" for p in problems))
     if solution.status == "solved":
         if accuracy is not None and error > accuracy:
             return (
@@ -138,7 +179,7 @@ def _message(
         return "solved"
     if solution.status == "infeasible":
         return (
-            f"no motion of '{problem.system}' that obeys all constraints was found; at the best point "
+            f"no motion of {systems} that obeys all constraints was found; at the best point "
             f"violated by: {named}. Relax a bound, give more time, or another guess="
         )
     reason = {

@@ -16,15 +16,17 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
+from armillary.analysis.smooth_rates import check_smooth as check_smooth
 from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
-from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.control.compiled_sweeps import differentiate_steps
+from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
 from armillary.untyped import DataMapping
@@ -68,6 +70,11 @@ class Plant:
         t = self.equations.targets
         by = [*t.integrated, *(p.symbol for p in self.inputs)]
         return KnotFunctions(self.equations, t.rates, by)
+
+    @cached_property
+    def _slopes(self) -> tuple[Pattern, ModelFunctions]:
+        """Rates and the elements of their Jacobian by states and inputs, as one function "slopes"."""
+        return self._rates.with_jacobian("slopes")
 
     def check_independent(self, verb: str) -> None:
         """An error for states that depend on each other: closed loops, Euler parameters."""
@@ -164,6 +171,16 @@ class Plant:
             sizes,
         )
 
+    def held_step_derivatives(
+        self, t: np.ndarray, x: np.ndarray, v: np.ndarray, h: float, parameters: DataMapping | None = None
+    ) -> np.ndarray:
+        """∂(the end of a step)/∂[state, input] of single steps of RK4, in one compiled loop."""
+        pattern, functions = self._slopes
+        return differentiate_steps(
+            functions.address("slopes"), functions.constants(parameters), self._base_memory, self._places,
+            (pattern.rows, pattern.columns), t, x, v, h,
+        )[1]  # fmt: skip
+
     def step_derivatives(
         self,
         t: np.ndarray | float,
@@ -249,34 +266,6 @@ def input_ports(equations: DerivedEquations, names: Sequence[str]) -> tuple[Port
         Port(name, m.symbol.data.units or "", m.factor, plain(m.symbol))
         for name, m in zip(wanted, memories, strict=True)
     )
-
-
-def check_smooth(equations: DerivedEquations) -> None:
-    """Raise an error if the motion jumps or the states differ from the described coordinates and speeds."""
-    equations.check_use("linear model")
-    system = equations.system
-    if not equations.described_states:
-        raise ArmillaryError(
-            f"'{system.name}' was derived with states of its own ({equations.formalism}); control needs "
-            "coordinates and speeds as they were described: s.derive('kane') or s.derive('recursive')"
-        )
-    if system.contacts:
-        raise ArmillaryError(
-            f"'{system.name}' has contacts that come and go (such as '{next(iter(system.contacts))}'), so "
-            "its motion jumps; control needs rates that are smooth: describe contact by a spring and damper"
-        )
-    acting = [e.name for e in equations.targets.watched if e.name not in INTERNAL_EVENTS]
-    if acting:
-        raise ArmillaryError(
-            f"event '{acting[0]}' of '{system.name}' may change the motion while it is being steered; take "
-            "it out of the description, or state its condition as a constraint"
-        )
-    renewed = [name for name, m in system.memories.items() if m.update is not None]
-    if renewed:
-        raise ArmillaryError(
-            f"memory '{renewed[0]}' of '{system.name}' changes from step to step; control needs rates that "
-            "are smooth: make it a state, s.state(…)"
-        )
 
 
 def stated_rows(ports: Sequence[Port], rows: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, real, several, table
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.walk import symbols, transform
-from armillary.control.knot_functions import KnotFunctions
+from armillary.control.knot_functions import KnotFunctions, knot_functions
 from armillary.control.nonlinear_program import Functions
 from armillary.control.plant import Port, check_smooth, input_ports, state_ports
 from armillary.errors import ArmillaryError, ParameterError, shown
@@ -48,7 +48,7 @@ class Problem:
     path: tuple[Condition, ...]
     first_conditions: tuple[Condition, ...]
     last_conditions: tuple[Condition, ...]
-    periodic: tuple[int, ...]
+    arrivals: tuple[Condition, ...]  # values that follow from the end of the phase before
     start_time: float
     duration: Range
     functions: Functions
@@ -70,11 +70,16 @@ def read_problem(
     path: DataMapping | None,
     final_cost: object,
     free: DataMapping | None,
-    periodic: Sequence[str],
+    arrivals: Sequence[object],
+    departures: Sequence[object],
     parameters: DataMapping | None,
     t0: float,
 ) -> Problem:
-    """The problem that the arguments of ``model.optimize`` state."""
+    """The problem that the arguments of ``model.optimize`` state, or of one phase.
+
+    ``arrivals`` are values at the beginning that follow from the end of the phase before, ``departures``
+    values at the end from which the next phase begins.
+    """
     equations = model.equations
     check_smooth(equations)
     reader = ExpressionReader(equations, table(free, "free="), parameters)
@@ -87,18 +92,23 @@ def read_problem(
     described = {p.name: (float(x), float(x)) for p, x in zip(states, start, strict=True)}
     first, first_conditions = reader.ends(initial, (*states, *steered), "initial=")
     last, last_conditions = reader.ends(final, (*states, *steered), "final=")
-    around = _around(periodic, states, initial, described)
-    first = {n: r for n, r in described.items() if n not in around} | first
+    arriving, departing = (
+        tuple(Condition(str(text), reader.read(text, "link="), (0.0, 0.0)) for text in given)
+        for given in (arrivals, departures)
+    )
+    linked = set(symbols(*(c.expression for c in arriving))) if arriving else set()
+    free_first = {p.name for p in states if p.symbol in linked}
+    first = {n: r for n, r in described.items() if n not in free_first} | first
     conditions = reader.conditions(table(path, "path="), "path=")
     running = reader.read(0 if cost is None else cost, "cost=")
     ended = reader.read(0 if final_cost is None else final_cost, "final_cost=")
     functions = reader.functions(
-        states, steered, running, ended, conditions, first_conditions, last_conditions
-    )
+        model, states, steered, running, ended, conditions, (first_conditions, last_conditions),
+        (arriving, departing),
+    )  # fmt: skip
     return Problem(
         equations.system.name, states, steered, reader.ports, along, first, last, conditions,
-        first_conditions, last_conditions, tuple(i for i, p in enumerate(states) if p.name in around),
-        float(t0), _duration(duration), functions,
+        first_conditions, last_conditions, arriving, float(t0), _duration(duration), functions,
     )  # fmt: skip
 
 
@@ -187,29 +197,31 @@ class ExpressionReader:
 
     def functions(
         self,
+        model: CompiledModel,
         states: Sequence[Port],
         inputs: Sequence[Port],
         cost: Expr,
         final_cost: Expr,
         path: Sequence[Condition],
-        first: Sequence[Condition],
-        last: Sequence[Condition],
+        ends: tuple[Sequence[Condition], Sequence[Condition]],
+        links: tuple[Sequence[Condition], Sequence[Condition]],
     ) -> Functions:
         """All functions, to be compiled."""
+        first, last = ([c.expression for c in (*own, *link)] for own, link in zip(ends, links, strict=True))
         equations, t = self.equations, self.equations.targets
         unknown = [p.symbol for p in self.ports]
         by = [*(p.symbol for p in states), *(p.symbol for p in inputs), *unknown, t.time]
         rates = self.replaced(t.rates)
 
         def made(results: Sequence[Expr]) -> KnotFunctions:
-            return KnotFunctions(equations, results, by, unknown)
+            return knot_functions(model, tuple(results), tuple(by), tuple(unknown))
 
         memories = list(equations.system.memories)
         return Functions(
             made([*rates, cost, *(c.expression for c in path)]),
-            made([as_expr(0), *(c.expression for c in first)]),
-            made([final_cost, *(c.expression for c in last)]),
-            len(states), len(inputs), len(unknown), len(path),
+            made([as_expr(0), *first]),
+            made([final_cost, *last]),
+            len(states), len(inputs), len(unknown), len(path), len(links[0]), len(links[1]),
             tuple(memories.index(p.name) for p in inputs),
             initial_memory(equations), self.parameters,
         )  # fmt: skip
@@ -259,12 +271,3 @@ def _duration(given: object) -> Range:
     if low < 0 or not high > 0 or not np.isfinite(low):
         raise ParameterError(f"duration= must be more than zero, or (low, high) of that, not {shown(given)}")
     return low, high
-
-
-def _around(
-    periodic: Sequence[str], states: Sequence[Port], initial: DataMapping | None, known: DataMapping
-) -> set[str]:
-    """States that are the same at both ends; those are free at the beginning unless it is given."""
-    names = {str(name) for name in several(periodic, "periodic=")}
-    checked_names(names, [p.name for p in states], "periodic= there is no state", ParameterError)
-    return names

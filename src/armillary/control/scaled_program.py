@@ -6,20 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from armillary.control.nonlinear_program import Limits, NonlinearProgram
-from armillary.untyped import LibraryObject
+from armillary.control.nonlinear_program import Limits
+from armillary.control.phased_program import PhasedProgram
+from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
 _STEEP = 100.0  # slopes of scaled rows and of the scaled cost are at most this at the start
-
-_PIVOT = 0.1  # of the largest element of a column, from which on the diagonal is taken
 
 
 class ScaledProgram:
     """Variables x = [free variables / scale, slacks]; rows c(x) = 0."""
 
-    def __init__(
-        self, program: NonlinearProgram, limits: Limits, scale: np.ndarray, start: np.ndarray
-    ) -> None:
+    def __init__(self, program: PhasedProgram, limits: Limits, scale: np.ndarray, start: np.ndarray) -> None:
         self.program, self.limits = program, limits
         fixed = limits.low == limits.high
         self.free = np.flatnonzero(~fixed)
@@ -93,7 +90,8 @@ class ScaledProgram:
 
     def objective(self, x: np.ndarray) -> float:
         """The scaled cost."""
-        return self.cost_scale * self.program.objective(self.whole(x))
+        cost = self._once("cost", x, lambda: np.array(self.program.objective(self.whole(x))))
+        return self.cost_scale * float(cost)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Gradient of the scaled cost by the scaled variables and slacks."""
@@ -106,9 +104,13 @@ class ScaledProgram:
 
     def constraints(self, x: np.ndarray) -> np.ndarray:
         """Rows, zero where they hold."""
-        c = (self.program.constraints(self.whole(x)) - self._target) * self.row_scale
-        c[self.slacked] -= x[len(self.free) :]
-        return c
+
+        def make() -> np.ndarray:
+            c: np.ndarray = (self.program.constraints(self.whole(x)) - self._target) * self.row_scale
+            c[self.slacked] -= x[len(self.free) :]
+            return c
+
+        return self._once("rows", x, make)
 
     def _jacobian(self, x: np.ndarray) -> np.ndarray:
         def make() -> np.ndarray:
@@ -129,14 +131,6 @@ class ScaledProgram:
         values = self.program.hessian(self.whole(x), y * self.row_scale, self.cost_scale)[self._h_keep]
         return np.asarray(values * self.scale[self._hr] * self.scale[self._hc])
 
-    def curvature(self, hessian: np.ndarray, diagonal: np.ndarray, d: np.ndarray) -> float:
-        """dᵀ (H + diagonal) d."""
-        off = self._hr != self._hc
-        terms = hessian * d[self._hr] * d[self._hc]
-        return float(terms.sum() + terms[off].sum() + (diagonal * d * d).sum())
-
-    # ------------------------------------------------------------ linear algebra
-
     def _prepare(self) -> None:
         """Places of all elements in the matrix of a step, column by column."""
         n, m, k = len(self.free) + len(self.slacked), self.rows, len(self.free)
@@ -148,65 +142,33 @@ class ScaledProgram:
         self._off, self._order = off, n + m
         variable_keys, row_keys = self.program.sequence
         keys = np.concatenate([variable_keys[self.free], row_keys[self.slacked], row_keys])
-        self._sequence = np.argsort(keys, kind="stable")
-        self._border = int(np.count_nonzero(keys >= 2 * self.program.K))
-        place = np.empty(self._order, dtype=np.int64)
-        place[self._sequence] = np.arange(self._order)
-        keys, self._inverse = np.unique(
-            place[np.concatenate(columns)] * self._order + place[np.concatenate(rows)], return_inverse=True
-        )
-        self._indices = (keys % self._order).astype(np.int32)
-        self._starts = np.searchsorted(keys // self._order, np.arange(self._order + 1)).astype(np.int32)
+        _, group = np.unique(np.floor(keys), return_inverse=True)
+        place = np.concatenate(columns) * self._order + np.concatenate(rows)
+        places, self._inverse = np.unique(place, return_inverse=True)
+        self._indices = (places % self._order).astype(np.int32)
+        self._starts = np.searchsorted(places // self._order, np.arange(self._order + 1)).astype(np.int32)
+        self._lower = places % self._order >= places // self._order
+        below = places[self._lower]
+        self._factors = SymmetricFactors(below % self._order, below // self._order, group)
 
     def factor(
         self, hessian: np.ndarray | None, diagonal: np.ndarray, dual: float, at: np.ndarray | None = None
-    ) -> Callable[[np.ndarray], np.ndarray]:
-        """Return a function that solves with the matrix of a step; raise RuntimeError if it is singular."""
+    ) -> tuple[Callable[[np.ndarray], np.ndarray], Inertia]:
+        """Return a function that solves with the matrix of a step, and the signs of its eigenvalues."""
         from scipy.sparse import csc_matrix
 
         h = np.zeros(len(self._hr)) if hessian is None else hessian
         J = np.concatenate([self._jacobian(self._last if at is None else at), -np.ones(len(self.slacked))])
         values = np.concatenate([h, h[self._off], diagonal, np.full(self.rows, -dual), J, J])
         data = np.bincount(self._inverse, weights=values, minlength=len(self._indices))
+        factors = self._factors
+        inertia = factors.factor(data[self._lower])
         matrix = csc_matrix((data, self._indices, self._starts), shape=(self._order, self._order))
-        once = _bordered_factors(matrix, self._border)
 
         def solve(right: np.ndarray) -> np.ndarray:
-            right = right[self._sequence]
-            found = once(right)
+            found = factors.solve(right)
             for _ in range(2):
-                found = found + once(right - matrix @ found)
-            whole = np.empty_like(found)
-            whole[self._sequence] = found
-            return whole
+                found = found + factors.solve(right - matrix @ found)
+            return found
 
-        return solve
-
-
-def _bordered_factors(matrix: LibraryObject, border: int) -> Callable[[np.ndarray], np.ndarray]:
-    """A function that solves with a symmetric matrix whose last rows and columns are dense.
-
-    They are eliminated by a Schur complement: as pivots of the sparse LU they would fill it (a cart-pole of
-    100 intervals with free duration: 870,000 elements in place of 40,000).
-    """
-    from scipy.sparse.linalg import splu
-
-    inner = matrix.shape[0] - border
-    factors = splu(matrix[:inner, :inner].tocsc(), permc_spec="NATURAL", diag_pivot_thresh=_PIVOT)
-    if not border:
-        return lambda right: np.asarray(factors.solve(right))
-    across, corner = matrix[:inner, inner:].toarray(), matrix[inner:, inner:].toarray()
-    reached = factors.solve(across)
-    schur = corner - across.T @ reached
-    if not np.isfinite(schur).all():
-        raise RuntimeError("singular")
-
-    def once(right: np.ndarray) -> np.ndarray:
-        first = factors.solve(right[:inner])
-        try:
-            last = np.linalg.solve(schur, right[inner:] - across.T @ first)
-        except np.linalg.LinAlgError as error:
-            raise RuntimeError("singular") from error
-        return np.concatenate([first - reached @ last, last])
-
-    return once
+        return solve, inertia

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from armillary.control.ilqr import IteratedRegulator
     from armillary.control.jax_functions import JaxFunctions
     from armillary.control.optimum import Optimum
+    from armillary.control.predictive import PredictiveRegulator
     from armillary.control.regulators import Regulator
     from armillary.control.run_gradient import RunGradient
     from armillary.control.torch_functions import TorchFunctions
@@ -30,17 +31,26 @@ class EquationControl:
     """Equations for other people's optimisers."""
 
     def to_casadi(
-        self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+        self,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        kind: str = "expressions",
+        parameters: Sequence[str] | None = None,
     ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs, as expressions (SX).
+        """CasADi functions of (t, x, v, p): the states' rates and the outputs.
 
         ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
         ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
+
+        ``kind``: "expressions" (SX), which CasADi differentiates; or "external", which call our compiled code
+        and have its exact Jacobians, adjoints and Hessians. The latter have the parameters named by
+        ``parameters`` in p, the others at their defaults, and may hold tables and functions of your own.
         """
         from armillary.control.casadi_functions import to_casadi
 
         equations: Given = self
-        return to_casadi(equations, inputs, outputs)
+        return to_casadi(equations, inputs, outputs, kind, parameters)
 
 
 class ModelControl:
@@ -88,6 +98,33 @@ class ModelControl:
         from armillary.control.tracking import lqr_along
 
         return lqr_along(self._steered, run, inputs, Q, R, final, parameters)
+
+    def mpc(
+        self,
+        inputs: Sequence[str] | Mapping[str, object],
+        Q: object,
+        R: object,
+        *,
+        step: float,
+        horizon: int,
+        final: object = None,
+        at: object = None,
+        passes: int = 20,
+        parameters: Mapping[str, object] | None = None,
+    ) -> PredictiveRegulator:
+        """Model predictive control about an operating point: the best inputs over ``horizon`` steps.
+
+        ``inputs`` are names, or names with limits (low, high). Q, R and ``final`` weigh states and inputs of
+        every step and the last state (left out: the cost of LQR); ``at`` is as for ``linearize``. The solver
+        makes as many ``passes`` at every state, so the time is bounded; ``expressions(system)`` of the result
+        puts the law into a description, for runs, live pages and exported C.
+        """
+        from armillary.control.predictive import mpc
+
+        linear = self._steered.linearize(at, inputs=list(inputs), parameters=parameters).discretize(step)
+        limits = inputs if isinstance(inputs, Mapping) else {}
+        limits = {name: pair for name, pair in limits.items() if pair is not None}
+        return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)
 
     def ilqr(
         self,
@@ -260,7 +297,7 @@ class ModelControl:
         path: Mapping[str, object] | None = None,
         final_cost: object = None,
         free: Mapping[str, object] | None = None,
-        periodic: Sequence[str] = (),
+        periodic: Sequence[str] | Mapping[str, str] = (),
         guess: object = None,
         intervals: int = 20,
         method: str = "hermite-simpson",
@@ -279,7 +316,8 @@ class ModelControl:
         ``final`` have values or limits of states, inputs and expressions at both ends; what ``initial`` does
         not name starts as for ``simulate``, None leaves it free. ``bounds`` hold for states along the
         motion, ``path`` for expressions, ``free`` for parameters that are unknowns too. States of
-        ``periodic`` end as they begin. Limits are pairs, None for no limit.
+        ``periodic`` end as they begin; as a mapping it has values at the beginning by expressions at the end,
+        such as an impact's. Limits are pairs, None for no limit. ``control.optimize_phases`` joins phases.
 
         ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
         ``method`` is "hermite-simpson" or "radau". The mesh is refined until the error of the states is

@@ -8,6 +8,7 @@ Read model.py first.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from armillary.export.text.source import Source, make_source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import exported_methods
 
-PROFILES = ("host", "embedded")
+PROFILES = ("host", "embedded", "acados")
 
 
 def export(
@@ -39,6 +40,7 @@ def export(
     configurations: bool | None = None,
     lanes: int | None = None,
     stiff: bool = False,
+    parameters: Sequence[str] | None = None,
 ) -> Path:
     """Write a folder with the system's program in C and return its path.
 
@@ -49,7 +51,20 @@ def export(
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
     fixed step, and in the README a cost that QEMU ``measure``s (None: if its tools are present).
+
+    ``profile="acados"`` is for optimisers: rates, Jacobians, adjoints and Hessians in the form of acados'
+    external models, for CasADi and as plain functions. They take the ``parameters`` that are named, the
+    others keep their defaults.
     """
+    if profile == "acados":
+        from armillary.export.c.optimizer import optimizer_files
+
+        own = {"precision": precision, "method": method, "measure": measure, "lanes": lanes}
+        if given := [name for name, value in own.items() if value is not None]:
+            raise ArmillaryError(f"{', '.join(given)}: programs of profile='acados' have none; leave it out")
+        return write_folder(path, optimizer_files(equations, parameters or ()), force=force)
+    if parameters is not None:
+        raise ArmillaryError("parameters: only profile='acados' takes this")
     if profile == "embedded":
         from armillary.export.embedded import embedded_files
 
@@ -62,7 +77,7 @@ def export(
         return write_folder(path, files, force=force)
     if profile != "host":
         raise ArmillaryError(
-            f"profile is '{profile}'{nearest(str(profile), PROFILES)}; there are {' and '.join(PROFILES)}"
+            f"profile is '{profile}'{nearest(str(profile), PROFILES)}; there are {', '.join(PROFILES)}"
         )
     own = {"precision": precision, "method": method, "measure": measure}
     if given := [name for name, value in own.items() if value is not None]:

@@ -369,12 +369,17 @@ def compiled_method(
     entries: Sequence[str],
     level: int = 2,
     passes: Passes = _STANDARD,
+    *,
+    of_all_models: bool = False,
 ) -> RoutineMethod:
-    """A method compiled, or taken from the cache; ``written`` are the files that its text comes from."""
+    """A method compiled, or taken from the cache; ``written`` are the files that its text comes from.
+
+    ``of_all_models`` is as for ``engine``.
+    """
     here = Path(__file__)
     files = [*written, here, here.with_name("builder.py"), here.with_name("emitter.py")]
     label = digest(*(file.read_text(encoding="utf-8") for file in files))
-    made = engine(f"{name} {label}", lambda: [text()], level, passes)
+    made = engine(f"{name} {label}", lambda: [text()], level, passes, of_all_models=of_all_models)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     return RoutineMethod(
         {entry: kind(made.get_function_address(f"armillary_{entry}")) for entry in entries}, made

@@ -21,6 +21,7 @@ from armillary.verification.cases import (
     mechanisms,
     momentum,
     moving_base,
+    optimal_motions,
     rolling,
     rotation,
     shafts,
@@ -33,7 +34,7 @@ from armillary.verification.rows import Case
 _FILES = (
     stanford_arm, spacecraft_1, spacecraft_2, car, cart, four_bar, jpl, momentum, basilisk, bowling_ball,
     bicycle, beams, shafts, moving_base, elastica, rolling, closed_forms, rotation, mechanisms, contact, ivp,
-    flexible_slider_crank, impacts, impact_maps,
+    flexible_slider_crank, impacts, impact_maps, optimal_motions,
 )  # fmt: skip
 
 CASES: dict[str, Case] = {case.name: case for file in _FILES for case in file.CASES}

@@ -1,0 +1,146 @@
+"""Equations as CasADi functions over our compiled code, with exact derivatives of first and second order.
+
+    f(t, x, v, p)           values
+    its Jacobian            ∂f/∂(t, x, v, p), the elements that can differ from zero
+    its adjoint             wᵀ ∂f/∂(t, x, v, p)
+    the adjoint's Jacobian  ∂²(wᵀ f)/∂(t, x, v, p)², and ∂f/∂(t, x, v, p) by w
+
+CasADi asks for them where it differentiates an expression that calls f. Nothing is expanded into its graph,
+and no C compiler is needed: each is a callback that evaluates machine code made from the symbolic program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.control.casadi_callbacks import Derivative, make_callback
+from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.untyped import LibraryObject
+
+LABELS = ("t", "x", "v", "p")
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """Sizes of the arguments t, x, v, p, where v stands in the memory, and the order of derivatives."""
+
+    sizes: tuple[int, int, int, int]
+    places: tuple[int, ...]
+    memory: np.ndarray
+
+    def knots(self, given: Sequence[np.ndarray]) -> Knots:
+        """One place."""
+        t, x, v, p = given
+        memory = np.array(self.memory, ndmin=2)
+        memory[0, list(self.places)] = v
+        return Knots(np.array(t, dtype=float), x[None], memory, p[None])
+
+    def spans(self) -> dict[str, slice]:
+        """Where arguments stand among the variables of the functions: x, v, p, then t."""
+        t, x, v, p = self.sizes
+        return {
+            "t": slice(x + v + p, x + v + p + t), "x": slice(0, x),
+            "v": slice(x, x + v), "p": slice(x + v, x + v + p),
+        }  # fmt: skip
+
+
+class ExternalFunction:
+    """One function for CasADi; ``made`` holds its callbacks, to which CasADi keeps no reference."""
+
+    def __init__(
+        self, casadi: LibraryObject, name: str, functions: KnotFunctions, arguments: Arguments
+    ) -> None:
+        self.casadi, self.name, self.functions, self.arguments = casadi, name, functions, arguments
+        self.length = len(functions.results)
+        self.made: list[LibraryObject] = []
+        dense = casadi.Sparsity.dense
+        self._given = {label: dense(n, 1) for label, n in zip(LABELS, arguments.sizes, strict=True)}
+        self._result = {name: dense(self.length, 1)}
+        self.function = self._callback(
+            name, self._given, self._result, self._values, jacobian=self._jacobian, reverse=self._reverse
+        )
+
+    # ------------------------------------------------------------ numbers
+
+    def _values(self, a: list[np.ndarray]) -> list[np.ndarray]:
+        return [self.functions.values(self.arguments.knots(a[:4]))[0]]
+
+    def _jacobian_values(self, a: list[np.ndarray]) -> list[np.ndarray]:
+        whole = self.functions.dense_jacobian(self.arguments.knots(a[:4]))[0]
+        return [whole[:, span] for span in self._ordered()]
+
+    def _adjoint_values(self, a: list[np.ndarray]) -> list[np.ndarray]:
+        seed = a[5].reshape(-1, self.length).T if a[5].size != self.length else a[5][:, None]
+        whole = self.functions.dense_jacobian(self.arguments.knots(a[:4]))[0]
+        return [whole[:, span].T @ seed for span in self._ordered()]
+
+    def _hessian_values(self, a: list[np.ndarray]) -> list[np.ndarray]:
+        at = self.arguments.knots(a[:4])
+        first = self.functions.dense_jacobian(at)[0]
+        second = self.functions.dense_hessian(at, a[5][None])[0]
+        found: list[np.ndarray] = []
+        for row in self._ordered():
+            found += [second[row, column] for column in self._ordered()]
+            size = row.stop - row.start
+            found += [np.zeros((size, self.length)), first[:, row].T]
+        return found
+
+    def _ordered(self) -> list[slice]:
+        spans = self.arguments.spans()
+        return [spans[label] for label in LABELS]
+
+    # ------------------------------------------------------------ what CasADi asks for
+
+    def _jacobian(self, name: str, inames: list[str], onames: list[str]) -> LibraryObject:
+        casadi, pattern = self.casadi, self.functions.jacobian_pattern
+        blocks = {}
+        for label, span in zip(onames, self._ordered(), strict=True):
+            inside = (pattern.columns >= span.start) & (pattern.columns < span.stop)
+            rows, columns = pattern.rows[inside].tolist(), (pattern.columns[inside] - span.start).tolist()
+            blocks[label] = casadi.Sparsity.triplet(self.length, span.stop - span.start, rows, columns)
+        given = dict(zip(inames, [*self._given.values(), *self._result.values()], strict=True))
+        return self._callback(name, given, blocks, self._jacobian_values)
+
+    def _reverse(self, name: str, inames: list[str], onames: list[str]) -> LibraryObject:
+        dense = self.casadi.Sparsity.dense
+        given = [*self._given.values(), *self._result.values(), dense(self.length, 1)]
+        results = {label: dense(n, 1) for label, n in zip(onames, self.arguments.sizes, strict=True)}
+        return self._callback(
+            name, dict(zip(inames, given, strict=True)), results, self._adjoint_values,
+            jacobian=self._adjoint_jacobian,
+        )  # fmt: skip
+
+    def _adjoint_jacobian(self, name: str, inames: list[str], onames: list[str]) -> LibraryObject:
+        casadi = self.casadi
+        sizes = [*self.arguments.sizes, self.length, self.length]
+        given = [casadi.Sparsity.dense(n, 1) for n in (*sizes, *self.arguments.sizes)]
+        shapes = [(row, column) for row in self.arguments.sizes for column in sizes]
+        results = {
+            label: casadi.Sparsity(*shape) if i % 6 == 4 else casadi.Sparsity.dense(*shape)
+            for i, (label, shape) in enumerate(zip(onames, shapes, strict=True))
+        }
+        return self._callback(name, dict(zip(inames, given, strict=True)), results, self._hessian_values)
+
+    def _callback(
+        self,
+        name: str,
+        given: dict[str, LibraryObject],
+        results: dict[str, LibraryObject],
+        call: Callable[[list[np.ndarray]], list[np.ndarray]],
+        jacobian: Derivative | None = None,
+        reverse: Derivative | None = None,
+    ) -> LibraryObject:
+        places = [
+            (np.array(s.row(), dtype=int), np.repeat(np.arange(s.size2()), np.diff(s.colind())))
+            for s in results.values()
+        ]
+
+        def elements(arguments: list[np.ndarray]) -> list[object]:
+            found = (v[:, None] if v.ndim == 1 else v for v in call(arguments))
+            return [v[place] for v, place in zip(found, places, strict=True)]
+
+        self.made.append(make_callback(self.casadi, name, given, results, elements, jacobian, reverse))
+        return self.made[-1]

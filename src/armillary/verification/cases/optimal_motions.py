@@ -1,0 +1,140 @@
+"""Optimal motions against closed forms and Pontryagin's conditions, which SciPy solves by shooting.
+
+Motions of least time are bang-bang: the inputs stand at their limits and change sides at switching times.
+These and the duration follow from the final state alone if they are as many as its conditions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from armillary.control import Phase, optimize_phases
+from armillary.control.optimum import PhasedOptimum
+from armillary.untyped import LibraryObject
+from armillary.verification.rows import Case, difference, example, largest_difference, value
+
+Rates = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+ARM_INPUTS = np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0)])  # shoulder and elbow, arc by arc
+SLEW_INPUTS = np.array(
+    [(1, 1, -1), (-1, 1, -1), (-1, -1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1)], dtype=float
+)
+
+
+def arm_rates(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Rates of both links, the angle between them and that of the upper, as in the users' guide of PROPT."""
+    first, second, between, _ = x
+    s, c = math.sin(between), math.cos(between)
+    det = 31 / 36 + 9 / 4 * s * s
+    return np.array([
+        (s * (9 / 4 * c * first**2 + 2 * second**2) + 4 / 3 * (v[0] - v[1]) - 3 / 2 * c * v[1]) / det,
+        -(s * (7 / 2 * first**2 + 9 / 4 * c * second**2) - 7 / 3 * v[1] + 3 / 2 * c * (v[0] - v[1])) / det,
+        second - first,
+        first,
+    ])  # fmt: skip
+
+
+def slew_rates(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Euler parameters and rates of a body with one moment of inertia in all directions."""
+    e, w = x[:4], x[4:]
+    turning = 0.5 * np.concatenate([[-e[1:] @ w], e[0] * w + np.cross(e[1:], w)])
+    return np.concatenate([turning, -v])  # a wheel's motor acts backwards on the hub
+
+
+def shoot(
+    rates: Rates,
+    inputs: np.ndarray,
+    start: np.ndarray,
+    off: Callable[[np.ndarray], np.ndarray],
+    lengths: Sequence[float],
+) -> np.ndarray:
+    """Lengths of arcs with constant inputs that lead from a start to ``off`` = 0."""
+    from scipy.integrate import solve_ivp
+    from scipy.optimize import fsolve
+
+    def missed(given: np.ndarray) -> np.ndarray:
+        x = start
+        for length, v in zip(given, inputs, strict=True):
+            arc = solve_ivp(
+                lambda _, y, v=v: rates(y, v), (0, length), x, method="DOP853", rtol=1e-10, atol=1e-11
+            )
+            x = arc.y[:, -1]
+        return off(x)
+
+    return np.asarray(fsolve(missed, lengths, xtol=1e-12))
+
+
+def arm_switches() -> np.ndarray:
+    """Lengths of the four arcs of the two-link arm, by shooting."""
+    goal = np.array([0.0, 0.0, 0.5, 0.522])
+    return shoot(
+        arm_rates, ARM_INPUTS, np.array([0.0, 0.0, 0.5, 0.0]), lambda x: x - goal, [0.94, 0.53, 1.15, 0.36]
+    )
+
+
+def slew_switches() -> np.ndarray:
+    """Lengths of the six arcs of the slew by 180° about z, by shooting."""
+    start = np.array([1.0, 0, 0, 0, 0, 0, 0])
+
+    def off(x: np.ndarray) -> np.ndarray:
+        return np.array([x[0], x[1], x[2], x[4], x[5], x[6]])
+
+    return shoot(slew_rates, SLEW_INPUTS, start, off, [0.43, 0.75, 0.43, 0.44, 0.75, 0.44])
+
+
+def bang_bang(name: str, inputs: np.ndarray, lengths: Sequence[float]) -> PhasedOptimum:
+    """A problem of least time in phases, one for each arc, from rough lengths."""
+    problem = example("optimal_motions").PROBLEMS[name]
+    how, names = problem.arguments, list(problem.arguments["inputs"])
+    phases: list[LibraryObject] = []
+    for i, (arc, length) in enumerate(zip(inputs, lengths, strict=True)):
+        given = {"initial": how["initial"]} if i == 0 and "initial" in how else {}
+        given |= {"final": how["final"]} if i == len(inputs) - 1 else {}
+        phases.append(
+            Phase(
+                model=problem.model, cost=1, duration=(0.01, 5.0), inputs=dict(zip(names, arc, strict=True)),
+                guess={"duration": length}, intervals=8, **given,
+            )
+        )  # fmt: skip
+    return optimize_phases(phases, method="radau", accuracy=None).check()
+
+
+def measure_known() -> Iterator[float]:
+    """The brachistochrone's time, the arm's and the slew's arcs."""
+    from scipy.optimize import brentq
+
+    problems = example("optimal_motions").PROBLEMS
+    theta = brentq(lambda a: (a - math.sin(a)) - (1 - math.cos(a)), 1.0, 3.0)
+    bead = problems["brachistochrone"].solve(accuracy=1e-6).check()
+    yield bead.duration / (theta * math.sqrt(2 / (1 - math.cos(theta)) / 9.81)) - 1
+    lengths = arm_switches()
+    arm = bang_bang("two-link arm", ARM_INPUTS, [0.9, 0.5, 1.2, 0.4])
+    yield arm.duration
+    yield largest_difference([p.duration for p in arm.phases], lengths)
+    collocated = problems["two-link arm"].solve(accuracy=1e-4).check()
+    yield collocated.duration - lengths.sum()
+    slew = bang_bang("slew, time", SLEW_INPUTS, [0.4, 0.7, 0.4, 0.5, 0.8, 0.4])
+    yield slew.duration
+    yield largest_difference([p.duration for p in slew.phases], slew_switches())
+
+
+CASES = (
+    Case(
+        "optimal_motions",
+        "Optimal motions",
+        "shooting",
+        (
+            difference("brachistochrone: time, relative", 1e-7, "closed form, a cycloid"),
+            value("two-link arm: least time (s)", 2.983, 2e-3, "PSOPT, 80 nodes"),
+            difference("two-link arm: switching times, as phases (s)", 1e-6),
+            difference("two-link arm: least time by collocation, accuracy 1e-4 (s)", 1e-4),
+            value("slew by 180°: least time (s)", 3.2431, 1e-4, "Bilimoria and Wie (1993)"),
+            difference("slew by 180°: switching times, as phases (s)", 1e-6),
+        ),
+        measure_known,
+        "optimal-motions",
+    ),
+)

@@ -1,0 +1,146 @@
+"""C for acados, CasADi and hand-written solvers, compiled and called, against the model in the process."""
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from tests.control.systems import cart_pole
+
+REALS = ctypes.POINTER(ctypes.c_double)
+X, F, L = np.array([0.1, 0.7, -0.4, 1.2]), 3.0, 0.45
+PLACE = {"cart.q1": 0.1, "pole.q1": 0.7, "cart.u1": -0.4, "pole.u1": 1.2, "F": F}
+STEM = "cart_and_pole"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The exported functions, as a shared library."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler, cc")
+    folder = tmp_path_factory.mktemp("acados")
+    cart_pole().equations.export("c", folder / "code", profile="acados", parameters=["L"])
+    strict = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Dcasadi_int=int"]
+    command = ["cc", *strict, "-fPIC", "-shared", f"code/{STEM}_functions.c", "-o", "functions.so", "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "functions.so"))
+
+
+def call(library, name, *arguments):
+    """Dense results of a function by CasADi's interface, with casadi_int as int."""
+    whole = ctypes.POINTER(ctypes.c_int)
+    describe = getattr(library, f"{STEM}_{name}_sparsity_out")
+    describe.restype, describe.argtypes = whole, [ctypes.c_int]
+    given = [np.ascontiguousarray(np.ravel(a, order="F"), dtype=float) for a in arguments]
+    assert getattr(library, f"{STEM}_{name}_n_in")() == len(given)
+    shapes = []
+    for k in range(getattr(library, f"{STEM}_{name}_n_out")()):
+        s = describe(k)
+        rows, columns = s[0], s[1]
+        starts = [0] * (columns + 1) if s[2] == 1 else [s[2 + j] for j in range(columns + 1)]
+        dense = s[2] == 1
+        places = [(i, j) for j in range(columns) for i in range(rows)] if dense else [
+            (s[3 + columns + e], j) for j in range(columns) for e in range(starts[j], starts[j + 1])
+        ]  # fmt: skip
+        shapes.append((rows, columns, places))
+    outs = [np.full(max(len(places), 1), np.nan) for _, _, places in shapes]
+    pointers = [(REALS * len(group))(*(a.ctypes.data_as(REALS) for a in group)) for group in (given, outs)]
+    assert getattr(library, f"{STEM}_{name}")(*pointers, None, None, 0) == 0
+    found = []
+    for (rows, columns, places), values in zip(shapes, outs, strict=True):
+        dense = np.zeros((rows, columns))
+        for (i, j), value in zip(places, values, strict=False):
+            dense[i, j] = value
+        found.append(dense)
+    return found
+
+
+def test_explicit_and_implicit_models_are_those_of_the_process(library):
+    model, own = cart_pole(), {"parameters": {"L": L}}
+    rates = model.derivatives(0.0, X, memory={"F": F}, **own)
+    lin = model.linearize(PLACE, ["F"], **own)
+    rng = np.random.default_rng(1)
+    Sx, Su, w = rng.normal(size=(4, 4)), rng.normal(size=(4, 1)), rng.normal(size=4)
+    H = model.second_derivatives(PLACE, ["F"], weights=w, **own)
+    whole, S = np.hstack([lin.A, lin.B]), np.block([[Sx, Su], [np.zeros((1, 4)), np.eye(1)]])
+
+    def close(a, b):
+        assert np.allclose(a, b, rtol=1e-12, atol=1e-12)
+
+    close(call(library, "expl_ode_fun", X, F, L)[0][:, 0], rates)
+    f, forward_x, forward_u = call(library, "expl_vde_forw", X, Sx, Su, F, L)
+    close(f[:, 0], rates)
+    close(forward_x, lin.A @ Sx)
+    close(forward_u, lin.A @ Su + lin.B)
+    close(call(library, "expl_vde_adj", X, w, F, L)[0][:, 0], whole.T @ w)
+    adjoint, triangle = call(library, "expl_ode_hess", X, Sx, Su, w, F, L)
+    close(adjoint[:, 0], whole.T @ w)
+    projected = S.T @ H @ S
+    close(triangle[:, 0], np.concatenate([projected[j:, j] for j in range(5)]))
+    slope, none = rng.normal(size=4), np.empty(0)
+    dae = (X, slope, F, none, 0.0, L)
+    close(call(library, "impl_dae_fun", *dae)[0][:, 0], slope - rates)
+    for name, parts in (
+        ("impl_dae_fun_jac_x_xdot_z", (None, -lin.A, np.eye(4), np.empty((4, 0)))),
+        ("impl_dae_jac_x_xdot_u_z", (-lin.A, np.eye(4), -lin.B, np.empty((4, 0)))),
+        ("impl_dae_fun_jac_x_xdot_u", (None, -lin.A, np.eye(4), -lin.B)),
+    ):
+        for found, known in zip(call(library, name, *dae), parts, strict=True):
+            close(found, (slope - rates)[:, None] if known is None else known)
+    (bent,) = call(library, "impl_dae_hess", X, slope, F, none, w, 0.0, L)
+    known = np.zeros((9, 9))
+    places = np.array([0, 1, 2, 3, 8])
+    known[np.ix_(places, places)] = -H
+    close(bent, known)
+
+
+def test_plain_functions_have_the_same_derivatives(library):
+    model, own = cart_pole(), {"parameters": {"L": L}}
+    lin = model.linearize(PLACE, ["F"], **own)
+    w, along = np.array([0.3, -1.0, 2.0, 0.7]), np.array([1.0, 0.5, -0.2, 0.1, 2.0])
+    x, u, p = X.copy(), np.array([F]), np.array([L])
+    f, A, B, H, product = np.empty(4), np.empty(16), np.empty(4), np.empty(25), np.empty(5)
+
+    def plain(name, *arrays):
+        getattr(library, f"{STEM}_{name}")(ctypes.c_double(0.0), *(a.ctypes.data_as(REALS) for a in arrays))
+
+    plain("jacobian", x, u, p, f, A, B)
+    assert np.allclose(A.reshape(4, 4).T, lin.A, rtol=1e-12) and np.allclose(B, lin.B[:, 0], rtol=1e-12)
+    plain("hessian", x, u, p, w, H)
+    known = model.second_derivatives(PLACE, ["F"], weights=w, **own)
+    assert np.allclose(H.reshape(5, 5), known, rtol=1e-12, atol=1e-13)
+    plain("hessian_product", x, u, p, w, along, product)
+    assert np.allclose(product, known @ along, rtol=1e-12)
+
+
+def test_what_cannot_be_exported_for_acados_is_named(tmp_path):
+    equations = cart_pole().equations
+    with pytest.raises(arm.ParameterError, match="has no parameter 'M'"):
+        equations.export("c", tmp_path / "a", profile="acados", parameters=["M"])
+    with pytest.raises(arm.ArmillaryError, match="method: programs of profile='acados' have none"):
+        equations.export("c", tmp_path / "a", profile="acados", method="rk4")
+    with pytest.raises(arm.ArmillaryError, match="parameters: only profile='acados'"):
+        equations.export("c", tmp_path / "a", parameters=["L"])
+    s = arm.System("driven")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.force("push", "1*sin(t)", s.ground.x, at=body.com)
+    with pytest.raises(arm.ArmillaryError, match="hold the time"):
+        s.derive().export("c", tmp_path / "a", profile="acados")
+    readme = equations.export("c", tmp_path / "b", profile="acados") / "README.md"
+    assert "the operations of a function bound its time" in readme.read_text(encoding="utf-8")
+
+
+def test_casadi_loads_the_library_as_external_functions(tmp_path):
+    casadi = pytest.importorskip("casadi", reason="CasADi is not installed: pip install 'armillary[casadi]'")
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler, cc")
+    cart_pole().equations.export("c", tmp_path / "code", profile="acados")
+    source, target = str(tmp_path / "code" / f"{STEM}_functions.c"), str(tmp_path / "f.so")
+    subprocess.run(["cc", "-std=c99", "-fPIC", "-shared", source, "-o", target, "-lm"], check=True)
+    f = casadi.external(f"{STEM}_jacobian_casadi", target)
+    _, A, B = f(0, X, F, [])
+    lin = cart_pole().linearize(PLACE, ["F"])
+    assert np.allclose(A, lin.A, rtol=1e-12, atol=1e-12) and np.allclose(B, lin.B, rtol=1e-12)
