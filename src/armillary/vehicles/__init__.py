@@ -37,6 +37,9 @@ from armillary.vehicles.manoeuvres.open_loop import (
 from armillary.vehicles.manoeuvres.result import Manoeuvre, write_report
 from armillary.vehicles.manoeuvres.step_steer import Response, StepSteer, step_steer
 from armillary.vehicles.motorcycle import motorcycle
+from armillary.vehicles.opencrg.reading import CrgFile, read_crg
+from armillary.vehicles.opencrg.surface import CrgRoad, crg_road
+from armillary.vehicles.opencrg.writing import write_crg
 from armillary.vehicles.parts.air import add_air
 from armillary.vehicles.parts.driveline import (
     Differential,
@@ -80,6 +83,8 @@ __all__ = [
     "BrushTyre",
     "Car",
     "Corner",
+    "CrgFile",
+    "CrgRoad",
     "Curve",
     "Differential",
     "FialaTyre",
@@ -120,6 +125,7 @@ __all__ = [
     "braking",
     "braking_in_a_turn",
     "combustion_engine",
+    "crg_road",
     "double_lane_change_track",
     "double_wishbone",
     "electric_motor",
@@ -141,6 +147,7 @@ __all__ = [
     "pickup",
     "pulse_steer",
     "random_steer",
+    "read_crg",
     "read_tir",
     "read_tyre",
     "rearward_amplification",
@@ -156,5 +163,6 @@ __all__ = [
     "suspension_rig",
     "tractor_and_trailer",
     "trailing_arm",
+    "write_crg",
     "write_report",
 ]

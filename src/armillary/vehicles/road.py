@@ -32,6 +32,10 @@ class Road:
     height: float | Callable[[Scalar, Scalar], Scalar] = 0.0
     friction: float | Callable[[Scalar, Scalar], Scalar] = 1.0
 
+    def below_wheel(self, system: arm.System, name: str, x: Scalar, y: Scalar) -> Surface:
+        """Return the surface below a wheel of a system; roads that need memories add them under its name."""
+        return self.below(x, y)
+
     def below(self, x: Scalar, y: Scalar) -> Surface:
         """Return the surface at a place, with exact slopes."""
         friction = self.friction(x, y) if callable(self.friction) else self.friction
