@@ -17,7 +17,7 @@ TIGHT = {"rtol": 1e-9, "atol": 1e-9}
 
 @cache
 def car() -> veh.Car:
-    return veh.full_car(TYRE, TYRE, energy=True)
+    return veh.full_car(TYRE, TYRE, energy=True, road=veh.split_road(1.0))
 
 
 def test_the_full_car_stands_at_its_hard_points() -> None:
@@ -60,6 +60,31 @@ def test_brakes_stop_the_car_as_their_torque_demands() -> None:
     turn = veh.braking_in_a_turn(car(), steer=0.02, speed=25.0, brake=0.2, settle=1.5, duration=1.1)
     assert 2 < turn["lateral acceleration before"] < 5 and turn["mean deceleration in 1 s"] > 1
     assert 0.8 < turn["its ratio at equal radius"] < 1.3
+
+
+def test_braking_on_two_frictions_turns_the_car_to_the_side_that_grips() -> None:
+    """The brakes of the left side act in full, less what decelerates the wheels; the right wheels lock and
+    slide with a friction of 0.1.
+    """
+    found = veh.split_braking(car(), speed=25.0, brake=0.5, right=0.1, duration=0.6)
+    run = found.run
+    spin = np.asarray(run["front_right.u1"])
+    assert spin[-1] < 1.0 and run["front_left.u1"][-1] > 60
+    inside = (run.time > 0.8) & (run.time < 1.0)
+    forces = [np.asarray(run[f"{name} Fx"])[inside] for name in car().wheels]
+    loads = [np.asarray(run[f"{name} Fz"])[inside] for name in car().wheels]
+    for i in (1, 3):
+        assert np.allclose(forces[i], -0.1 * loads[i], rtol=0.02)
+    for i, name, torque in ((0, "front_left", 1500), (2, "rear_left", 800)):
+        slowing = np.gradient(np.asarray(run[f"{name}.u1"]), np.asarray(run.time))[inside]
+        held = (0.5 * torque + 1.2 * slowing) / (0.32 - loads[i] / 2e5)
+        assert np.allclose(forces[i], -held, rtol=0.01)
+    assert found["yaw angle"] > 0.1 and found["lateral deviation"] > 0
+    assert 0.4 < found["use of friction"] < 1
+    even = veh.split_braking(car(), speed=25.0, brake=0.2, right=1.0, duration=0.3)
+    assert abs(even["yaw angle"]) < 1e-6
+    with pytest.raises(arm.ModelError, match="must be positive"):
+        veh.split_braking(car(), speed=25.0, brake=0.5, right=0.0)
 
 
 def test_a_split_road_has_two_frictions() -> None:

@@ -33,10 +33,12 @@ from armillary.vehicles.manoeuvres.open_loop import (
     random_steer,
     sine_steer,
     sine_with_dwell,
+    split_braking,
 )
 from armillary.vehicles.manoeuvres.result import Manoeuvre, write_report
 from armillary.vehicles.manoeuvres.step_steer import Response, StepSteer, step_steer
 from armillary.vehicles.motorcycle import motorcycle
+from armillary.vehicles.obstacles import Obstacle, TandemCams, obstacle_road
 from armillary.vehicles.opencrg.reading import CrgFile, read_crg
 from armillary.vehicles.opencrg.surface import CrgRoad, crg_road
 from armillary.vehicles.opencrg.writing import write_crg
@@ -53,7 +55,7 @@ from armillary.vehicles.parts.energy import add_energy_balance, energy_error
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_bushing, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.random_roads import iso8608_road, road_profiles
-from armillary.vehicles.road import Road, split_road
+from armillary.vehicles.road import Patch, Road, friction_patches, split_road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.suspensions.corner import Corner
 from armillary.vehicles.suspensions.hard_points import HardPoints
@@ -95,6 +97,8 @@ __all__ = [
     "MagicFormula",
     "Manoeuvre",
     "Masses",
+    "Obstacle",
+    "Patch",
     "PathDriver",
     "Response",
     "Road",
@@ -107,6 +111,7 @@ __all__ = [
     "SuspensionRig",
     "TMeasyTyre",
     "TableTyre",
+    "TandemCams",
     "Track",
     "Tyre",
     "TyreFile",
@@ -136,6 +141,7 @@ __all__ = [
     "five_link",
     "formula_student_car",
     "fourteen_freedom_car",
+    "friction_patches",
     "full_car",
     "handling_figures",
     "iso8608_road",
@@ -144,6 +150,7 @@ __all__ = [
     "macpherson",
     "motorcycle",
     "obstacle_avoidance_track",
+    "obstacle_road",
     "pickup",
     "pulse_steer",
     "random_steer",
@@ -157,6 +164,7 @@ __all__ = [
     "sine_with_dwell",
     "single_track_car",
     "solid_axle",
+    "split_braking",
     "split_road",
     "steady_circle",
     "step_steer",

@@ -267,14 +267,49 @@ def braking_in_a_turn(
 
 
 def braking(car: Car, *, speed: float, brake: float, duration: float = 4.0) -> Manoeuvre:
-    """Brake straight ahead with the steering held, ISO 21994; on a road of two frictions, ISO 14512.
-
-    The road belongs to the car: ``full_car(…, road=split_road(0.3))``.
-    """
+    """Brake straight ahead with the steering held, ISO 21994."""
     _require_brake(car, "braking")
+    run, figures, _ = _brake_straight(car, speed, brake, duration, {})
+    return Manoeuvre("braking", "ISO 21994", run, figures)
+
+
+def split_braking(
+    car: Car, *, speed: float, brake: float, right: float = 0.3, left: float = 1.0, duration: float = 4.0
+) -> Manoeuvre:
+    """Brake straight ahead on a road of two frictions with the steering held, ISO 14512.
+
+    car          on a `split_road`: ``full_car(…, road=split_road(1.0))``
+    right, left  scales of friction of the two sides
+
+    Figures: those of `braking`; yaw velocity and yaw angle one second after the brakes were applied; the
+    deceleration over what both frictions together allow, g (right + left)/2.
+    """
+    _require_brake(car, "split_braking")
+    if "mu_right" not in car.system.parameters:
+        raise arm.ModelError(
+            "split_braking: this car's road has one friction; build it with road=split_road(1.0)"
+        )
+    if not (right > 0 and left > 0):
+        raise arm.ModelError(f"split_braking: right={right:g} and left={left:g} must be positive")
+    run, figures, begin = _brake_straight(car, speed, brake, duration, {"mu_right": right, "mu_left": left})
+    begin_time = float(run.time[begin])
+    turned = at_time(run, "body.q4", begin_time + 1.0) - float(run["body.q4"][begin])
+    figures |= {
+        "yaw velocity after 1 s": (at_time(run, "yaw velocity", begin_time + 1.0), "deg/s"),
+        "yaw angle after 1 s": (float(np.degrees(turned)), "deg"),
+        "use of friction": (figures["mean deceleration"][0] / (GRAVITY * (right + left) / 2), ""),
+    }
+    return Manoeuvre("braking on two frictions", "ISO 14512", run, figures)
+
+
+def _brake_straight(
+    car: Car, speed: float, brake: float, duration: float, parameters: Mapping[str, float]
+) -> tuple[arm.Run, dict[str, tuple[float, str]], int]:
+    """The run, its figures until the car stands, and the sample at which the brakes are applied."""
     run = drive(
         car, START + duration, speed, ([0, 1], [0, 0]),
-        inputs={"brake": ([0, START, START + 0.1], [0.0, 0.0, brake])}, parameters=_coast(car),
+        inputs={"brake": ([0, START, START + 0.1], [0.0, 0.0, brake])},
+        parameters={**_coast(car), **parameters},
     )  # fmt: skip
     t = np.asarray(run.time)
     late = t >= START
@@ -289,7 +324,7 @@ def braking(car: Car, *, speed: float, brake: float, duration: float = 4.0) -> M
         "yaw angle": (float(np.degrees(run["body.q4"][end] - run["body.q4"][begin])), "deg"),
         "peak yaw velocity": (peak(np.asarray(run["yaw velocity"])[begin : end + 1]), "deg/s"),
     }
-    return Manoeuvre("braking", "ISO 21994", run, figures)
+    return run, figures, begin
 
 
 def _transform(t: np.ndarray, values: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
