@@ -15,6 +15,7 @@ from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.fleet import formula_student_car, pickup
 from armillary.vehicles.full_car import AxleDesign, SolidDesign, full_car
+from armillary.vehicles.library import VEHICLES, copy_vehicle, vehicle_file
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.manoeuvres.handling import Handling, SteadyCircle, handling_figures, steady_circle
 from armillary.vehicles.manoeuvres.lane_changes import (
@@ -81,6 +82,7 @@ from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 __all__ = [
     "MANOEUVRES",
+    "VEHICLES",
     "AxleDesign",
     "BrushTyre",
     "Car",
@@ -130,6 +132,7 @@ __all__ = [
     "braking",
     "braking_in_a_turn",
     "combustion_engine",
+    "copy_vehicle",
     "crg_road",
     "double_lane_change_track",
     "double_wishbone",
@@ -171,6 +174,7 @@ __all__ = [
     "suspension_rig",
     "tractor_and_trailer",
     "trailing_arm",
+    "vehicle_file",
     "write_crg",
     "write_report",
 ]

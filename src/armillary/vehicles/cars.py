@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import armillary as arm
 from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.library import find_vehicle
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
@@ -69,12 +70,12 @@ class Car:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Car:
-        """Return the car of a text model that `Car.system.save` wrote, or one with the same names.
+        """Return the car of a text model: a vehicle of this package by name, or a file.
 
-        Needed are the input "steer", the parameters V, a and b; a car with four wheels has the body "body"
-        and parameters WHEEL_spin_per_speed.
+        A file was written by `Car.system.save`, or has the same names: the input "steer", the parameters V, a
+        and b; a car with four wheels has the body "body" and parameters WHEEL_spin_per_speed.
         """
-        system = arm.load(path)
+        system = arm.load(find_vehicle(path))
         values = {name: p.data.default for name, p in system.parameters.items()}
         missing = [name for name in ("V", "a", "b") if name not in values]
         missing += [] if "steer" in system.memories else ["the input steer"]
@@ -96,9 +97,13 @@ class Car:
         """Return parameters of runs at a speed whose steering is the input alone, without the driver."""
         return {"V": speed, **({"driver_gain": 0.0} if "driver_gain" in self.system.parameters else {})}
 
+    def _wheel(self, name: str) -> str:
+        """The body of a wheel: its name, or in text models with included wheels NAME_wheel."""
+        return name if name in self.system.bodies else f"{name}_wheel"
+
     def start(self, speed: float) -> dict[str, float]:
         """Return the initial values of straight running at a speed."""
-        spins = {f"{name}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
+        spins = {f"{self._wheel(name)}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
         return {"body.u1": speed, **spins} if spins else {}
 
 

@@ -183,7 +183,9 @@ def full_car(
     angle = s.expression("steer")
     if driver is not None:
         angle = angle + ratio * driver.add(s, body, p["a"] + p["b"])
-    rack = add_rack(s, "rack", body, angle=angle, pinion=reach / steering_ratio)
+    on_front = numbers["m"] * GRAVITY * numbers["b"] / base / 2 + (front.unsprung() + numbers["mw"]) * GRAVITY
+    place = (numbers["a"], 0.0, float(front_tyre.free_radius) - static_deflection(front_tyre, on_front))
+    rack = add_rack(s, "rack", body, angle=angle, at=place, pinion=reach / steering_ratio)
     wheels: dict[str, RoadWheel] = {}
     corners: dict[str, Corner] = {}
     spins = {}

@@ -278,20 +278,26 @@ def split_braking(
 ) -> Manoeuvre:
     """Brake straight ahead on a road of two frictions with the steering held, ISO 14512.
 
-    car          on a `split_road`: ``full_car(…, road=split_road(1.0))``
+    car          on a `split_road`: ``full_car(…, road=split_road(1.0))``, or one whose wheels have parameters
+                 WHEEL_grip, as the text models of this package have
     right, left  scales of friction of the two sides
 
     Figures: those of `braking`; yaw velocity and yaw angle one second after the brakes were applied; the
     deceleration over what both frictions together allow, g (right + left)/2.
     """
     _require_brake(car, "split_braking")
-    if "mu_right" not in car.system.parameters:
+    if not (right > 0 and left > 0):
+        raise arm.ModelError(f"split_braking: right={right:g} and left={left:g} must be positive")
+    sides = {"mu_right": right, "mu_left": left}
+    wheels = {f"{wheel}_grip": sides[f"mu_{wheel.partition('_')[2]}"] for wheel in CORNERS}
+    known = car.system.parameters
+    if all(name in known for name in wheels):
+        sides = wheels
+    elif "mu_right" not in known:
         raise arm.ModelError(
             "split_braking: this car's road has one friction; build it with road=split_road(1.0)"
         )
-    if not (right > 0 and left > 0):
-        raise arm.ModelError(f"split_braking: right={right:g} and left={left:g} must be positive")
-    run, figures, begin = _brake_straight(car, speed, brake, duration, {"mu_right": right, "mu_left": left})
+    run, figures, begin = _brake_straight(car, speed, brake, duration, sides)
     begin_time = float(run.time[begin])
     turned = at_time(run, "body.q4", begin_time + 1.0) - float(run["body.q4"][begin])
     figures |= {
@@ -351,7 +357,7 @@ def _coast(car: Car) -> dict[str, float]:
 
 
 def _require_brake(car: Car, name: str) -> None:
-    if "brake_front" not in car.system.parameters:
+    if "brake" not in car.system.memories:
         raise arm.ModelError(f"{name}: this car has no brakes; use full_car, or add the input 'brake'")
 
 
