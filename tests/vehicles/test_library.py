@@ -130,3 +130,25 @@ def test_a_copy_of_a_vehicle_runs_from_its_folder_and_is_not_overwritten(tmp_pat
         veh.copy_vehicle("single_track_car", tmp_path)
     with pytest.raises(arm.ModelError, match="there is no vehicle 'tank'"):
         veh.vehicle_file("tank")
+
+
+def test_the_kart_stands_on_its_wheels_and_its_frame_bends_as_a_beam() -> None:
+    """Loads carry the weight of body, frame, front member and wheels. The front hubs rise against the body as
+    the first mode of a clamped beam lets them, λ = 1.8751: under a force F on its end by 12/λ⁴ F L³/(3 EI),
+    less 2·0.78299/λ⁴ w L⁴/EI by its own weight.
+    """
+    kart = veh.Car.load("go_kart")
+    model = kart.model
+    run = model.simulate(4.0, step=1e-3, sample=0.1, initial=kart.start(10.0), parameters={"V": 10.0})
+    loads = {name: float(run[f"{name} Fz"][-1]) for name in kart.spin_per_speed}
+    weight = 9.80665 * (145 + 12 * 1.05 + 12 + 2 * 3 + 2 * 5)
+    assert np.isclose(sum(loads.values()), weight, rtol=2e-4)
+    assert np.isclose(loads["front_left"], loads["front_right"], rtol=1e-6)
+    force = 2 * loads["front_left"] - 9.80665 * (12 + 2 * 3)
+    line = 12 * 9.80665  # weight per length
+    quartic = 1.8751041**4
+    rise = (12 / 3 * force * 1.05**3 - 2 * 0.7829917 * line * 1.05**4) / (quartic * 4e4)
+    height = kart.system.expression("dot(position(front_member.origin) - position(frame.origin), body.z)")
+    values = {name: float(run[name][-1]) for name in model.coordinate_names}
+    parameters = {name: p.data.default for name, p in kart.system.parameters.items()}
+    assert np.isclose(arm.evaluate(height, {**parameters, **values}), rise, rtol=1e-3)
