@@ -53,12 +53,14 @@ from armillary.vehicles.parts.driveline import (
     electric_motor,
 )
 from armillary.vehicles.parts.energy import add_energy_balance, energy_error
+from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_bushing, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.random_roads import iso8608_road, road_profiles
 from armillary.vehicles.road import Patch, Road, friction_patches, split_road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
-from armillary.vehicles.suspensions.corner import Corner
+from armillary.vehicles.suspensions.compliance import ComplianceRig, compliance_rig
+from armillary.vehicles.suspensions.corner import Compliance, Corner
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import (
     Masses,
@@ -69,6 +71,7 @@ from armillary.vehicles.suspensions.independent import (
 )
 from armillary.vehicles.suspensions.rig import SuspensionRig, suspension_rig
 from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
+from armillary.vehicles.suspensions.twist_beam import TwistBeam, twist_beam
 from armillary.vehicles.tractor import rearward_amplification, tractor_and_trailer
 from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
 from armillary.vehicles.tyres.magic_formula import MagicFormula
@@ -86,6 +89,8 @@ __all__ = [
     "AxleDesign",
     "BrushTyre",
     "Car",
+    "Compliance",
+    "ComplianceRig",
     "Corner",
     "CrgFile",
     "CrgRoad",
@@ -95,6 +100,7 @@ __all__ = [
     "Forces",
     "Handling",
     "HardPoints",
+    "LeafSpring",
     "LinearTyre",
     "MagicFormula",
     "Manoeuvre",
@@ -115,6 +121,7 @@ __all__ = [
     "TableTyre",
     "TandemCams",
     "Track",
+    "TwistBeam",
     "Tyre",
     "TyreFile",
     "TyreFit",
@@ -132,6 +139,7 @@ __all__ = [
     "braking",
     "braking_in_a_turn",
     "combustion_engine",
+    "compliance_rig",
     "copy_vehicle",
     "crg_road",
     "double_lane_change_track",
@@ -174,6 +182,7 @@ __all__ = [
     "suspension_rig",
     "tractor_and_trailer",
     "trailing_arm",
+    "twist_beam",
     "vehicle_file",
     "write_crg",
     "write_report",

@@ -67,6 +67,7 @@ class Car:
     wheelbase: float = 2.7  # m
     steering_ratio: float = 1.0  # of the input "steer" to the angle of the front wheels
     powers: Mapping[str, Scalar] = field(default_factory=dict)  # of all loads but gravity by kind, W
+    step: float = 1e-3  # s, of runs of manoeuvres
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Car:

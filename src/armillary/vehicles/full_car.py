@@ -26,10 +26,10 @@ from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.parts.air import add_air
 from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
 from armillary.vehicles.parts.energy import add_energy_balance
-from armillary.vehicles.parts.springs import Law, Stop, add_anti_roll_bar, add_spring_damper
+from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.road import Road
-from armillary.vehicles.suspensions.corner import Corner, motion_ratios
+from armillary.vehicles.suspensions.corner import Compliance, Corner, Law, motion_ratios
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
 from armillary.vehicles.suspensions.rig import Builder
@@ -78,6 +78,8 @@ FULL: dict[str, tuple[float, str, str]] = {
     "lift": (0.2, "m2", "coefficient of lift times area"),
 }
 
+# Steps of runs, s: a wishbone of 4 kg turns on bushings of 1e7 N/m with 500 Hz.
+RIGID_STEP, ELASTIC_STEP = 1e-3, 2e-4
 BUMP, REBOUND = Stop(0.05, 200e3), Stop(0.06, 200e3)  # between the seats of a spring
 
 
@@ -93,6 +95,7 @@ class AxleDesign:
     bump: Stop | None = BUMP
     rebound: Stop | None = REBOUND
     masses: Masses = field(default_factory=Masses)
+    compliance: Compliance | None = None  # bushings in place of joints
 
     def unsprung(self) -> float:
         """Return the mass of a corner without its wheel, kg."""
@@ -207,10 +210,12 @@ def full_car(
             seat = _seat_of_axle(s, solid[axle], side, sprung)
         else:
             points = HardPoints(s, axle, places, side=side, vary=vary if axle == "front" else ())
+            elastic: dict[str, Compliance] = {"compliance": design.compliance} if design.compliance else {}
             corners[name] = design.build(
-                s, name, body, points, masses=design.masses, rack=rack.body if axle == "front" else None
-            )
-            seat = _seat_of_corner(s, corners[name], design, sprung)
+                s, name, body, points, masses=design.masses, rack=rack.body if axle == "front" else None,
+                **elastic,
+            )  # fmt: skip
+            seat = _seat_of_corner(s, corners[name], design, places, sprung)
         wheels[name] = add_wheel(
             s, name, seat.carrier, tyre, at=seat.at, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
         )
@@ -243,18 +248,30 @@ def full_car(
     s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
     for name, corner in corners.items():
         s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
-    return Car(s, wheels, spins, base, steering_ratio, powers)
+    elastic_axle = any(isinstance(d, AxleDesign) and d.compliance for d in (front, rear))
+    return Car(
+        s, wheels, spins, base, steering_ratio, powers, step=ELASTIC_STEP if elastic_axle else RIGID_STEP
+    )
 
 
-def _seat_of_corner(s: arm.System, corner: Corner, design: AxleDesign, sprung: float) -> _Seat:
-    """The preload by virtual work: load of the wheel, weight of the arm and force of the spring."""
-    top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
-    length = arm.magnitude(arm.position(foot, top))
-    heights = [
-        arm.dot(arm.position(b.com, corner.chassis.origin), corner.chassis.z) for b in corner.bodies[1:]
-    ]
-    lever, *rises = corner.ratios(s, [length, *heights])
+def _seat_of_corner(
+    s: arm.System, corner: Corner, design: AxleDesign, places: Mapping[str, Sequence[float]], sprung: float
+) -> _Seat:
+    """The preload by virtual work: load of the wheel, weight of the arm and force of the spring.
+
+    Ratios of motion are those of rigid joints, also where they are bushings.
+    """
+    rigid = corner
+    if design.compliance is not None:
+        s = arm.System("rigid corner")
+        chassis = s.body("chassis", joint=arm.Free(), mass=1, inertia=(1, 1, 1))
+        points = HardPoints(s, "axle", places, side=corner.side)
+        rigid = design.build(s, "corner", chassis, points, masses=design.masses)
+    length = arm.magnitude(arm.position(rigid.seats["spring_foot"], rigid.seats["spring_top"]))
+    heights = [arm.dot(arm.position(b.com, rigid.chassis.origin), rigid.chassis.z) for b in rigid.bodies[1:]]
+    lever, *rises = rigid.ratios(s, [length, *heights])
     carried = sprung + sum(float(design.masses.arm) * GRAVITY * (1 - rise) for rise in rises)
+    top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
     return _Seat(corner.upright, (0, 0, 0), top, foot, -carried / lever)
 
 

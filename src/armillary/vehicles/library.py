@@ -1,6 +1,6 @@
 """Vehicles ready to run, as text models of this package: files in the folder ``models``, with their parts.
 
-    armillary maneuver step-steer full_car --speed "90 km/h"
+armillary maneuver step-steer full_car --speed "90 km/h"
 """
 
 from __future__ import annotations

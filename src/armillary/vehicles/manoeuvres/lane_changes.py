@@ -111,7 +111,7 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
     last = track.lanes[-1].end + 10.0
     run: arm.Run = car.model.simulate(
         1.4 * last / speed,
-        step=1e-3,
+        step=car.step,
         sample=5e-3,
         initial=car.start(speed),
         parameters={"V": speed, **({"hold": 0.0} if coasting else {})},

@@ -25,7 +25,7 @@ def drive(
     speed: float,
     steer: tuple[Sequence[float], Sequence[float]],
     *,
-    step: float = 1e-3,
+    step: float | None = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> arm.Run:
@@ -36,8 +36,8 @@ def drive(
     scaled = [angle * car.steering_ratio for angle in angles]
     run: arm.Run = car.model.simulate(
         duration,
-        step=step,
-        sample=max(step, 2e-3),
+        step=step or car.step,
+        sample=max(step or car.step, 2e-3),
         inputs={"steer": (list(times), scaled), **(inputs or {})},
         initial=car.start(speed),
         parameters={**car.hands_off(speed), **(parameters or {})},

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import armillary as arm
-from armillary.vehicles.suspensions.corner import Corner
+from armillary.vehicles.suspensions.corner import Corner, Law, apply_law
 from armillary.vehicles.tyres.tyre import Scalar, start_of_contact
 
-# A number in proportion, or a function such as an `arm.Table`.
-Law: TypeAlias = float | arm.Expr | Callable[[Scalar], Scalar]
 STOP_WIDTH = 0.01  # metres in which a stop reaches its rate
 
 
@@ -75,10 +73,10 @@ def add_spring_damper(
 
     def law(x: Scalar, v: Scalar) -> Scalar:  # called again where the model is written as text
         compression = x0 - x
-        elastic = load + _apply(stiffness, compression)
+        elastic = load + apply_law(stiffness, compression)
         for sign, gap, rate in stops:
             elastic = elastic + sign * rate * start_of_contact(sign * compression - gap, STOP_WIDTH)[0]
-        lossy = _apply(damping, -v)
+        lossy = apply_law(damping, -v)
         parts[:] = [elastic + lossy, x, elastic * v, lossy * v]
         return elastic + lossy
 
@@ -156,10 +154,10 @@ def add_bushing(
         along, about = arm.dot(line, axis), arm.dot(rotation, axis)
         speed, rate = arm.dot(moving, axis), arm.dot(turning, axis)
         displacements.append(along)
-        f = -_apply(_declare(system, f"{name}_k{letter}", stiffness[i], "N/m"), along)
-        f = f - _apply(_declare(system, f"{name}_c{letter}", damping[i], "N*s/m"), speed)
-        m = -_apply(_declare(system, f"{name}_kt{letter}", torsion[i], "N*m/rad"), about)
-        m = m - _apply(_declare(system, f"{name}_ct{letter}", torsion_damping[i], "N*m*s/rad"), rate)
+        f = -apply_law(_declare(system, f"{name}_k{letter}", stiffness[i], "N/m"), along)
+        f = f - apply_law(_declare(system, f"{name}_c{letter}", damping[i], "N*s/m"), speed)
+        m = -apply_law(_declare(system, f"{name}_kt{letter}", torsion[i], "N*m/rad"), about)
+        m = m - apply_law(_declare(system, f"{name}_ct{letter}", torsion_damping[i], "N*m*s/rad"), rate)
         force, moment, power = force + f * axis, moment + m * axis, power + f * speed + m * rate
     system.force_vector(f"{name}_force", force, at=inner, reaction=outer)
     offset = arm.cross(line, force)
@@ -174,10 +172,6 @@ def _declare(system: arm.System, name: str, law: Law, units: str) -> Law:
     if callable(law) or isinstance(law, arm.Expr) or law == 0:
         return law
     return system.parameter(name, law, units=units)
-
-
-def _apply(law: Law, x: Scalar) -> Scalar:
-    return law(x) if callable(law) and not isinstance(law, arm.Expr) else law * x
 
 
 def _distance_at_rest(system: arm.System, p: arm.Point, q: arm.Point) -> float:
