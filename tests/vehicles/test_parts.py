@@ -21,14 +21,14 @@ def car() -> veh.Car:
 
 
 def test_the_full_car_stands_at_its_hard_points() -> None:
-    """The weight of rack and arms is carried by preloads to 0.2 mm; left and right are equal."""
+    """Preloads carry the weight, of rack and arms too, to 0.2 mm; left and right are equal."""
     run = car().model.simulate(1.0, step=1e-3, sample=0.1, parameters={"V": 0.0})
     loads = sum(run[f"{name} Fz"] for name in car().wheels)
     mass = 1350 + 4 * (20 + 20) + 2 * 4 + 3
-    assert np.isclose(loads[0], (mass - 3) * 9.80665, rtol=1e-9)
+    assert np.isclose(loads[0], mass * 9.80665, rtol=1e-9)
     assert np.isclose(loads[-1], mass * 9.80665, rtol=1e-4)
     for name in car().wheels:
-        assert abs(run[f"{name} travel"][-1]) < 0.5  # mm
+        assert abs(run[f"{name} travel"][-1]) < 0.2  # mm
     assert np.allclose(run["front_left travel"], run["front_right travel"], atol=1e-9)
 
 
@@ -85,6 +85,22 @@ def test_braking_on_two_frictions_turns_the_car_to_the_side_that_grips() -> None
     assert abs(even["yaw angle"]) < 1e-6
     with pytest.raises(arm.ModelError, match="must be positive"):
         veh.split_braking(car(), speed=25.0, brake=0.5, right=0.0)
+
+
+def test_the_gg_diagram_is_the_circle_of_friction() -> None:
+    """Tyres with a friction of one: no acceleration exceeds g by more than the air's drag (1.7 %) and the
+    swing of the loads as the car dives (3 %), braking and cornering reach nine tenths of it, and the car
+    brakes and turns at once.
+    """
+    found = veh.gg_diagram(car(), speed=25.0, pedals=(0.0, 0.7, 1.3), torques=(600.0,), ramp=1.0)
+    whole = np.hypot(found.longitudinal, found.lateral) / 9.80665
+    assert 0.9 < whole.max() < 1.05
+    assert -found.longitudinal.min() > 0.9 * 9.80665 and found.lateral.max() > 0.85 * 9.80665
+    assert np.any((found.longitudinal < -4) & (found.lateral > 5))
+    assert found.longitudinal.max() > 0.5
+    inside = found.hull
+    assert np.isclose(inside[:, 1].max(), -inside[:, 1].min()) and len(inside) > 5
+    assert "largest deceleration" in found.table()
 
 
 def test_a_split_road_has_two_frictions() -> None:

@@ -39,8 +39,8 @@ def maneuver(
     CAR is a text model, or a vehicle of this package by name: single_track_car, fourteen_freedom_car,
     full_car, pickup, formula_student_car, go_kart, tractor_and_trailer. NAME is one of step-steer,
     sine-steer, pulse-steer, random-steer, steady-circle, handling, sine-with-dwell, j-turn, fishhook,
-    braking, split-braking, braking-in-a-turn, double-lane-change, obstacle-avoidance. The exit code is 1
-    where the verdict is that the car fails.
+    braking, split-braking, braking-in-a-turn, ride, double-lane-change, obstacle-avoidance. The exit code is
+    1 where the verdict is that the car fails.
     """
     from armillary.vehicles import MANOEUVRES, VEHICLES, Car, run_manoeuvre, write_report
 

@@ -17,6 +17,12 @@ from armillary.vehicles.fleet import formula_student_car, pickup
 from armillary.vehicles.full_car import AxleDesign, SolidDesign, full_car
 from armillary.vehicles.library import VEHICLES, copy_vehicle, vehicle_file
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
+from armillary.vehicles.manoeuvres.diagrams import (
+    GGDiagram,
+    HandlingDiagram,
+    gg_diagram,
+    handling_diagram,
+)
 from armillary.vehicles.manoeuvres.handling import Handling, SteadyCircle, handling_figures, steady_circle
 from armillary.vehicles.manoeuvres.lane_changes import (
     Track,
@@ -37,6 +43,7 @@ from armillary.vehicles.manoeuvres.open_loop import (
     split_braking,
 )
 from armillary.vehicles.manoeuvres.result import Manoeuvre, write_report
+from armillary.vehicles.manoeuvres.ride import ride, weigh
 from armillary.vehicles.manoeuvres.step_steer import Response, StepSteer, step_steer
 from armillary.vehicles.motorcycle import motorcycle
 from armillary.vehicles.obstacles import Obstacle, TandemCams, obstacle_road
@@ -98,7 +105,9 @@ __all__ = [
     "Differential",
     "FialaTyre",
     "Forces",
+    "GGDiagram",
     "Handling",
+    "HandlingDiagram",
     "HardPoints",
     "LeafSpring",
     "LinearTyre",
@@ -154,6 +163,8 @@ __all__ = [
     "fourteen_freedom_car",
     "friction_patches",
     "full_car",
+    "gg_diagram",
+    "handling_diagram",
     "handling_figures",
     "iso8608_road",
     "j_turn",
@@ -169,6 +180,7 @@ __all__ = [
     "read_tir",
     "read_tyre",
     "rearward_amplification",
+    "ride",
     "road_profiles",
     "run_manoeuvre",
     "sine_steer",
@@ -184,6 +196,7 @@ __all__ = [
     "trailing_arm",
     "twist_beam",
     "vehicle_file",
+    "weigh",
     "write_crg",
     "write_report",
 ]

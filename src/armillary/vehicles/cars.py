@@ -228,8 +228,7 @@ def fourteen_freedom_car(
         torque = p["hold"] * (p["V"] - body.u1) * wheel.tyre.free_radius / 2
         s.moment(f"{corner}_drive", torque, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
     add_iso_outputs(s, body)
-    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
-    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    add_attitude_outputs(s, body)
     return Car(s, wheels, spins, base)
 
 
@@ -290,3 +289,10 @@ def add_iso_outputs(s: arm.System, body: arm.Body) -> None:
     s.output("sideslip angle", slip, units="deg", about="sideslip angle of the mass centre")
     s.output("speed", arm.dot(velocity, ahead), units="m/s", about="longitudinal velocity")
     s.output("steer angle", "steer", units="deg", about="of the front wheels")
+
+
+def add_attitude_outputs(s: arm.System, body: arm.Body) -> None:
+    """Add roll and pitch angle and the vertical acceleration of a body that heaves."""
+    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
+    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    s.output("vertical acceleration", arm.dot(arm.acceleration(body.com), s.ground.z), units="m/s2")

@@ -16,6 +16,7 @@ from armillary.vehicles.cars import (
     CORNERS,
     GRAVITY,
     Car,
+    add_attitude_outputs,
     add_iso_outputs,
     declare_parameters,
     declare_rolling,
@@ -80,6 +81,7 @@ FULL: dict[str, tuple[float, str, str]] = {
 
 # Steps of runs, s: a wishbone of 4 kg turns on bushings of 1e7 N/m with 500 Hz.
 RIGID_STEP, ELASTIC_STEP = 1e-3, 2e-4
+RACK_MASS = 3.0  # kg
 BUMP, REBOUND = Stop(0.05, 200e3), Stop(0.06, 200e3)  # between the seats of a spring
 
 
@@ -186,9 +188,10 @@ def full_car(
     angle = s.expression("steer")
     if driver is not None:
         angle = angle + ratio * driver.add(s, body, p["a"] + p["b"])
-    on_front = numbers["m"] * GRAVITY * numbers["b"] / base / 2 + (front.unsprung() + numbers["mw"]) * GRAVITY
+    sprung_front = (numbers["m"] * numbers["b"] / base + RACK_MASS) * GRAVITY / 2
+    on_front = sprung_front + (front.unsprung() + numbers["mw"]) * GRAVITY
     place = (numbers["a"], 0.0, float(front_tyre.free_radius) - static_deflection(front_tyre, on_front))
-    rack = add_rack(s, "rack", body, angle=angle, at=place, pinion=reach / steering_ratio)
+    rack = add_rack(s, "rack", body, angle=angle, at=place, mass=RACK_MASS, pinion=reach / steering_ratio)
     wheels: dict[str, RoadWheel] = {}
     corners: dict[str, Corner] = {}
     spins = {}
@@ -198,7 +201,7 @@ def full_car(
         design, tyre = (front, front_tyre) if axle == "front" else (rear, rear_tyre)
         tyre = tyre if side > 0 else tyre.mirror()
         ahead = numbers["a"] if axle == "front" else -numbers["b"]
-        sprung = numbers["m"] * GRAVITY * (base - abs(ahead)) / base / 2
+        sprung = sprung_front if axle == "front" else numbers["m"] * GRAVITY * numbers["a"] / base / 2
         load = sprung + (design.unsprung() + numbers["mw"]) * GRAVITY
         height = float(tyre.free_radius) - static_deflection(tyre, load)
         places = {label: (x + ahead, y, z + height) for label, (x, y, z) in design.places.items()}
@@ -244,8 +247,7 @@ def full_car(
     if energy:
         add_energy_balance(s, powers)
     add_iso_outputs(s, body)
-    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
-    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    add_attitude_outputs(s, body)
     for name, corner in corners.items():
         s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
     elastic_axle = any(isinstance(d, AxleDesign) and d.compliance for d in (front, rear))

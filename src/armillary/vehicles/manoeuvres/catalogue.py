@@ -25,6 +25,7 @@ from armillary.vehicles.manoeuvres.open_loop import (
     split_braking,
 )
 from armillary.vehicles.manoeuvres.result import Tabled
+from armillary.vehicles.manoeuvres.ride import ride
 from armillary.vehicles.manoeuvres.step_steer import step_steer
 
 
@@ -71,6 +72,7 @@ MANOEUVRES: Mapping[str, Entry] = {
     "braking-in-a-turn": Entry(
         lambda car, v, steer, brake: braking_in_a_turn(car, speed=v, steer=steer, brake=brake), "ISO 7975"
     ),
+    "ride": Entry(lambda car, v, steer, brake: ride(car, speed=v), "over the car's road, ISO 2631-1"),
     "double-lane-change": Entry(
         lambda car, v, steer, brake: lane_change(car, double_lane_change_track(), speed=v), "ISO 3888-1"
     ),
