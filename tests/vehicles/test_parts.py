@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -42,6 +43,22 @@ def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
     assert veh.energy_error(run, car().powers) < 1e-8
     assert run["speed"][-1] < 23.5 and run["work_brakes"][-1] < -5e4 and run["work_air"][-1] < -1e3
     assert run["lateral acceleration"][28] > 2
+
+
+MANOEUVRES: dict[str, Callable[[veh.Car], veh.Manoeuvre]] = {
+    "sine": lambda car: veh.sine_steer(car, steer=0.02, speed=25.0, settle=1.0),
+    "sine with dwell": lambda car: veh.sine_with_dwell(car, steer=0.06),
+    "fishhook": lambda car: veh.fishhook(car, steer=0.08, speed=20.0),
+    "J-turn": lambda car: veh.j_turn(car, steer=0.06, speed=20.0),
+    "braking to standstill": lambda car: veh.braking(car, speed=8.0, brake=0.5),
+    "two frictions": lambda car: veh.split_braking(car, speed=25.0, brake=0.5, right=0.3, duration=2.0),
+}
+
+
+@pytest.mark.parametrize("name", MANOEUVRES)
+def test_the_energy_balance_of_a_manoeuvre_closes(name: str) -> None:
+    """To 1e-8 of the energy exchanged, with steps of 1 ms; 2e-9 is found in the hardest, a J-turn."""
+    assert veh.energy_error(MANOEUVRES[name](car()).run, car().powers) < 1e-8
 
 
 def test_brakes_stop_the_car_as_their_torque_demands() -> None:
