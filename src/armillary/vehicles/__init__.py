@@ -80,6 +80,7 @@ from armillary.vehicles.suspensions.rig import SuspensionRig, suspension_rig
 from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
 from armillary.vehicles.suspensions.twist_beam import TwistBeam, twist_beam
 from armillary.vehicles.tractor import rearward_amplification, tractor_and_trailer
+from armillary.vehicles.tyres.carpet import Carpet, carpet
 from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
@@ -87,6 +88,7 @@ from armillary.vehicles.tyres.simple import BrushTyre, FialaTyre, LinearTyre
 from armillary.vehicles.tyres.table import TableTyre
 from armillary.vehicles.tyres.tir import TyreFile, read_tir
 from armillary.vehicles.tyres.tmeasy import Curve, TMeasyTyre
+from armillary.vehicles.tyres.tydex import read_tydex
 from armillary.vehicles.tyres.tyre import Forces, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
@@ -96,6 +98,7 @@ __all__ = [
     "AxleDesign",
     "BrushTyre",
     "Car",
+    "Carpet",
     "Compliance",
     "ComplianceRig",
     "Corner",
@@ -147,6 +150,7 @@ __all__ = [
     "add_wheel",
     "braking",
     "braking_in_a_turn",
+    "carpet",
     "combustion_engine",
     "compliance_rig",
     "copy_vehicle",
@@ -178,6 +182,7 @@ __all__ = [
     "random_steer",
     "read_crg",
     "read_tir",
+    "read_tydex",
     "read_tyre",
     "rearward_amplification",
     "ride",
