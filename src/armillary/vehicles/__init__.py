@@ -63,6 +63,7 @@ from armillary.vehicles.parts.energy import add_energy_balance, energy_error
 from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_bushing, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
+from armillary.vehicles.preview_driver import LinearCar, SharpDriver
 from armillary.vehicles.random_roads import iso8608_road, road_profiles
 from armillary.vehicles.road import Patch, Road, friction_patches, split_road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
@@ -113,6 +114,7 @@ __all__ = [
     "HandlingDiagram",
     "HardPoints",
     "LeafSpring",
+    "LinearCar",
     "LinearTyre",
     "MagicFormula",
     "Manoeuvre",
@@ -123,6 +125,7 @@ __all__ = [
     "Response",
     "Road",
     "RoadWheel",
+    "SharpDriver",
     "SolidAxle",
     "SolidDesign",
     "SteadyCircle",

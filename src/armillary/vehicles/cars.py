@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import armillary as arm
-from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.driver import Driver
 from armillary.vehicles.library import find_vehicle
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
@@ -149,7 +149,7 @@ def fourteen_freedom_car(
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
     drive: str = "rear",
-    driver: PathDriver | None = None,
+    driver: Driver | None = None,
 ) -> Car:
     """Return a car whose body has six freedoms, and each of its four wheels a vertical one and a spin.
 

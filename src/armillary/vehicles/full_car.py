@@ -23,7 +23,7 @@ from armillary.vehicles.cars import (
     read_values,
     static_deflection,
 )
-from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.driver import Driver
 from armillary.vehicles.parts.air import add_air
 from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
 from armillary.vehicles.parts.energy import add_energy_balance
@@ -148,7 +148,7 @@ def full_car(
     drive: str = "rear",
     differential: Differential | None = None,
     steering_ratio: float = 16.0,
-    driver: PathDriver | None = None,
+    driver: Driver | None = None,
     vary: Sequence[str] = (),
     energy: bool = False,
 ) -> Car:

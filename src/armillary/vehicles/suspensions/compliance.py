@@ -19,6 +19,7 @@ from armillary.vehicles.cars import Compiled
 from armillary.vehicles.suspensions.corner import Compliance, Corner
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import Masses
+from armillary.vehicles.tyres.tyre import Scalar
 
 # What a rig pulls with: unit, scale of the compliances' table, and its meaning.
 PULLS: dict[str, tuple[str, float, str]] = {
@@ -133,8 +134,12 @@ def compliance_rig(
     corner.add_outputs(s)
     upright = corner.upright
     s.prescribe(upright.q3, 0.0)
-    pulls = {name: s.input(name, units=unit, about=about) for name, (unit, _, about) in PULLS.items()}
-    height = s.parameter("radius", radius, units="m", about="height of the wheel's centre over the contact")
+    pulls: dict[str, Scalar] = {
+        name: s.input(name, units=unit, about=about) for name, (unit, _, about) in PULLS.items()
+    }
+    height: Scalar = s.parameter(
+        "radius", radius, units="m", about="height of the wheel's centre over the contact"
+    )
     force = pulls["lateral_force"] * s.ground.y - pulls["braking_force"] * s.ground.x
     s.force_vector("pull_at_contact", force, at=upright.origin)
     s.moment_vector("moment_of_contact", arm.cross(-height * s.ground.z, force), on=upright)
