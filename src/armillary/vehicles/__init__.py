@@ -51,6 +51,7 @@ from armillary.vehicles.opencrg.reading import CrgFile, read_crg
 from armillary.vehicles.opencrg.surface import CrgRoad, crg_road
 from armillary.vehicles.opencrg.writing import write_crg
 from armillary.vehicles.parts.air import add_air
+from armillary.vehicles.parts.bushings import add_bushing
 from armillary.vehicles.parts.driveline import (
     Differential,
     add_brake,
@@ -61,7 +62,7 @@ from armillary.vehicles.parts.driveline import (
 )
 from armillary.vehicles.parts.energy import add_energy_balance, energy_error
 from armillary.vehicles.parts.leaf import LeafSpring
-from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_bushing, add_spring_damper
+from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.preview_driver import LinearCar, SharpDriver
 from armillary.vehicles.random_roads import iso8608_road, road_profiles

@@ -25,12 +25,13 @@ from armillary.vehicles.cars import (
 )
 from armillary.vehicles.driver import Driver
 from armillary.vehicles.parts.air import add_air
+from armillary.vehicles.parts.bushings import Law
 from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
 from armillary.vehicles.parts.energy import add_energy_balance
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.road import Road
-from armillary.vehicles.suspensions.corner import Compliance, Corner, Law, motion_ratios
+from armillary.vehicles.suspensions.corner import Compliance, Corner, motion_ratios
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
 from armillary.vehicles.suspensions.rig import Builder

@@ -1,4 +1,4 @@
-"""Roads written as OpenCRG files, text or binary; `reading.py` has the format."""
+"""Roads written as OpenCRG files, text or binary; `sections.py` has the format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import armillary as arm
-from armillary.vehicles.opencrg.reading import FORMATS, RECORD, SPACING
+from armillary.vehicles.opencrg.reading import SPACING
+from armillary.vehicles.opencrg.sections import FORMATS, RECORD
 
 
 def write_crg(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import armillary as arm
-from armillary.vehicles.parts.springs import Bushing, add_bushing
+from armillary.vehicles.parts.bushings import Bushing, add_bushing
 
 
 @dataclass(frozen=True)

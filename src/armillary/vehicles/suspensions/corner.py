@@ -8,18 +8,17 @@ bodies with the upright at its end would cost 27 % more operations in a car with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.parts.bushings import Law, add_bushing, apply_law
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.tyres.tyre import Scalar
 
-# A number in proportion, or a function such as an `arm.Table`.
-Law: TypeAlias = float | arm.Expr | Callable[[Scalar], Scalar]
 ROTATION = "zxy"  # steer, inclination, then about the axle
 
 
@@ -177,8 +176,6 @@ def close_arm(
         inertia=inertia,
     )  # fmt: skip
     if compliance is not None:
-        from armillary.vehicles.parts.springs import add_bushing
-
         for pivot in (rear, front):
             add_bushing(
                 system, f"{name}_{pivot}_bushing",
@@ -195,11 +192,6 @@ def close_arm(
         name=f"{name}_{ball}",
     )
     return wishbone, closed
-
-
-def apply_law(law: Law, x: Scalar) -> Scalar:
-    """Return a law's value: a number times x, or a function of it."""
-    return law(x) if callable(law) and not isinstance(law, arm.Expr) else law * x
 
 
 def rest_values(system: arm.System) -> dict[str, float]:
