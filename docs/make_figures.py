@@ -277,6 +277,63 @@ def spin_up() -> Figure:
     return figure
 
 
+def truck() -> Figure:
+    """Rearward amplification over frequency."""
+    names = page("tutorial/truck.md")
+    figure, (axes,) = panels(1, 2.8)
+    for (speed, curve), colour in zip(names["curves"].items(), (OURS, THEIRS, THIRD), strict=True):
+        axes.plot(names["frequencies"], curve.round(5), color=colour, label=f"{3.6 * speed:.0f} km/h")
+    axes.set_xlabel("frequency [Hz]")
+    axes.set_ylabel("trailer over tractor")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def car_fit() -> Figure:
+    """Recorded and fitted yaw velocity."""
+    names = page("tutorial/car-fit.md")
+    figure, (axes,) = panels(1, 2.8)
+    data = names["data"]
+    axes.plot(data["time"], data["yaw velocity"].round(3), ".", color=PRINTED, ms=2, label="recorded")
+    fitted = names["model"].simulate(
+        8.0, step=4e-3, sample=0.02, inputs={"steer": (names["time"], names["steer"])},
+        parameters=dict(names["fit"].parameters),
+    )  # fmt: skip
+    axes.plot(fitted.time, fitted["yaw velocity"].round(3), color=OURS, label="fitted car")
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("yaw velocity [deg/s]")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def lane_change_study() -> Figure:
+    """Margins of all cars over what their drivers do."""
+    names = page("tutorial/lane-change-study.md")
+    figure, (axes,) = panels(1, 2.8)
+    margin = 1e3 * names["margin"]
+    lag = 1e3 * names["values"]["driver_lag"]
+    for chosen, colour, label in ((margin > 0, OURS, "pass"), (margin <= 0, THEIRS, "fail")):
+        axes.plot(lag[chosen].round(2), margin[chosen].round(1), ".", color=colour, ms=4, label=label)
+    axes.set_xlabel("lag of the driver's arms [ms]")
+    axes.set_ylabel("least distance to the edges [mm]")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def kc_study() -> Figure:
+    """Toe over travel before and after."""
+    names = page("tutorial/kc-study.md")
+    figure, (axes,) = panels(1, 2.8)
+    veh, points = names["veh"], names["points"]
+    for places, label, colour in ((names["POINTS"], "before", THEIRS), (points, "after", OURS)):
+        bump = veh.suspension_rig(veh.double_wishbone, places, vary=()).bump(names["travel"])
+        axes.plot(1e3 * names["travel"], bump["left toe"].round(5), color=colour, label=label)
+    axes.set_xlabel("travel [mm]")
+    axes.set_ylabel("toe [deg]")
+    axes.legend(fontsize=8)
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "tutorial/figures/pendulum": pendulum,
     "tutorial/figures/stanford-arm": stanford_arm,
@@ -289,6 +346,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "tutorial/figures/quarter-car": quarter_car,
     "tutorial/figures/bicycle": bicycle,
     "tutorial/figures/fmu": fmu,
+    "tutorial/figures/truck": truck,
+    "tutorial/figures/car-fit": car_fit,
+    "tutorial/figures/kc-study": kc_study,
+    "tutorial/figures/lane-change-study": lane_change_study,
     "verification/jpl-figure-9": figure_9,
     "verification/spin-up": spin_up,
 }

@@ -155,3 +155,55 @@ def test_a_report_has_figures_and_plots(tmp_path: Path) -> None:
     found = veh.sine_steer(linear_car(), steer=1e-3, speed=V)
     text = found.report(tmp_path / "report.html", motion=False).read_text(encoding="utf-8")
     assert "yaw velocity delay" in text and text.count("<svg") >= 3
+
+
+def test_preview_gains_are_those_of_the_whole_riccati_equation() -> None:
+    """Car and path as one system of 4 + 13 states by SciPy's solver; a long look ahead leaves the gains
+    unchanged where path and car are shifted and turned together.
+    """
+    from scipy.linalg import expm, solve_discrete_are
+
+    path = arm.Table([0.0, 100.0], [0.0, 0.0], name="path")
+    driver = veh.SharpDriver(path, 20.0, preview=1.2)
+    own, points = driver.gains
+    a, b = driver.car.matrices(20.0)
+    step = expm(0.1 * np.block([[a, b], [np.zeros((1, 5))]]))
+    whole, force = np.zeros((17, 17)), np.zeros((17, 1))
+    whole[:4, :4], force[:4] = step[:4, :4], step[:4, 4:]
+    whole[4:16, 5:17] = np.eye(12)
+    errors = np.zeros((2, 17))
+    errors[0, [0, 4]] = 1.0, -1.0
+    errors[1, [2, 4, 5]] = 1.0, 0.5, -0.5
+    cost = errors.T @ np.diag([0.01, 0.1]) @ errors
+    solution = solve_discrete_are(whole, force, cost, np.eye(1))
+    gain = np.linalg.solve(1 + force.T @ solution @ force, force.T @ solution @ whole)[0]
+    assert np.allclose(gain, [*own, *-points], atol=1e-10)
+    own, points = veh.SharpDriver(path, 20.0, preview=8.0).gains
+    assert np.isclose(points.sum(), own[0], rtol=1e-3)
+    assert np.isclose((2.0 * np.arange(len(points))) @ points, own[2], rtol=1e-3)
+    with pytest.raises(arm.ModelError, match="two intervals at least"):
+        veh.SharpDriver(path, 20.0, preview=0.1)
+
+
+def test_a_driver_by_optimal_preview_passes_the_double_lane_change() -> None:
+    """A single-track car on linear tyres with the stiffnesses that the driver expects, at 90 km/h: with
+    1.5 s of preview it stays within 0.25 m of the lanes' middle while it is between their cones.
+    """
+    track = veh.double_lane_change_track()
+    s = arm.System("car")
+    for name, value in (("V", 25.0), ("a", 1.2), ("b", 1.5)):
+        s.parameter(name, value)
+    car = veh.LinearCar()
+    body = s.body("body", joint=arm.Planar("z", velocity="body"), mass=car.mass,
+                  inertia=(0, 0, car.yaw_inertia), check_inertia=False)  # fmt: skip
+    s.prescribe(body.u1, 25.0)
+    steer = veh.SharpDriver(track.path, 25.0, weight_y=0.03).add(s, body, 2.7)
+    for name, place, stiffness, angle in (("front", 1.2, 1.3e5, steer), ("rear", -1.5, 1.5e5, 0.0)):
+        force = stiffness * (angle - (body.u2 + place * body.u3) / 25.0)
+        s.force(f"{name}_tyre", force, body.y, at=body.point(place, 0, 0))
+    run = s.derive().compile().simulate(7.0, step=2e-3)
+    x, y = np.asarray(run["body.q1"]), np.asarray(run["body.q2"])
+    for lane in track.lanes:
+        inside = (x > lane.start) & (x < lane.end)
+        assert inside.sum() > 100
+        assert np.max(np.abs(y[inside] - lane.middle)) < 0.25

@@ -81,3 +81,70 @@ def test_faults_of_data_are_named(changes: dict[str, object], names: list[str], 
     data = {**measured(), **changes}
     with pytest.raises(arm.ModelError, match=sentence):
         veh.fit_tyre(start(), {name: x for name, x in data.items() if x is not None}, names)
+
+
+FYW = f"{'FYW':10}{'a channel':30}{'N':10}"
+
+
+def tydex(folder: Path, end: str = "**END") -> Path:
+    """The sweeps as a TYDEX file, in kN, degrees and percent, with a channel that is not used."""
+    rows = measured()
+    channels = [("RUNTIME", "s", 1.0, None), ("FZW", "kN", 1e-3, "fz"), ("LONGSLIP", "%", 100.0, "kappa"),
+                ("SLIPANGL", "deg", 180 / np.pi, "alpha"), ("FX", "N", 1.0, "fx"), ("FYW", "N", 1.0, "fy"),
+                ("MZW", "Nm", 1.0, "mz")]  # fmt: skip
+    lines = ["**HEADER", "RELEASE   Release of TYDEX-Format                 1.3", "**CONSTANTS",
+             f"{'INCLANGL':10}{'inclination angle':30}{'deg':10}{'0.0':10}", "**MEASURCHANNELS"]  # fmt: skip
+    lines += [f"{name:10}{'a channel':30}{unit:10}{'1':10}{'0':10}{'0':10}" for name, unit, *_ in channels]
+    lines += ["**MEASURDATA 1"]
+    for i in range(len(rows["fz"])):
+        numbers = [0.01 * i if name is None else scale * rows[name][i] for _, _, scale, name in channels]
+        lines.append(" ".join(f"{value:.17g}" for value in numbers))
+    path = folder / "rig.tdx"
+    path.write_text("\n".join([*lines, end, ""]), encoding="latin-1")
+    return path
+
+
+def test_a_tydex_file_gives_the_same_columns_and_the_same_fit(tmp_path: Path) -> None:
+    path = tydex(tmp_path)
+    read, true = veh.read_tydex(path), measured()
+    for name, values in true.items():
+        assert np.allclose(read[name], values, rtol=1e-14, atol=1e-12), name
+    assert np.array_equal(read["gamma"], np.zeros(len(read["fz"])))
+    found = veh.fit_tyre(start(), path, ["PKY1", "PDY1"])
+    assert set(found.values) == {"PKY1", "PDY1"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("**END", "", "line 26.: \\*\\*END is missing; the file is cut off"),
+        ("kN        ", "lbf       ", "line 7: the unit 'lbf' is not known"),
+        (f"{FYW}{'1':10}0", f"{FYW}{'1':10}3", "line 11: channel FYW has an offset"),
+        ("**MEASURDATA 1", "**OTHER", "it has no \\*\\*MEASURDATA"),
+    ],
+)  # fmt: skip
+def test_a_wrong_tydex_file_is_refused_with_its_line(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    path = tydex(tmp_path)
+    text = path.read_text(encoding="latin-1")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="latin-1")
+    with pytest.raises(arm.ModelError, match=sentence):
+        veh.read_tydex(path)
+    path.write_text(text[: int(0.7 * len(text))], encoding="latin-1")
+    with pytest.raises(arm.ModelError, match="cut off"):
+        veh.read_tydex(path)
+
+
+def test_a_carpet_has_the_forces_of_the_tyre(tmp_path: Path) -> None:
+    tyre = veh.read_tyre(TRUE)
+    loads, angles = [2000.0, 4000.0, 6000.0], np.radians([0, 2, 4, 8])
+    made = veh.carpet(tyre, loads, angles)
+    assert made.values.shape == (3, 4)
+    assert made.values[1, 2] == tyre.evaluate(4000.0, 0.0, angles[2]).fy
+    assert made.plot(tmp_path / "carpet.svg").stat().st_size > 1000
+    with pytest.raises(arm.ModelError, match="both rising"):
+        veh.carpet(tyre, [4000.0, 2000.0], angles)
+    with pytest.raises(arm.ModelError, match="use fx, fy or mz"):
+        veh.carpet(tyre, loads, angles, channel="my")

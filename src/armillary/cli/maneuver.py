@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import click
 
@@ -16,12 +17,12 @@ _FACTORS = {"": 1.0, "m/s": 1.0, "km/h": 1 / 3.6, "rad": 1.0, "deg": math.pi / 1
 @options.command(
     """
     armillary maneuver step-steer car.toml --speed "100 km/h" --steer "1 deg"
-    armillary maneuver handling car.toml --speed "100 km/h"
+    armillary maneuver handling full_car --speed "100 km/h"
     armillary maneuver double-lane-change car.toml --speed "80 km/h" --report report.html
     """
 )
 @click.argument("name")
-@click.argument("car", type=click.Path(exists=True, dir_okay=False))
+@click.argument("car")
 @click.option("--speed", default="80 km/h", show_default=True, metavar="VALUE", help="Speed, m/s or km/h.")
 @click.option("--steer", default="1 deg", show_default=True, metavar="VALUE", help="Of the front wheels.")
 @click.option("--brake", default=0.3, show_default=True, help="Pedal of the brake, 0 to 1.")
@@ -35,17 +36,20 @@ def maneuver(
 ) -> int:  # fmt: skip
     """Drive a car through a manoeuvre of a standard and print its figures.
 
-    CAR is a text model that `Car.system.save` of armillary.vehicles wrote; NAME is one of step-steer,
+    CAR is a text model, or a vehicle of this package by name: single_track_car, fourteen_freedom_car,
+    full_car, pickup, formula_student_car, go_kart, tractor_and_trailer. NAME is one of step-steer,
     sine-steer, pulse-steer, random-steer, steady-circle, handling, sine-with-dwell, j-turn, fishhook,
-    braking, braking-in-a-turn, double-lane-change, obstacle-avoidance. The exit code is 1 where the verdict
-    is that the car fails.
+    braking, split-braking, braking-in-a-turn, ride, double-lane-change, obstacle-avoidance. The exit code is
+    1 where the verdict is that the car fails.
     """
-    from armillary.vehicles import MANOEUVRES, Car, run_manoeuvre, write_report
+    from armillary.vehicles import MANOEUVRES, VEHICLES, Car, run_manoeuvre, write_report
 
     if name not in MANOEUVRES:
         raise click.UsageError(f"there is no manoeuvre '{name}'; there are {', '.join(MANOEUVRES)}")
     if (report or output) and not MANOEUVRES[name].moves:
         raise click.UsageError(f"'{name}' has no run, so --report and --output do not apply")
+    if car not in VEHICLES and not Path(car).is_file():
+        raise click.UsageError(f"there is no file '{car}', and the vehicles are {', '.join(VEHICLES)}")
     found = run_manoeuvre(
         name, Car.load(car), speed=_number(speed, "--speed"), steer=_number(steer, "--steer"), brake=brake
     )

@@ -15,7 +15,14 @@ from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.fleet import formula_student_car, pickup
 from armillary.vehicles.full_car import AxleDesign, SolidDesign, full_car
+from armillary.vehicles.library import VEHICLES, copy_vehicle, vehicle_file
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
+from armillary.vehicles.manoeuvres.diagrams import (
+    GGDiagram,
+    HandlingDiagram,
+    gg_diagram,
+    handling_diagram,
+)
 from armillary.vehicles.manoeuvres.handling import Handling, SteadyCircle, handling_figures, steady_circle
 from armillary.vehicles.manoeuvres.lane_changes import (
     Track,
@@ -33,11 +40,18 @@ from armillary.vehicles.manoeuvres.open_loop import (
     random_steer,
     sine_steer,
     sine_with_dwell,
+    split_braking,
 )
 from armillary.vehicles.manoeuvres.result import Manoeuvre, write_report
+from armillary.vehicles.manoeuvres.ride import ride, weigh
 from armillary.vehicles.manoeuvres.step_steer import Response, StepSteer, step_steer
 from armillary.vehicles.motorcycle import motorcycle
+from armillary.vehicles.obstacles import Obstacle, TandemCams, obstacle_road
+from armillary.vehicles.opencrg.reading import CrgFile, read_crg
+from armillary.vehicles.opencrg.surface import CrgRoad, crg_road
+from armillary.vehicles.opencrg.writing import write_crg
 from armillary.vehicles.parts.air import add_air
+from armillary.vehicles.parts.bushings import add_bushing
 from armillary.vehicles.parts.driveline import (
     Differential,
     add_brake,
@@ -47,12 +61,15 @@ from armillary.vehicles.parts.driveline import (
     electric_motor,
 )
 from armillary.vehicles.parts.energy import add_energy_balance, energy_error
-from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_bushing, add_spring_damper
+from armillary.vehicles.parts.leaf import LeafSpring
+from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
+from armillary.vehicles.preview_driver import LinearCar, SharpDriver
 from armillary.vehicles.random_roads import iso8608_road, road_profiles
-from armillary.vehicles.road import Road, split_road
+from armillary.vehicles.road import Patch, Road, friction_patches, split_road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
-from armillary.vehicles.suspensions.corner import Corner
+from armillary.vehicles.suspensions.compliance import ComplianceRig, compliance_rig
+from armillary.vehicles.suspensions.corner import Compliance, Corner
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import (
     Masses,
@@ -63,7 +80,9 @@ from armillary.vehicles.suspensions.independent import (
 )
 from armillary.vehicles.suspensions.rig import SuspensionRig, suspension_rig
 from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
+from armillary.vehicles.suspensions.twist_beam import TwistBeam, twist_beam
 from armillary.vehicles.tractor import rearward_amplification, tractor_and_trailer
+from armillary.vehicles.tyres.carpet import Carpet, carpet
 from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
@@ -71,29 +90,43 @@ from armillary.vehicles.tyres.simple import BrushTyre, FialaTyre, LinearTyre
 from armillary.vehicles.tyres.table import TableTyre
 from armillary.vehicles.tyres.tir import TyreFile, read_tir
 from armillary.vehicles.tyres.tmeasy import Curve, TMeasyTyre
+from armillary.vehicles.tyres.tydex import read_tydex
 from armillary.vehicles.tyres.tyre import Forces, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 __all__ = [
     "MANOEUVRES",
+    "VEHICLES",
     "AxleDesign",
     "BrushTyre",
     "Car",
+    "Carpet",
+    "Compliance",
+    "ComplianceRig",
     "Corner",
+    "CrgFile",
+    "CrgRoad",
     "Curve",
     "Differential",
     "FialaTyre",
     "Forces",
+    "GGDiagram",
     "Handling",
+    "HandlingDiagram",
     "HardPoints",
+    "LeafSpring",
+    "LinearCar",
     "LinearTyre",
     "MagicFormula",
     "Manoeuvre",
     "Masses",
+    "Obstacle",
+    "Patch",
     "PathDriver",
     "Response",
     "Road",
     "RoadWheel",
+    "SharpDriver",
     "SolidAxle",
     "SolidDesign",
     "SteadyCircle",
@@ -102,7 +135,9 @@ __all__ = [
     "SuspensionRig",
     "TMeasyTyre",
     "TableTyre",
+    "TandemCams",
     "Track",
+    "TwistBeam",
     "Tyre",
     "TyreFile",
     "TyreFit",
@@ -119,7 +154,11 @@ __all__ = [
     "add_wheel",
     "braking",
     "braking_in_a_turn",
+    "carpet",
     "combustion_engine",
+    "compliance_rig",
+    "copy_vehicle",
+    "crg_road",
     "double_lane_change_track",
     "double_wishbone",
     "electric_motor",
@@ -130,7 +169,10 @@ __all__ = [
     "five_link",
     "formula_student_car",
     "fourteen_freedom_car",
+    "friction_patches",
     "full_car",
+    "gg_diagram",
+    "handling_diagram",
     "handling_figures",
     "iso8608_road",
     "j_turn",
@@ -138,23 +180,32 @@ __all__ = [
     "macpherson",
     "motorcycle",
     "obstacle_avoidance_track",
+    "obstacle_road",
     "pickup",
     "pulse_steer",
     "random_steer",
+    "read_crg",
     "read_tir",
+    "read_tydex",
     "read_tyre",
     "rearward_amplification",
+    "ride",
     "road_profiles",
     "run_manoeuvre",
     "sine_steer",
     "sine_with_dwell",
     "single_track_car",
     "solid_axle",
+    "split_braking",
     "split_road",
     "steady_circle",
     "step_steer",
     "suspension_rig",
     "tractor_and_trailer",
     "trailing_arm",
+    "twist_beam",
+    "vehicle_file",
+    "weigh",
+    "write_crg",
     "write_report",
 ]

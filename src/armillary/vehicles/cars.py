@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import armillary as arm
-from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.driver import Driver
+from armillary.vehicles.library import find_vehicle
 from armillary.vehicles.road import Road
 from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
@@ -66,15 +67,16 @@ class Car:
     wheelbase: float = 2.7  # m
     steering_ratio: float = 1.0  # of the input "steer" to the angle of the front wheels
     powers: Mapping[str, Scalar] = field(default_factory=dict)  # of all loads but gravity by kind, W
+    step: float = 1e-3  # s, of runs of manoeuvres
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Car:
-        """Return the car of a text model that `Car.system.save` wrote, or one with the same names.
+        """Return the car of a text model: a vehicle of this package by name, or a file.
 
-        Needed are the input "steer", the parameters V, a and b; a car with four wheels has the body "body"
-        and parameters WHEEL_spin_per_speed.
+        A file was written by `Car.system.save`, or has the same names: the input "steer", the parameters V, a
+        and b; a car with four wheels has the body "body" and parameters WHEEL_spin_per_speed.
         """
-        system = arm.load(path)
+        system = arm.load(find_vehicle(path))
         values = {name: p.data.default for name, p in system.parameters.items()}
         missing = [name for name in ("V", "a", "b") if name not in values]
         missing += [] if "steer" in system.memories else ["the input steer"]
@@ -96,9 +98,13 @@ class Car:
         """Return parameters of runs at a speed whose steering is the input alone, without the driver."""
         return {"V": speed, **({"driver_gain": 0.0} if "driver_gain" in self.system.parameters else {})}
 
+    def _wheel(self, name: str) -> str:
+        """The body of a wheel: its name, or in text models with included wheels NAME_wheel."""
+        return name if name in self.system.bodies else f"{name}_wheel"
+
     def start(self, speed: float) -> dict[str, float]:
         """Return the initial values of straight running at a speed."""
-        spins = {f"{name}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
+        spins = {f"{self._wheel(name)}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
         return {"body.u1": speed, **spins} if spins else {}
 
 
@@ -143,7 +149,7 @@ def fourteen_freedom_car(
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
     drive: str = "rear",
-    driver: PathDriver | None = None,
+    driver: Driver | None = None,
 ) -> Car:
     """Return a car whose body has six freedoms, and each of its four wheels a vertical one and a spin.
 
@@ -222,8 +228,7 @@ def fourteen_freedom_car(
         torque = p["hold"] * (p["V"] - body.u1) * wheel.tyre.free_radius / 2
         s.moment(f"{corner}_drive", torque, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
     add_iso_outputs(s, body)
-    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
-    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    add_attitude_outputs(s, body)
     return Car(s, wheels, spins, base)
 
 
@@ -284,3 +289,10 @@ def add_iso_outputs(s: arm.System, body: arm.Body) -> None:
     s.output("sideslip angle", slip, units="deg", about="sideslip angle of the mass centre")
     s.output("speed", arm.dot(velocity, ahead), units="m/s", about="longitudinal velocity")
     s.output("steer angle", "steer", units="deg", about="of the front wheels")
+
+
+def add_attitude_outputs(s: arm.System, body: arm.Body) -> None:
+    """Add roll and pitch angle and the vertical acceleration of a body that heaves."""
+    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
+    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    s.output("vertical acceleration", arm.dot(arm.acceleration(body.com), s.ground.z), units="m/s2")

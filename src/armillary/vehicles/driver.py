@@ -15,11 +15,19 @@ IEEE Trans. SMC-11 (1981) 393-399, with the steady response of the car in place 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import armillary as arm
 from armillary.vehicles.tyres.tyre import Scalar
 
 SLOWEST = 2.0  # m/s, below which the driver steers as at this speed
+
+
+class Driver(Protocol):
+    """A driver as cars take it: `PathDriver` or `SharpDriver`."""
+
+    def add(self, system: arm.System, body: arm.Body, wheelbase: Scalar) -> Scalar:
+        """Add the driver and return the angle of the front wheels, positive to the left, rad."""
 
 
 @dataclass(frozen=True)

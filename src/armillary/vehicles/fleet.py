@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from armillary.vehicles.cars import Car
-from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.driver import Driver
 from armillary.vehicles.full_car import DOUBLE_WISHBONE_FRONT, AxleDesign, SolidDesign, full_car
 from armillary.vehicles.parts.driveline import Differential
 from armillary.vehicles.parts.springs import Stop
@@ -50,7 +50,7 @@ def pickup(
     speed: float = 25.0,
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
-    driver: PathDriver | None = None,
+    driver: Driver | None = None,
     energy: bool = False,
 ) -> Car:
     """Return a pickup: double wishbones in front, a driven solid axle on four links behind.
@@ -72,7 +72,7 @@ def formula_student_car(
     speed: float = 15.0,
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
-    driver: PathDriver | None = None,
+    driver: Driver | None = None,
     energy: bool = False,
 ) -> Car:
     """Return a Formula-Student car: double wishbones, a limited differential, downforce.
@@ -80,12 +80,26 @@ def formula_student_car(
     Arguments are as for `full_car`; parameters replace values of STUDENT. Tyres must have a radius of about
     0.23 m and a nominal load below 1 kN.
     """
-    stops = {"bump": Stop(0.03, 1e5), "rebound": Stop(0.03, 1e5)}
+    stop = Stop(0.03, 1e5)
     front = AxleDesign(
-        double_wishbone, STUDENT_FRONT, spring=45e3, damper=2200.0, bar=8e3, masses=LIGHT, **stops
+        double_wishbone,
+        STUDENT_FRONT,
+        spring=45e3,
+        damper=2200.0,
+        bar=8e3,
+        masses=LIGHT,
+        bump=stop,
+        rebound=stop,
     )
     rear = AxleDesign(
-        double_wishbone, STUDENT_REAR, spring=45e3, damper=2200.0, bar=6e3, masses=LIGHT, **stops
+        double_wishbone,
+        STUDENT_REAR,
+        spring=45e3,
+        damper=2200.0,
+        bar=6e3,
+        masses=LIGHT,
+        bump=stop,
+        rebound=stop,
     )
     return full_car(
         front_tyre, rear_tyre, front=front, rear=rear, speed=speed,

@@ -16,20 +16,22 @@ from armillary.vehicles.cars import (
     CORNERS,
     GRAVITY,
     Car,
+    add_attitude_outputs,
     add_iso_outputs,
     declare_parameters,
     declare_rolling,
     read_values,
     static_deflection,
 )
-from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.driver import Driver
 from armillary.vehicles.parts.air import add_air
+from armillary.vehicles.parts.bushings import Law
 from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
 from armillary.vehicles.parts.energy import add_energy_balance
-from armillary.vehicles.parts.springs import Law, Stop, add_anti_roll_bar, add_spring_damper
+from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.road import Road
-from armillary.vehicles.suspensions.corner import Corner, motion_ratios
+from armillary.vehicles.suspensions.corner import Compliance, Corner, motion_ratios
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
 from armillary.vehicles.suspensions.rig import Builder
@@ -78,6 +80,9 @@ FULL: dict[str, tuple[float, str, str]] = {
     "lift": (0.2, "m2", "coefficient of lift times area"),
 }
 
+# Steps of runs, s: a wishbone of 4 kg turns on bushings of 1e7 N/m with 500 Hz.
+RIGID_STEP, ELASTIC_STEP = 1e-3, 2e-4
+RACK_MASS = 3.0  # kg
 BUMP, REBOUND = Stop(0.05, 200e3), Stop(0.06, 200e3)  # between the seats of a spring
 
 
@@ -93,6 +98,7 @@ class AxleDesign:
     bump: Stop | None = BUMP
     rebound: Stop | None = REBOUND
     masses: Masses = field(default_factory=Masses)
+    compliance: Compliance | None = None  # bushings in place of joints
 
     def unsprung(self) -> float:
         """Return the mass of a corner without its wheel, kg."""
@@ -143,7 +149,7 @@ def full_car(
     drive: str = "rear",
     differential: Differential | None = None,
     steering_ratio: float = 16.0,
-    driver: PathDriver | None = None,
+    driver: Driver | None = None,
     vary: Sequence[str] = (),
     energy: bool = False,
 ) -> Car:
@@ -183,7 +189,10 @@ def full_car(
     angle = s.expression("steer")
     if driver is not None:
         angle = angle + ratio * driver.add(s, body, p["a"] + p["b"])
-    rack = add_rack(s, "rack", body, angle=angle, pinion=reach / steering_ratio)
+    sprung_front = (numbers["m"] * numbers["b"] / base + RACK_MASS) * GRAVITY / 2
+    on_front = sprung_front + (front.unsprung() + numbers["mw"]) * GRAVITY
+    place = (numbers["a"], 0.0, float(front_tyre.free_radius) - static_deflection(front_tyre, on_front))
+    rack = add_rack(s, "rack", body, angle=angle, at=place, mass=RACK_MASS, pinion=reach / steering_ratio)
     wheels: dict[str, RoadWheel] = {}
     corners: dict[str, Corner] = {}
     spins = {}
@@ -193,7 +202,7 @@ def full_car(
         design, tyre = (front, front_tyre) if axle == "front" else (rear, rear_tyre)
         tyre = tyre if side > 0 else tyre.mirror()
         ahead = numbers["a"] if axle == "front" else -numbers["b"]
-        sprung = numbers["m"] * GRAVITY * (base - abs(ahead)) / base / 2
+        sprung = sprung_front if axle == "front" else numbers["m"] * GRAVITY * numbers["a"] / base / 2
         load = sprung + (design.unsprung() + numbers["mw"]) * GRAVITY
         height = float(tyre.free_radius) - static_deflection(tyre, load)
         places = {label: (x + ahead, y, z + height) for label, (x, y, z) in design.places.items()}
@@ -205,10 +214,12 @@ def full_car(
             seat = _seat_of_axle(s, solid[axle], side, sprung)
         else:
             points = HardPoints(s, axle, places, side=side, vary=vary if axle == "front" else ())
+            elastic: dict[str, Compliance] = {"compliance": design.compliance} if design.compliance else {}
             corners[name] = design.build(
-                s, name, body, points, masses=design.masses, rack=rack.body if axle == "front" else None
-            )
-            seat = _seat_of_corner(s, corners[name], design, sprung)
+                s, name, body, points, masses=design.masses, rack=rack.body if axle == "front" else None,
+                **elastic,
+            )  # fmt: skip
+            seat = _seat_of_corner(s, corners[name], design, places, sprung)
         wheels[name] = add_wheel(
             s, name, seat.carrier, tyre, at=seat.at, mass="mw", inertia=("Iw/2", "Iw", "Iw/2"), road=road
         )
@@ -237,22 +248,33 @@ def full_car(
     if energy:
         add_energy_balance(s, powers)
     add_iso_outputs(s, body)
-    s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
-    s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
+    add_attitude_outputs(s, body)
     for name, corner in corners.items():
         s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
-    return Car(s, wheels, spins, base, steering_ratio, powers)
+    elastic_axle = any(isinstance(d, AxleDesign) and d.compliance for d in (front, rear))
+    return Car(
+        s, wheels, spins, base, steering_ratio, powers, step=ELASTIC_STEP if elastic_axle else RIGID_STEP
+    )
 
 
-def _seat_of_corner(s: arm.System, corner: Corner, design: AxleDesign, sprung: float) -> _Seat:
-    """The preload by virtual work: load of the wheel, weight of the arm and force of the spring."""
-    top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
-    length = arm.magnitude(arm.position(foot, top))
-    heights = [
-        arm.dot(arm.position(b.com, corner.chassis.origin), corner.chassis.z) for b in corner.bodies[1:]
-    ]
-    lever, *rises = corner.ratios(s, [length, *heights])
+def _seat_of_corner(
+    s: arm.System, corner: Corner, design: AxleDesign, places: Mapping[str, Sequence[float]], sprung: float
+) -> _Seat:
+    """The preload by virtual work: load of the wheel, weight of the arm and force of the spring.
+
+    Ratios of motion are those of rigid joints, also where they are bushings.
+    """
+    rigid = corner
+    if design.compliance is not None:
+        s = arm.System("rigid corner")
+        chassis = s.body("chassis", joint=arm.Free(), mass=1, inertia=(1, 1, 1))
+        points = HardPoints(s, "axle", places, side=corner.side)
+        rigid = design.build(s, "corner", chassis, points, masses=design.masses)
+    length = arm.magnitude(arm.position(rigid.seats["spring_foot"], rigid.seats["spring_top"]))
+    heights = [arm.dot(arm.position(b.com, rigid.chassis.origin), rigid.chassis.z) for b in rigid.bodies[1:]]
+    lever, *rises = rigid.ratios(s, [length, *heights])
     carried = sprung + sum(float(design.masses.arm) * GRAVITY * (1 - rise) for rise in rises)
+    top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
     return _Seat(corner.upright, (0, 0, 0), top, foot, -carried / lever)
 
 

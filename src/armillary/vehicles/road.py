@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,6 +32,10 @@ class Road:
     height: float | Callable[[Scalar, Scalar], Scalar] = 0.0
     friction: float | Callable[[Scalar, Scalar], Scalar] = 1.0
 
+    def below_wheel(self, system: arm.System, name: str, x: Scalar, y: Scalar) -> Surface:
+        """Return the surface below a wheel of a system; roads that need memories add them under its name."""
+        return self.below(x, y)
+
     def below(self, x: Scalar, y: Scalar) -> Surface:
         """Return the surface at a place, with exact slopes."""
         friction = self.friction(x, y) if callable(self.friction) else self.friction
@@ -47,13 +51,80 @@ class Road:
         return Surface(arm.substitute(height, place), slope_x, slope_y, friction)
 
 
-def split_road(right: float, left: float = 1.0, *, width: float = 0.2) -> Road:
-    """Return a flat road of two frictions, to the right and the left of y = 0, blended over a width in m."""
+@dataclass(frozen=True)
+class SplitRoad(Road):
+    """A flat road of two frictions, to the right and the left of a line along x; see `split_road`."""
+
+    right: float = 1.0
+    left: float = 1.0
+    edge: float = 0.0
+    width: float = 0.2
+
+    def below_wheel(self, system: arm.System, name: str, x: Scalar, y: Scalar) -> Surface:
+        """Return the surface below a wheel; the frictions become parameters of the model."""
+        known = system.parameters
+        right, left = (
+            known[label] if label in known else system.parameter(label, value, about=about)
+            for label, value, about in (
+                ("mu_right", self.right, "scale of friction to the right of the edge"),
+                ("mu_left", self.left, "scale of friction to its left"),
+            )
+        )
+        return Surface(0.0, 0.0, 0.0, self._blend(y, right, left))
+
+    def below(self, x: Scalar, y: Scalar) -> Surface:
+        """Return the surface at a place."""
+        return Surface(0.0, 0.0, 0.0, self._blend(y, self.right, self.left))
+
+    def _blend(self, y: Scalar, right: Scalar, left: Scalar) -> Scalar:
+        return right + (left - right) * smooth_step((y - self.edge) / self.width)
+
+
+def split_road(right: float, left: float = 1.0, *, edge: float = 0.0, width: float = 0.2) -> SplitRoad:
+    """Return a flat road of two frictions, to the right and the left of y = edge, blended over a width in m.
+
+    A model on it has the parameters ``mu_right`` and ``mu_left``, which runs may change.
+    """
     if not (right > 0 and left > 0 and width > 0):
         raise arm.ModelError("split_road: both frictions and the width must be positive")
+    return SplitRoad(0.0, 1.0, right, left, edge, width)
+
+
+class Patch(NamedTuple):
+    """A rectangle of another friction: x and y from and to, m, and its scale of friction."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    friction: float
+
+
+def friction_patches(
+    patches: Sequence[Patch], *, elsewhere: float = 1.0, width: float = 0.1
+) -> Callable[[Scalar, Scalar], Scalar]:
+    """Return the friction of a road with patches of ice or water, for ``Road(height, friction)``.
+
+    Where patches overlap the last one holds. At their edges friction is blended over a width in m.
+    """
+    for patch in patches:
+        if not (patch.x[0] < patch.x[1] and patch.y[0] < patch.y[1] and patch.friction > 0 and width > 0):
+            raise arm.ModelError(
+                f"friction_patches: the patch x={patch.x}, y={patch.y}, friction={patch.friction:g} must "
+                "have rising limits and a friction above zero"
+            )
 
     def friction(x: Scalar, y: Scalar) -> Scalar:
-        share = arm.min(arm.max(y / width + 0.5, 0.0), 1.0)
-        return right + (left - right) * share * share * (3 - 2 * share)
+        value: Scalar = elsewhere
+        for patch in patches:
+            share: Scalar = 1.0
+            for place, (low, high) in ((x, patch.x), (y, patch.y)):
+                share = share * smooth_step((place - low) / width) * smooth_step((high - place) / width)
+            value = value + (patch.friction - value) * share
+        return value
 
-    return Road(0.0, friction)
+    return friction
+
+
+def smooth_step(s: Scalar) -> Scalar:
+    """Return a step from 0 to 1 over −½ < s < ½, with continuous slope."""
+    share = arm.min(arm.max(s + 0.5, 0.0), 1.0)
+    return share * share * (3 - 2 * share)

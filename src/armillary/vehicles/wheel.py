@@ -117,8 +117,8 @@ def add_wheel(
     # The plane of the road below the hub.
     place = arm.position(centre)
     x, y, z = (arm.dot(place, axis) for axis in (ground.x, ground.y, ground.z))
-    below = road.below(x, y)
-    if callable(road.height):
+    below = road.below_wheel(system, name, x, y)
+    if isinstance(below.slope_x, arm.Expr) or isinstance(below.slope_y, arm.Expr):
         stretch = 1 / arm.sqrt(1 + below.slope_x * below.slope_x + below.slope_y * below.slope_y)
         normal = stretch * (ground.z - below.slope_x * ground.x - below.slope_y * ground.y)
         height = (z - below.height) * stretch

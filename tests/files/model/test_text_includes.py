@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 
 import armillary as arm
@@ -288,3 +291,52 @@ def test_a_part_may_call_a_load_as_a_function_is_called(tmp_path):
     (tmp_path / "whole.toml").write_text('name = "whole"\n[include.p]\nfile = "part.toml"\nprefix = "p_"\n')
     found = arm.load(tmp_path / "whole.toml").derive().compile().outputs(0.0, [0.5, 0.0])
     assert found["p_floor"] == -2.0 and found["p_both"] == 0.0
+
+
+def test_a_part_of_a_part_has_shapes_and_the_real_ground(tmp_path: Path) -> None:
+    """A wheel in a bogie on a car that is turned: "world" is the ground of the whole at every depth."""
+    (tmp_path / "wheel.toml").write_text(
+        """
+        [bodies.wheel]
+        joint = { revolute = "y" }
+        mass = 1
+        inertia = 0
+        [expressions]
+        height = "dot(position(wheel.origin), world.z)"
+        level = "dot(position(wheel.origin), ground.z)"
+        [shapes.tyre]
+        body = "wheel"
+        shape = { wheel = [0.3, 0.1] }
+        """
+    )
+    (tmp_path / "bogie.toml").write_text(
+        """
+        [bodies.frame]
+        joint = { revolute = "y" }
+        at = [2, 0, 0]
+        mass = 1
+        inertia = [1, 1, 1]
+        [include.left]
+        file = "wheel.toml"
+        on = "frame"
+        [include.right]
+        file = "wheel.toml"
+        on = "frame"
+        """
+    )
+    (tmp_path / "car.toml").write_text(
+        """
+        name = "car"
+        [bodies.body]
+        joint = { revolute = "y" }
+        mass = 1
+        inertia = [1, 1, 1]
+        [include.front]
+        file = "bogie.toml"
+        on = "body"
+        """
+    )
+    car = arm.load(tmp_path / "car.toml")
+    values = {"body.q1": 0.3, "front_frame.q1": 0.4}
+    assert arm.evaluate(car.expression("front_left_height"), values) == pytest.approx(-2 * math.sin(0.3))
+    assert arm.evaluate(car.expression("front_left_level"), values) == pytest.approx(2 * math.sin(0.4))

@@ -35,7 +35,7 @@ _FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *QUANTITIES}
 _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
           "attractors", "fmus", "blocks", "loads")  # fmt: skip
 _MAKERS = ("bodies", "fmus", "blocks", "loads")
-_LABELLED = ("constraints", "events", "outputs")
+_LABELLED = ("constraints", "events", "outputs", "shapes")
 _SHARED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions")
 _LEFT = ("include", "name", "units", "armillary", "about")  # keys that concern the part alone
 _DEEPEST, _MOST = 20, 1000
@@ -69,7 +69,7 @@ def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, D
                 f"'{entry['file']}' is in units {own}, but this model in {units}; state the same in both"
             )
         inside = _collect_parts(inner, chain, read)
-        names = _NewNames.of(inside, label, entry)
+        names = _NewNames.of(inside, label, entry, whole=not above)
         if problem := names.problem(inside, entry):
             raise fault(problem)
         carrier = (document, entry["on"], label) if "on" in entry else None
@@ -92,7 +92,7 @@ class _NewNames:
     called: frozenset[str] = frozenset()  # functions and tables of its own
 
     @classmethod
-    def of(cls, parts: list[ModelPart], label: str, entry: DataMapping) -> _NewNames:
+    def of(cls, parts: list[ModelPart], label: str, entry: DataMapping, whole: bool) -> _NewNames:
         prefix, share = entry.get("prefix", f"{label}_"), entry.get("share", [])
 
         def declared(sections: Iterable[str]) -> set[str]:
@@ -107,7 +107,9 @@ class _NewNames:
         }
         new |= {f"ground.{name}": f"{carrier}.{prefix}{name}" for name in points}
         if "on" in entry:
-            new |= {"ground": carrier, "world": "ground"}
+            new["ground"] = carrier
+        if whole:  # parts of parts keep "world" until the whole names it, whose ground it is
+            new["world"] = "ground"
         makers = frozenset(name for name in declared(_MAKERS) if name not in share)
         labels = {name: f"{prefix}{name}" for name in declared(("constraints",))}
         called = frozenset(declared(("functions", "tables", "expressions")))

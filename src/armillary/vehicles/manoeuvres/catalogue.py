@@ -22,8 +22,10 @@ from armillary.vehicles.manoeuvres.open_loop import (
     random_steer,
     sine_steer,
     sine_with_dwell,
+    split_braking,
 )
 from armillary.vehicles.manoeuvres.result import Tabled
+from armillary.vehicles.manoeuvres.ride import ride
 from armillary.vehicles.manoeuvres.step_steer import step_steer
 
 
@@ -62,11 +64,15 @@ MANOEUVRES: Mapping[str, Entry] = {
     "j-turn": Entry(lambda car, v, steer, brake: j_turn(car, speed=v, steer=steer), "rollover, NHTSA"),
     "fishhook": Entry(lambda car, v, steer, brake: fishhook(car, speed=v, steer=steer), "rollover, NHTSA"),
     "braking": Entry(
-        lambda car, v, steer, brake: braking(car, speed=v, brake=brake), "straight or split road, ISO 21994"
+        lambda car, v, steer, brake: braking(car, speed=v, brake=brake), "straight ahead, ISO 21994"
+    ),
+    "split-braking": Entry(
+        lambda car, v, steer, brake: split_braking(car, speed=v, brake=brake), "on two frictions, ISO 14512"
     ),
     "braking-in-a-turn": Entry(
         lambda car, v, steer, brake: braking_in_a_turn(car, speed=v, steer=steer, brake=brake), "ISO 7975"
     ),
+    "ride": Entry(lambda car, v, steer, brake: ride(car, speed=v), "over the car's road, ISO 2631-1"),
     "double-lane-change": Entry(
         lambda car, v, steer, brake: lane_change(car, double_lane_change_track(), speed=v), "ISO 3888-1"
     ),

@@ -64,8 +64,8 @@ class Track:
 def double_lane_change_track(width: float = 1.8) -> Track:
     """Return the track of ISO 3888-1: lanes of 15, 25 and 30 m, 30 and 25 m apart, in all 125 m.
 
-    Their widths are 1.1, 1.2 and 1.3 times the car's width plus 0.25 m; their right edges are offset by
-    3.5 m.
+    Their widths are 1.1, 1.2 and 1.3 times the car's width plus 0.25 m. The offset of 3.5 m is taken between
+    their right edges, which is an assumption: others measure it from the middle of the first lane.
     """
     _check_width(width)
     b1, b3, b5 = (factor * width + 0.25 for factor in (1.1, 1.2, 1.3))
@@ -111,7 +111,7 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
     last = track.lanes[-1].end + 10.0
     run: arm.Run = car.model.simulate(
         1.4 * last / speed,
-        step=1e-3,
+        step=car.step,
         sample=5e-3,
         initial=car.start(speed),
         parameters={"V": speed, **({"hold": 0.0} if coasting else {})},

@@ -25,7 +25,7 @@ def drive(
     speed: float,
     steer: tuple[Sequence[float], Sequence[float]],
     *,
-    step: float = 1e-3,
+    step: float | None = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> arm.Run:
@@ -36,8 +36,8 @@ def drive(
     scaled = [angle * car.steering_ratio for angle in angles]
     run: arm.Run = car.model.simulate(
         duration,
-        step=step,
-        sample=max(step, 2e-3),
+        step=step or car.step,
+        sample=max(step or car.step, 2e-3),
         inputs={"steer": (list(times), scaled), **(inputs or {})},
         initial=car.start(speed),
         parameters={**car.hands_off(speed), **(parameters or {})},
@@ -267,14 +267,55 @@ def braking_in_a_turn(
 
 
 def braking(car: Car, *, speed: float, brake: float, duration: float = 4.0) -> Manoeuvre:
-    """Brake straight ahead with the steering held, ISO 21994; on a road of two frictions, ISO 14512.
-
-    The road belongs to the car: ``full_car(…, road=split_road(0.3))``.
-    """
+    """Brake straight ahead with the steering held, ISO 21994."""
     _require_brake(car, "braking")
+    run, figures, _ = _brake_straight(car, speed, brake, duration, {})
+    return Manoeuvre("braking", "ISO 21994", run, figures)
+
+
+def split_braking(
+    car: Car, *, speed: float, brake: float, right: float = 0.3, left: float = 1.0, duration: float = 4.0
+) -> Manoeuvre:
+    """Brake straight ahead on a road of two frictions with the steering held, ISO 14512.
+
+    car          on a `split_road`: ``full_car(…, road=split_road(1.0))``, or one whose wheels have parameters
+                 WHEEL_grip, as the text models of this package have
+    right, left  scales of friction of the two sides
+
+    Figures: those of `braking`; yaw velocity and yaw angle one second after the brakes were applied; the
+    deceleration over what both frictions together allow, g (right + left)/2.
+    """
+    _require_brake(car, "split_braking")
+    if not (right > 0 and left > 0):
+        raise arm.ModelError(f"split_braking: right={right:g} and left={left:g} must be positive")
+    sides = {"mu_right": right, "mu_left": left}
+    wheels = {f"{wheel}_grip": sides[f"mu_{wheel.partition('_')[2]}"] for wheel in CORNERS}
+    known = car.system.parameters
+    if all(name in known for name in wheels):
+        sides = wheels
+    elif "mu_right" not in known:
+        raise arm.ModelError(
+            "split_braking: this car's road has one friction; build it with road=split_road(1.0)"
+        )
+    run, figures, begin = _brake_straight(car, speed, brake, duration, sides)
+    begin_time = float(run.time[begin])
+    turned = at_time(run, "body.q4", begin_time + 1.0) - float(run["body.q4"][begin])
+    figures |= {
+        "yaw velocity after 1 s": (at_time(run, "yaw velocity", begin_time + 1.0), "deg/s"),
+        "yaw angle after 1 s": (float(np.degrees(turned)), "deg"),
+        "use of friction": (figures["mean deceleration"][0] / (GRAVITY * (right + left) / 2), ""),
+    }
+    return Manoeuvre("braking on two frictions", "ISO 14512", run, figures)
+
+
+def _brake_straight(
+    car: Car, speed: float, brake: float, duration: float, parameters: Mapping[str, float]
+) -> tuple[arm.Run, dict[str, tuple[float, str]], int]:
+    """The run, its figures until the car stands, and the sample at which the brakes are applied."""
     run = drive(
         car, START + duration, speed, ([0, 1], [0, 0]),
-        inputs={"brake": ([0, START, START + 0.1], [0.0, 0.0, brake])}, parameters=_coast(car),
+        inputs={"brake": ([0, START, START + 0.1], [0.0, 0.0, brake])},
+        parameters={**_coast(car), **parameters},
     )  # fmt: skip
     t = np.asarray(run.time)
     late = t >= START
@@ -289,7 +330,7 @@ def braking(car: Car, *, speed: float, brake: float, duration: float = 4.0) -> M
         "yaw angle": (float(np.degrees(run["body.q4"][end] - run["body.q4"][begin])), "deg"),
         "peak yaw velocity": (peak(np.asarray(run["yaw velocity"])[begin : end + 1]), "deg/s"),
     }
-    return Manoeuvre("braking", "ISO 21994", run, figures)
+    return run, figures, begin
 
 
 def _transform(t: np.ndarray, values: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
@@ -316,7 +357,7 @@ def _coast(car: Car) -> dict[str, float]:
 
 
 def _require_brake(car: Car, name: str) -> None:
-    if "brake_front" not in car.system.parameters:
+    if "brake" not in car.system.memories:
         raise arm.ModelError(f"{name}: this car has no brakes; use full_car, or add the input 'brake'")
 
 

@@ -65,7 +65,7 @@ def step_steer(
     duration: float = 6.0,
     start: float = 0.5,
     rise: float = 0.1,
-    step: float = 1e-3,
+    step: float | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> StepSteer:
     """Run a step steer and return it with its figures.
@@ -83,7 +83,8 @@ def step_steer(
     turned = steer * car.steering_ratio
     run = car.model.simulate(
         duration,
-        step=step,
+        step=step or car.step,
+        sample=max(step or car.step, 1e-3),
         inputs={"steer": ([0.0, start, start + rise, duration], [0.0, 0.0, turned, turned])},
         initial=car.start(speed),
         parameters={**car.hands_off(speed), **(parameters or {})},

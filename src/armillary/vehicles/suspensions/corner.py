@@ -15,10 +15,29 @@ from typing import Protocol
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.parts.bushings import Law, add_bushing, apply_law
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.tyres.tyre import Scalar
 
 ROTATION = "zxy"  # steer, inclination, then about the axle
+
+
+@dataclass(frozen=True)
+class Compliance:
+    """How far the joints of a suspension give: numbers, or functions of the displacement or its rate.
+
+    link            rate of a rod along its line, with the bushings at its ends, N/m
+    link_damping    N·s/m
+    pivot           rates of a wishbone's pivot along x, y, z of the chassis, N/m
+    pivot_damping   N·s/m
+    torsion         rates of a pivot about x, y, z, N·m/rad
+    """
+
+    link: Law = 1e7
+    link_damping: Law = 2e3
+    pivot: tuple[Law, Law, Law] = (5e6, 1e7, 1e7)
+    pivot_damping: tuple[Law, Law, Law] = (2e3, 2e3, 2e3)
+    torsion: tuple[Law, Law, Law] = (20.0, 20.0, 20.0)
 
 
 class Closure(Protocol):
@@ -105,8 +124,24 @@ def close_link(
     points: HardPoints,
     inner: str,
     outer: str,
+    compliance: Compliance | None = None,
 ) -> tuple[Closure, ...]:
-    """Hold an upright by a rod without mass between two hard points, with balls at its ends."""
+    """Hold an upright by a rod without mass between two hard points, with balls at its ends.
+
+    With a compliance the rod is a spring and a damper, and closes no loop.
+    """
+    if compliance is not None:
+        rod = compliance
+        length = points.distance(inner, outer)
+        system.strut(
+            f"{name}_{inner}_{outer}",
+            lambda x, v: -apply_law(rod.link, x - length) - apply_law(rod.link_damping, v),
+            between=(
+                upright.point(f"{outer}_of_{inner}", points.between("wheel", outer)),
+                chassis.point(f"{name}_{inner}", points[inner]),
+            ),
+        )
+        return ()
     closed: tuple[Closure, ...] = system.close_joint(
         "distance",
         upright.point(f"{outer}_of_{inner}", points.between("wheel", outer)),
@@ -127,17 +162,27 @@ def close_arm(
     *,
     mass: Scalar,
     inertia: Scalar | Sequence[Scalar],
+    compliance: Compliance | None = None,
 ) -> tuple[arm.Body, tuple[Closure, ...]]:
     """Hold an upright by a wishbone: a body on the line of WHICH_rear and WHICH_front, a ball at WHICH_ball.
 
-    Its mass centre is amid the rear pivot and the ball.
+    Its mass centre is amid the rear pivot and the ball. With a compliance its pivots are bushings.
     """
     rear, front, ball = f"{which}_rear", f"{which}_front", f"{which}_ball"
     x, y, z = points.between(rear, ball)
+    joint = arm.Revolute(points.between(rear, front)) if compliance is None else arm.Free(rotation="zyx")
     wishbone = system.body(
-        f"{name}_{which}", chassis, arm.Revolute(points.between(rear, front)), at=points[rear],
-        com=(x / 2, y / 2, z / 2), mass=mass, inertia=inertia,
+        f"{name}_{which}", chassis, joint, at=points[rear], com=(x / 2, y / 2, z / 2), mass=mass,
+        inertia=inertia,
     )  # fmt: skip
+    if compliance is not None:
+        for pivot in (rear, front):
+            add_bushing(
+                system, f"{name}_{pivot}_bushing",
+                wishbone.point(f"{pivot}_pin", points.between(rear, pivot)),
+                chassis.point(f"{name}_{pivot}_seat", points[pivot]), stiffness=compliance.pivot,
+                damping=compliance.pivot_damping, torsion=compliance.torsion,
+            )  # fmt: skip
     end = points.between(rear, front)
     wishbone.shape(arm.Polyline([(0, 0, 0), (x, y, z), end]))
     closed = system.close_joint(

@@ -3,6 +3,7 @@
 All take hard points of the left side in the frame of their chassis; `HardPoints` mirrors them. Each returns
 a `Corner` with the seats of its spring. The inner end of the tie rod is on ``rack`` where that is given, in
 the chassis otherwise; a rack has its origin and axes in the chassis', so that its hard points are the same.
+A ``compliance`` makes links and pivots elastic.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import armillary as arm
-from armillary.vehicles.suspensions.corner import Closure, Corner, add_upright, close_arm, close_link
+from armillary.vehicles.suspensions.corner import (
+    Closure,
+    Compliance,
+    Corner,
+    add_upright,
+    close_arm,
+    close_link,
+)
 from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.tyres.tyre import Scalar
 
@@ -33,6 +41,7 @@ def double_wishbone(
     *,
     masses: Masses | None = None,
     rack: arm.Body | None = None,
+    compliance: Compliance | None = None,
 ) -> Corner:
     """Add a suspension of two wishbones and a tie rod; the spring stands on the lower wishbone.
 
@@ -42,11 +51,12 @@ def double_wishbone(
     masses = masses or Masses()
     upright = _upright(system, name, chassis, points, masses)
     lower, closures = close_arm(
-        system, name, chassis, upright, points, "lower", mass=masses.arm, inertia=masses.arm_inertia
-    )
+        system, name, chassis, upright, points, "lower", mass=masses.arm, inertia=masses.arm_inertia,
+        compliance=compliance,
+    )  # fmt: skip
     for end in ("upper_front", "upper_rear"):
-        closures += close_link(system, name, chassis, upright, points, end, "upper_ball")
-    closures += close_link(system, name, rack or chassis, upright, points, "rack", "rod_end")
+        closures += close_link(system, name, chassis, upright, points, end, "upper_ball", compliance)
+    closures += close_link(system, name, rack or chassis, upright, points, "rack", "rod_end", compliance)
     seats = _seats(name, chassis, lower, points, "lower_rear")
     return Corner(name, points.side, chassis, upright, (upright, lower), closures, seats)
 
@@ -59,6 +69,7 @@ def macpherson(
     *,
     masses: Masses | None = None,
     rack: arm.Body | None = None,
+    compliance: Compliance | None = None,
 ) -> Corner:
     """Add a MacPherson suspension: a lower arm, a tie rod, and a strut that is part of the upright.
 
@@ -69,8 +80,9 @@ def macpherson(
     masses = masses or Masses()
     upright = _upright(system, name, chassis, points, masses)
     lower, closures = close_arm(
-        system, name, chassis, upright, points, "lower", mass=masses.arm, inertia=masses.arm_inertia
-    )
+        system, name, chassis, upright, points, "lower", mass=masses.arm, inertia=masses.arm_inertia,
+        compliance=compliance,
+    )  # fmt: skip
     top = chassis.point(f"{name}_strut_top", points["strut_top"])
     foot = upright.point(f"{name}_strut_foot", points.between("wheel", "strut_foot"))
     x, y, z = points.between("strut_foot", "strut_top")
@@ -78,7 +90,7 @@ def macpherson(
     across = arm.direction(arm.cross(line, upright.x))
     aside = arm.direction(arm.cross(line, across))
     closures += system.close_loop(top, foot, [across, aside], name=f"{name}_strut_guide")
-    closures += close_link(system, name, rack or chassis, upright, points, "rack", "rod_end")
+    closures += close_link(system, name, rack or chassis, upright, points, "rack", "rod_end", compliance)
     seats = {"spring_top": top, "spring_foot": foot}
     return Corner(name, points.side, chassis, upright, (upright, lower), closures, seats)
 
@@ -91,6 +103,7 @@ def five_link(
     *,
     masses: Masses | None = None,
     rack: arm.Body | None = None,
+    compliance: Compliance | None = None,
 ) -> Corner:
     """Add a suspension of five links without mass; the spring stands on the upright.
 
@@ -102,7 +115,7 @@ def five_link(
     closures: tuple[Closure, ...] = ()
     for i in range(1, 6):
         inner = rack if i == 5 and rack is not None else chassis
-        closures += close_link(system, name, inner, upright, points, f"inner_{i}", f"outer_{i}")
+        closures += close_link(system, name, inner, upright, points, f"inner_{i}", f"outer_{i}", compliance)
     seats = _seats(name, chassis, upright, points, "wheel")
     return Corner(name, points.side, chassis, upright, (upright,), closures, seats)
 

@@ -14,6 +14,7 @@ from armillary.vehicles.tyres.coefficients import find_impossible
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.reading import read_tyre
 from armillary.vehicles.tyres.tir import TyreFile, read_tir
+from armillary.vehicles.tyres.tydex import read_tydex
 
 INPUTS = ("fz", "kappa", "alpha", "gamma", "pressure")
 CHANNELS = ("fx", "fy", "mz")
@@ -53,7 +54,7 @@ def fit_tyre(
 
     start   a file with values to start from; coefficients that are not fitted keep its values
     data    columns fz, kappa, alpha (gamma, pressure) and some of fx, fy, mz in SI units and ISO-W axes, as
-            arrays or as the headings of a CSV file
+            arrays, as the headings of a CSV file, or a TYDEX file (.tdx)
     names   coefficients to fit; if left out, all that a sweep of slip at several loads shows
 
     Each channel is scaled by its largest value. Derivatives by the coefficients come from the formulas.
@@ -114,6 +115,8 @@ def fit_tyre(
 def _columns(data: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, np.ndarray]:
     """Measured columns by name, of equal length, finite, with the inputs that are needed."""
     where = "fit_tyre" if isinstance(data, Mapping) else os.fspath(data)
+    if not isinstance(data, Mapping) and Path(data).suffix.lower() in (".tdx", ".tydex"):
+        data = read_tydex(data)
     if isinstance(data, Mapping):
         given = {str(name): np.asarray(value, dtype=float).ravel() for name, value in data.items()}
     else:
