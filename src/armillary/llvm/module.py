@@ -37,6 +37,7 @@ class Module:
     lanes: int = 1  # runs in a value
     registers: int = 0  # of the machine, for doubles; 0 where LLVM arranges the code
     encodes: str = ""  # the instruction set that machine code is written of here, if any
+    call_lanes: int = 1  # elementary functions that are taken together, as a vector
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     compiled_sines: Sines | None = None

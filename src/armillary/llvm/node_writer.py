@@ -86,6 +86,7 @@ class Writer(Instructions):
         self.splits: dict[Expr, tuple[str, str, bool]] = {}
         self.values: dict[Expr, str] = {}
         self.vectors: dict[Place, str] = {}
+        self.powers: dict[tuple[str, float], str] = {}
 
     def body(self, name: str) -> str:
         """The lines of the function of this name."""
@@ -377,6 +378,13 @@ class Writer(Instructions):
         return value
 
     def power(self, base: str, exponent: float) -> str:
+        """A power, computed once: products that hold it each have it as a factor of their own."""
+        found = self.powers.get((base, exponent))
+        if found is None:
+            found = self.powers[base, exponent] = self._new_power(base, exponent)
+        return found
+
+    def _new_power(self, base: str, exponent: float) -> str:
         whole = int(exponent)
         value = self.whole_power(base, whole) if whole else None
         if exponent == whole:

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
+from weakref import proxy
 
 from armillary.algebra.expression import Expr
+from armillary.llvm import vector_math
+from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.instructions import Places, ValueTypes, real
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
-from armillary.llvm.sines import sine_cosine_function
+from armillary.llvm.sines import LIMIT, near_cosine, near_sine, sine_cosine_function
 from armillary.program.branch_packs import Column, Pack, meant
+from armillary.program.call_packs import PACKED_CALLS, largest_size
 from armillary.program.pack_choice import neighbours
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
@@ -218,20 +222,46 @@ class PackWriter(Writer):
         if node in self.values:  # sines of plain angles, known
             return self.together([self.values[n] for n in pack.lanes]), plain
         args = [self._vector(column, plain=True)[0] for column in pack.operands]
-        if node.data in ("sin", "cos"):
-            return self.sine_pack(pack, args[0]), plain
+        if node.data in PACKED_CALLS:
+            size = max([largest_size(a) for a in pack.operands[0]])
+            return self._elementary(node.data, args[0], len(plain), size), plain
         with self.vectors_of(len(plain)):
             return self.function_value(node, args), plain
 
-    def sine_pack(self, pack: Pack, angles: str) -> str:
-        """Sines or cosines of angles that are not plain; both are computed at once."""
-        kind, lanes = _type(pack), len(pack.lanes)
+    def function_value(self, node: Expr, args: list[str]) -> str:
+        """Of a single elementary function, the first lane of two: a call of the library would keep the code
+        around it from being put in order.
+        """
+        if node.data not in PACKED_CALLS or not self.types.single or self.module.call_lanes < 2:
+            return super().function_value(node, args)
+        one = self.emit(f"insertelement {PAIR} poison, double {args[0]}, i64 0")
+        return self.lane(self._elementary(node.data, one, 2, largest_size(node.args[0])), 0, 2)
+
+    def _elementary(self, name: str, x: str, lanes: int, size: float) -> str:
+        """An elementary function of a vector whose elements are at most of this ``size``. Functions of angles
+        that may be large have branches, and are calls.
+        """
+        near = size < LIMIT
+        if name in ("sin", "cos"):
+            return self._sine(name, x, lanes, near)
+        if name == "tan" and not near:
+            kind = f"<{lanes} x double>"
+            symbol, text = vector_math.function(name, lanes)
+            return self.emit(f"call {kind} @{self.module.need(symbol, lambda: text)}({kind} {x})")
+        with self.vectors_of(lanes, loading=True):
+            return vector_math.INLINED[name](self, x)
+
+    def _sine(self, name: str, x: str, lanes: int, near: bool) -> str:
+        """Sines or cosines; where angles may be large, both are computed at once."""
+        part, kind = ("sin", "cos").index(name), f"<{lanes} x double>"
+        if near:
+            with self.vectors_of(lanes, loading=True):
+                return (near_sine, near_cosine)[part](self, x)
         both = f"{{ {kind}, {kind} }}"
-        if angles not in self._sines:
+        if x not in self._sines:
             name = self.module.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
-            self._sines[angles] = self.emit(f"call {both} @{name}({kind} {angles})")
-        part = ("sin", "cos").index(pack.lanes[0].data)
-        return self.emit(f"extractvalue {both} {self._sines[angles]}, {part}")
+            self._sines[x] = self.emit(f"call {both} @{name}({kind} {x})")
+        return self.emit(f"extractvalue {both} {self._sines[x]}, {part}")
 
     # ---------------------------------------------------------------- columns of operands
 
@@ -319,14 +349,16 @@ class PackWriter(Writer):
         self.store(value, array, index, f"<{count} x double>")
 
     @contextmanager
-    def vectors_of(self, count: int) -> Iterator[None]:
-        """Meanwhile operations are on vectors."""
-        before = self.types, self.real, self.bits, self.mask, self.number
-        self.types, self.real, self.bits, self.mask, self.number = _vector_types(count)
+    def vectors_of(self, count: int, *, loading: bool = False) -> Iterator[None]:
+        """Meanwhile operations are on vectors; ``loading`` with numbers from the array of numbers."""
+        before = self.types, self.real, self.bits, self.mask, self.number, self.whole
+        self.types, self.real, self.bits, self.mask, self.number, self.whole = _vector_types(count)
+        if loading:
+            self.number = partial(_same_number, proxy(self), count)  # without a cycle, as in Writer
         try:
             yield
         finally:
-            self.types, self.real, self.bits, self.mask, self.number = before
+            self.types, self.real, self.bits, self.mask, self.number, self.whole = before
 
     def call(self, intrinsic: str, *arguments: Given) -> str:
         if not self.types.single:
@@ -357,8 +389,8 @@ def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pac
 @cache
 def _vector_types(count: int) -> tuple[Any, ...]:  # texts, and a method that takes the place of `number`
     types = ValueTypes(count)
-    return types, types.real, types.of("i64"), types.of("i1"), types.number
+    return types, types.real, types.of("i64"), types.of("i1"), types.number, types.whole
 
 
-def _type(pack: Pack) -> str:
-    return f"<{len(pack.lanes)} x double>"
+def _same_number(writer: PackWriter, count: int, value: float) -> str:
+    return writer.lane_numbers((value,) * count)

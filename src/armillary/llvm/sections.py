@@ -27,6 +27,7 @@ from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
 from armillary.llvm.shared_values import share_sections
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, meant
+from armillary.program.call_packs import pack_calls
 from armillary.program.near_sines import NearSines
 from armillary.program.pack_choice import in_lanes, packed
 from armillary.program.program import Program, ProgramSection
@@ -41,14 +42,21 @@ _ATTRIBUTES = "noalias nocapture"
 _ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
 
 
-def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, *, encodes: str = "") -> str:
+def llvm_text(
+    program: Program,
+    registers: int = 0,
+    sines: Sines | None = None,
+    *,
+    encodes: str = "",
+    call_lanes: int = 1,
+) -> str:
     """Return the program: precompute, derivatives, outputs and, if any, events, update, fire, normalise.
 
     With ``registers``, the machine's registers for doubles, code is arranged (``arrangement.py``). ``sines``
     gives sines that this process has compiled already. ``encodes``: the instruction set of machine code, if
-    it is supported (``arrangement/machine_code.py``).
+    it is supported (``arrangement/machine_code.py``). ``call_lanes``: elementary functions in one vector.
     """
-    module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
+    module = Module(registers=registers, encodes=encodes, call_lanes=call_lanes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     named = {
@@ -87,7 +95,13 @@ def process_text(program: Program) -> str:
     """The whole program for the processor of this process."""
     program = for_this_machine(program)
     sines = compiled_sines if quick() else None
-    return llvm_text(program, registers(packs=bool(program.alike)), sines, encodes=encodes())
+    return llvm_text(
+        program,
+        registers(packs=bool(program.alike)),
+        sines,
+        encodes=encodes(),
+        call_lanes=vector_doubles(),
+    )
 
 
 def for_this_machine(program: Program) -> Program:
@@ -402,6 +416,7 @@ def _function(
     if name in module.shared.rest:
         _with_shared_values(module, name, arguments, places, outs)
         return
+    section = pack_calls(section, module.call_lanes)
     angles = plain_angles(section)
     loading = module.lanes == 1
     read = {place[0] for place in places.values() if isinstance(place, tuple)}

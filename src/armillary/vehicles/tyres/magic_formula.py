@@ -443,8 +443,9 @@ class MagicFormula(MagicRadius):
         m = m + (c["QSY5"] + c["QSY6"] * load) * s.camber * s.camber
         if not self._older:
             exponent = c["QSY7"] - 1 if self._rules.rolling_at_nominal_load else c["QSY7"]
-            rounded = arm.sqrt(load * load + ROUND**2)
-            m = m * rounded**exponent * (s.pressure / c["NOMPRES"]) ** c["QSY8"]
+            # As a logarithm, which all uses share: a power would be a factor of each term of the moment.
+            rounded = arm.exp(exponent / 2 * arm.log(load * load + ROUND**2))
+            m = m * rounded * (s.pressure / c["NOMPRES"]) ** c["QSY8"]
         return -c["UNLOADED_RADIUS"] * s.fz * m * c["LMY"] * s.rolling
 
     def _aligning(
