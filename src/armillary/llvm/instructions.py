@@ -185,7 +185,9 @@ class Instructions:
         return self.emit(f"bitcast {self.bits} {a} to {self.real}")
 
     def integer(self, operation: str, a: str, b: str | int) -> str:
-        return self.emit(f"{operation} {self.bits} {a}, {self.whole(b) if isinstance(b, int) else b}")
+        if isinstance(b, int):  # numbers of bits to shift by are parts of instructions
+            b = self.types.whole(b) if operation in ("shl", "lshr") else self.whole(b)
+        return self.emit(f"{operation} {self.bits} {a}, {b}")
 
     # ---------------------------------------------------------------- branches and functions
 

@@ -84,9 +84,11 @@ class Writer(Instructions):
         self.opposite: set[Expr] = set() if opposite is None else opposite
         self.turned: dict[Expr, str] = {}
         self.splits: dict[Expr, tuple[str, str, bool]] = {}
+        self.encoded = False  # whether the body calls machine code that is written here
         self.values: dict[Expr, str] = {}
         self.vectors: dict[Place, str] = {}
         self.powers: dict[tuple[str, float], str] = {}
+        self.flags: dict[str, str] = {}  # comparisons, by their values 1 or 0
 
     def body(self, name: str) -> str:
         """The lines of the function of this name."""
@@ -413,7 +415,10 @@ class Writer(Instructions):
     def function_node(self, node: Expr) -> str:
         if isinstance(node.data, BlockFunction):
             return self.block(node)
-        return self.function_value(node, [self.value(a) for a in node.args])
+        return self.function_value(node, [self.argument(a) for a in node.args])
+
+    def argument(self, node: Expr) -> str:
+        return self.value(node)
 
     def function_value(self, node: Expr, args: list[str]) -> str:
         kind = node.data
@@ -451,11 +456,13 @@ class Writer(Instructions):
 
     def flag(self, value: str) -> str:
         """Whether a value is not zero."""
-        return self.compare("une", value, 0.0)
+        return self.flags.get(value) or self.compare("une", value, 0.0)
 
     def truth(self, flag: str) -> str:
         """1 or 0 from a comparison."""
-        return self.emit(f"uitofp {self.mask} {flag} to {self.real}")
+        value = self.emit(f"uitofp {self.mask} {flag} to {self.real}")
+        self.flags[value] = flag
+        return value
 
     def library_call(self, name: str, *args: str) -> str:
         """A function of the C library, or the vector one in its place."""

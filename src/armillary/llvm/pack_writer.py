@@ -6,6 +6,7 @@ takes no change of sign, and a sum only where its terms disagree.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cache, partial
@@ -222,11 +223,16 @@ class PackWriter(Writer):
         if node in self.values:  # sines of plain angles, known
             return self.together([self.values[n] for n in pack.lanes]), plain
         args = [self._vector(column, plain=True)[0] for column in pack.operands]
+        if node.data in ("sin", "cos"):
+            return self.sine_pack(pack, args[0]), plain
         if node.data in PACKED_CALLS:
-            size = max([largest_size(a) for a in pack.operands[0]])
-            return self._elementary(node.data, args[0], len(plain), size), plain
+            return self._elementary(node.data, args[0], len(plain), _largest_operand(pack)), plain
         with self.vectors_of(len(plain)):
             return self.function_value(node, args), plain
+
+    def sine_pack(self, pack: Pack, angles: str) -> str:
+        """Sines or cosines of angles that are not plain."""
+        return self._elementary(pack.lanes[0].data, angles, len(pack.lanes), _largest_operand(pack))
 
     def function_value(self, node: Expr, args: list[str]) -> str:
         """Of a single elementary function, the first lane of two: a call of the library would keep the code
@@ -292,10 +298,10 @@ class PackWriter(Writer):
     def _gathered(self, column: Column) -> Vector:
         plain, count = (1,) * len(column), len(column)
         first = column[0]
+        if all([n.kind == "number" for n in column]):
+            return self.lane_numbers(tuple([float(n.data) for n in column])), plain
         if all([n is first for n in column]):
             return self.splat(self.value(first), count), plain
-        if first.kind == "number":
-            return self.lane_numbers(tuple([float(n.data) for n in column])), plain
         if neighbours(column, self.places):
             array, start = self.places[first]
             return self.load_vector(array, start, count), plain
@@ -305,7 +311,7 @@ class PackWriter(Writer):
             places = [pack.lanes.index(n) for n in column]
             chosen = self.chosen_lanes(vector, places, len(pack.lanes))
             return chosen, tuple([signs[i] for i in places])
-        return self.together([self.value(n) for n in column]), plain
+        return self.together([self.argument(n) for n in column]), plain
 
     def lane(self, vector: str, lane: int, count: int) -> str:
         """Extract a lane of a vector of ``count`` lanes."""
@@ -354,7 +360,9 @@ class PackWriter(Writer):
         before = self.types, self.real, self.bits, self.mask, self.number, self.whole
         self.types, self.real, self.bits, self.mask, self.number, self.whole = _vector_types(count)
         if loading:
-            self.number = partial(_same_number, proxy(self), count)  # without a cycle, as in Writer
+            writer = proxy(self)  # without a cycle, as in Writer
+            self.number = partial(_same_number, writer, count)
+            self.whole = partial(_same_bits, writer, count)
         try:
             yield
         finally:
@@ -392,5 +400,14 @@ def _vector_types(count: int) -> tuple[Any, ...]:  # texts, and a method that ta
     return types, types.real, types.of("i64"), types.of("i1"), types.number, types.whole
 
 
+def _largest_operand(pack: Pack) -> float:
+    return max([largest_size(a) for a in pack.operands[0]])
+
+
 def _same_number(writer: PackWriter, count: int, value: float) -> str:
     return writer.lane_numbers((value,) * count)
+
+
+def _same_bits(writer: PackWriter, count: int, value: int) -> str:
+    """A whole number for each lane, loaded as the number of these bits."""
+    return writer.as_bits(_same_number(writer, count, struct.unpack("<d", struct.pack("<q", value))[0]))

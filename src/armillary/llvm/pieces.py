@@ -62,11 +62,18 @@ class Cut(NamedTuple):
     crossing: dict[Expr, int]  # places in the work array
 
 
-def cut(section: ProgramSection, size: int, whole: int = 0, *, loading: bool) -> Cut:
+def cut(
+    section: ProgramSection,
+    size: int,
+    whole: int = 0,
+    *,
+    loading: bool,
+    first: Set[Expr] | None = None,
+) -> Cut:
     """A section in pieces of about this ``size``, or in one where it has at most ``whole`` operations;
-    ``loading`` where LLVM arranges loads of numbers.
+    ``loading`` where LLVM arranges loads of numbers. ``first``: operations of a piece before that one.
     """
-    pieces = _pieces(section, size, whole, loading=loading)
+    pieces = _pieces(section, size, whole, loading=loading, first=first)
     packs = {node: pack for pack in section.packs for node in pack.lanes}
     arrival = section.arrival
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
@@ -81,7 +88,9 @@ def cut(section: ProgramSection, size: int, whole: int = 0, *, loading: bool) ->
     return Cut(pieces, results, packs, arrival, fused, together, crossing)
 
 
-def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) -> list[list[Expr]]:
+def _pieces(
+    section: ProgramSection, size: int, whole: int, *, loading: bool, first: Set[Expr] | None = None
+) -> list[list[Expr]]:
     """The nodes, cut into pieces of about this ``size`` where they are more than ``whole``; ``loading`` where
     LLVM arranges loads of numbers from an array.
     """
@@ -96,7 +105,11 @@ def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) ->
     own = [n for n in rest if n not in following] if following else rest
     total = sum([1 + len(n.args) // 8 for n in own])
     count = max(1, round(total / (PACKED * size if section.packs else size)))
-    if count == 1 or (total <= whole and sum([len(n.args) for n in own]) <= OPERANDS):
+    together = total <= whole and sum([len(n.args) for n in own]) <= OPERANDS
+    if together and first is not None:
+        nodes = [*early, *rest]
+        return [[n for n in nodes if n in first], [n for n in nodes if n not in first]]
+    if count == 1 or together:
         return [[*early, *rest]]
     if loading and sum(map(_numbers, own)) > RICH * total:
         count *= 2

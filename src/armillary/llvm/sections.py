@@ -18,6 +18,7 @@ from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
+from armillary.llvm.foreign_operations import first_operations
 from armillary.llvm.instructions import Place, Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.module import Module, Sines, compiled_sines
@@ -406,8 +407,11 @@ def _function(
     arguments: str,
     places: Places,
     outs: Sequence[Place],
+    *,
+    cut_once: bool = True,
 ) -> None:
     """A section as a function, or as several with a work array between them and one array of numbers.
+    ``cut_once``: in two pieces at most, if all of the second can be written here.
 
     Code in a process loads the address of a number before the number itself: one instruction on x86-64, four
     on arm64. With one address for all of them, code of the fruitfly (108 speeds) is 0.4 times as long there
@@ -425,21 +429,33 @@ def _function(
     arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
     arranging &= not any([is_block(node) for node in section.nodes])
     arithmetic = arranging and module.encodes == "arm64" and is_arithmetic(section, places)
+    first: set[Expr] | None = None
+    computed: list[Expr] = []
+    if cut_once and arranging and loading and module.encodes == "arm64" and not arithmetic:
+        first, computed = first_operations(section, places), _computed_inputs(section, places)
+        if first is not None and not first and not computed:
+            first, arithmetic = None, True
     arranging &= loading or arithmetic
     encoding = module.encodes if arranging else ""
     found = cut(
         section,
         ENCODED_PIECE if encoding else PIECE,
-        WHOLE if arithmetic else 0,
+        WHOLE if arithmetic or first is not None else 0,
         loading=loading and not (arranging and (module.encodes or not section.packs)),
+        first=first,
     )
     pieces, packs, crossing = found.pieces, found.packs, found.crossing
+    # Inputs that are no elements of arrays: the piece of the first operations stores them for the other one.
+    once = first is not None and len(pieces) > 1
+    handed_on = {x: ("work", len(crossing) + i) for i, x in enumerate(computed if once else ())}
+    before = len(module.functions)
     array = f"{name}_numbers"
     opposite: set[Expr] = set()
     signs: dict[Pack, Signs] = {}
 
-    def writer_of(numbers: NumberPlaces | None, taken: str) -> Writer:
-        given = module, places, crossing, found.arrival, numbers, found.fused, opposite
+    def writer_of(numbers: NumberPlaces | None, taken: str, further: Places | None = None) -> Writer:
+        known = {**places, **further} if further else places
+        given = module, known, crossing, found.arrival, numbers, found.fused, opposite
         writer: Writer
         if packs:
             writer = (ArrangedPackWriter if arranging else PackWriter)(*given, packs, found.together, signs)
@@ -457,6 +473,10 @@ def _function(
             writer.node(node)
         writer.results(section, outs)
         body = writer.body(name)
+        if arithmetic and loading and not writer.encoded and cut_once:
+            del module.functions[before:]
+            _function(module, name, section, arguments, places, outs, cut_once=False)
+            return
         if given and "%numbers" in body:
             # Of an address that LLVM does not see through it loads the numbers, and does not write them out.
             body = f'  %numbers = call ptr asm "", "=r,0"(ptr @{array})\n{body}'
@@ -470,19 +490,34 @@ def _function(
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"
     for k, piece in enumerate(pieces):
-        writer = writer_of(numbers, f"{arguments}, {own}")
+        writer = writer_of(numbers, f"{arguments}, {own}", handed_on if k else None)
+        here = {n.args[0] for n in piece if n.kind == "call" and is_grouped_call(n)}
+        writer.trigonometry([a for a in angles if a in here])
         if k == 0:
-            writer.trigonometry(angles)
+            for symbol, place in handed_on.items():
+                writer.store(writer.value(symbol), *place)
         for node in piece:
             writer.node(node)
         writer.results(section, outs, found.results[k])
         piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline{_rarely(name)}"
         module.define(piece_head, writer.body(f"{name}_{k}"))
+        if once and k and not writer.encoded:
+            del module.functions[before:]
+            _function(module, name, section, arguments, places, outs, cut_once=False)
+            return
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:
         module.functions.append(constant_array(array, number_values(numbers)))
-    body = f"  %work = alloca [{len(crossing)} x {module.real}], align 64\n" + "\n".join(calls)
+    size = len(crossing) + len(handed_on)
+    body = f"  %work = alloca [{size} x {module.real}], align 64\n" + "\n".join(calls)
     module.define(f"void @{name}({arguments})", body)
+
+
+def _computed_inputs(section: ProgramSection, places: Places) -> list[Expr]:
+    """Return the inputs of a section that are no elements of arrays: the time, and inputs over time."""
+    used = {meant(a): None for node in section.nodes for a in node.args}
+    used |= {meant(result): None for result in section.results}
+    return [x for x in used if x.kind == "symbol" and not isinstance(places.get(x), tuple)]
 
 
 def is_arithmetic(section: ProgramSection, places: Places) -> bool:

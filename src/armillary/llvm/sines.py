@@ -51,7 +51,7 @@ def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, 
 
 def odd(v: Instructions, n: str) -> str:
     """A mask: whether whole numbers are odd."""
-    return v.emit(f"trunc {v.bits} {n} to {v.mask}")
+    return v.emit(f"icmp slt {v.bits} {v.integer('shl', n, 63)}, {v.types.whole(0)}")
 
 
 # Angles beyond the limit of the vector sines, replaced by equal ones: the way of Payne and Hanek (1983).
@@ -273,7 +273,7 @@ def of_reduced(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]
     n = v.as_bits(shifted)
     last = v.integer("shl", n, 63)
     sign = v.integer("shl", v.integer("lshr", n, 1), 63)
-    odd = v.emit(f"icmp slt {v.bits} {last}, {v.whole(0)}")
+    odd = v.emit(f"icmp slt {v.bits} {last}, {v.types.whole(0)}")
     s, c = v.choose(odd, cosine, sine), v.choose(odd, sine, cosine)
     return _flip_sign(v, s, sign), _flip_sign(v, _flip_sign(v, c, sign), last)
 

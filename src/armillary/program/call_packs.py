@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr
-from armillary.program.branch_packs import Pack, meant
+from armillary.program.branch_packs import Column, Pack, meant
 from armillary.program.pack_choice import side_by_side
 from armillary.program.program import ProgramSection
 
@@ -41,27 +41,43 @@ def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
     return replace(section, nodes=side_by_side(section.nodes, packs), packs=packs)
 
 
-def largest_size(node: Expr, depth: int = _DEPTH) -> float:
-    """Return a bound of the size of a value that follows from its form alone, such as 2·π/2 of 2·atan x."""
+def largest_size(node: Expr) -> float:
+    """Return a bound of the size of a value that follows from its form alone, such as π of 2 atan x."""
+    low, high = _range(node, _DEPTH)
+    return max(-low, high)
+
+
+def _range(node: Expr, depth: int) -> tuple[float, float]:
+    """Numbers between which a value is, from its form down to some depth."""
     node = meant(node)
     if node.kind == "number":
-        return abs(float(node.data))
+        return float(node.data), float(node.data)
     if not depth or node.kind == "symbol":
-        return math.inf
+        return -math.inf, math.inf
     if node.kind == "call":
-        if not isinstance(node.data, str):
-            return math.inf
-        if node.data in ("min", "max", "select"):
-            values = node.args[1:] if node.data == "select" else node.args
-            return max([largest_size(a, depth - 1) for a in values])
-        return _SIZES.get(node.data, math.inf)
-    sizes = [largest_size(a, depth - 1) for a in node.args]
+        return _range_of_call(node, depth)
+    ranges = [_range(a, depth - 1) for a in node.args]
     number, factors = node.data
     if node.kind == "sum":
-        return abs(number) + sum([abs(c) * size for c, size in zip(factors, sizes, strict=True)])
+        ends = [(c * low, c * high) for c, (low, high) in zip(factors, ranges, strict=True)]
+        return number + sum([min(x) for x in ends]), number + sum([max(x) for x in ends])
+    sizes = [max(-low, high) for low, high in ranges]
     if min(factors) < 0 or math.inf in sizes:
-        return math.inf
-    return float(abs(number) * math.prod([size**n for n, size in zip(factors, sizes, strict=True)]))
+        return -math.inf, math.inf
+    size = abs(number) * math.prod([size**n for n, size in zip(factors, sizes, strict=True)])
+    return -size, size
+
+
+def _range_of_call(node: Expr, depth: int) -> tuple[float, float]:
+    if node.data in ("min", "max"):
+        (a, b), (c, d) = (_range(x, depth - 1) for x in node.args)
+        choose = min if node.data == "min" else max
+        return choose(a, c), choose(b, d)
+    if node.data == "select":
+        (a, b), (c, d) = (_range(x, depth - 1) for x in node.args[1:])
+        return min(a, c), max(b, d)
+    size = _SIZES.get(node.data, math.inf) if isinstance(node.data, str) else math.inf
+    return -size, size
 
 
 _SIZES = {
@@ -86,7 +102,7 @@ class _Rounds:
     def __init__(self, section: ProgramSection, calls: Sequence[Expr], width: int) -> None:
         self.nodes, self.width = section.nodes, width
         self.calls = set(calls)
-        self.mates: Mapping[Expr, Sequence[Expr]] = {n: pack.lanes for pack in section.packs for n in pack.lanes}
+        self.mates: Mapping[Expr, Column] = {n: pack.lanes for pack in section.packs for n in pack.lanes}
         self.behind = self._calls_behind()
         self.round: dict[Expr, int] = {}  # of calls that are in a group
 
@@ -123,7 +139,7 @@ class _Rounds:
     def _levels(self, now: int) -> dict[Expr, int]:
         """The round from which on each node could be taken, if what waits is taken ``now`` at the soonest."""
         level: dict[Expr, int] = {}
-        packs: dict[Sequence[Expr], int] = {}
+        packs: dict[Column, int] = {}
         calls, mates = self.calls, self.mates
         for node in self.nodes:
             found = 0

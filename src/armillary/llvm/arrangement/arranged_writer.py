@@ -24,7 +24,7 @@ from armillary.llvm.arrangement.machine_code import NEAR, Encoded, Entry, Machin
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.arrangement.x86_64 import X86
 from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
-from armillary.llvm.node_writer import NumberPlaces, Products, Writer
+from armillary.llvm.node_writer import NumberPlaces, Products, Writer, is_number_zero
 from armillary.llvm.pack_writer import PackWriter
 from armillary.llvm.sines import PI_OVER_2, far_angle_function, sine_cosine
 from armillary.untyped import Given
@@ -281,6 +281,10 @@ class ArrangedWriter(Writer):
         self.operations.append((name, form, operands))
         return name
 
+    def argument(self, node: Expr) -> str:
+        """An argument of a function: a zero is loaded, as other numbers are."""
+        return self.zero() if self.module.encodes and is_number_zero(node) else self.value(node)
+
     def zero(self) -> str:
         """A number of the array: machine code has no operands that are numbers."""
         if self.lanes > 1:
@@ -307,6 +311,7 @@ class ArrangedWriter(Writer):
                 self.operations, self.loads, self.opposites, self.stores, entry, machine, registers
             )
             if code is not None:
+                self.encoded = True
                 return self._call_of_code(name, code)
         registers = self.module.registers if self.module.registers >= FEWEST else 0
         room, lines = arranged(self.operations, self.loads, self.opposites, self.stores, registers)
