@@ -6,7 +6,6 @@ takes no change of sign, and a sum only where its terms disagree.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cache, partial
@@ -17,10 +16,10 @@ from armillary.algebra.expression import Expr
 from armillary.llvm import vector_math
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.fusion import fused_products
-from armillary.llvm.instructions import Places, ValueTypes, real
+from armillary.llvm.instructions import Places, ValueTypes, number_of_bits, real
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
-from armillary.llvm.sines import LIMIT, near_cosine, near_sine, sine_cosine_function
+from armillary.llvm.sines import sine_cosine_function
 from armillary.program.branch_packs import Column, Pack, meant
 from armillary.program.call_packs import PACKED_CALLS, largest_size
 from armillary.program.pack_choice import neighbours
@@ -247,27 +246,20 @@ class PackWriter(Writer):
         """An elementary function of a vector whose elements are at most of this ``size``. Functions of angles
         that may be large have branches, and are calls.
         """
-        near = size < LIMIT
-        if name in ("sin", "cos"):
-            return self._sine(name, x, lanes, near)
-        if name == "tan" and not near:
-            kind = f"<{lanes} x double>"
+        near = vector_math.near_function(name, size)
+        if near is not None:
+            with self.vectors_of(lanes, loading=True):
+                return near(self, x)
+        kind = f"<{lanes} x double>"
+        if name == "tan":
             symbol, text = vector_math.function(name, lanes)
             return self.emit(f"call {kind} @{self.module.need(symbol, lambda: text)}({kind} {x})")
-        with self.vectors_of(lanes, loading=True):
-            return vector_math.INLINED[name](self, x)
-
-    def _sine(self, name: str, x: str, lanes: int, near: bool) -> str:
-        """Sines or cosines; where angles may be large, both are computed at once."""
-        part, kind = ("sin", "cos").index(name), f"<{lanes} x double>"
-        if near:
-            with self.vectors_of(lanes, loading=True):
-                return (near_sine, near_cosine)[part](self, x)
         both = f"{{ {kind}, {kind} }}"
         if x not in self._sines:
-            name = self.module.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
-            self._sines[x] = self.emit(f"call {both} @{name}({kind} {x})")
-        return self.emit(f"extractvalue {both} {self._sines[x]}, {part}")
+            symbol = f"sincos{lanes}"
+            self.module.need(symbol, partial(sine_cosine_function, symbol, lanes))
+            self._sines[x] = self.emit(f"call {both} @{symbol}({kind} {x})")
+        return self.emit(f"extractvalue {both} {self._sines[x]}, {('sin', 'cos').index(name)}")
 
     # ---------------------------------------------------------------- columns of operands
 
@@ -410,4 +402,4 @@ def _same_number(writer: PackWriter, count: int, value: float) -> str:
 
 def _same_bits(writer: PackWriter, count: int, value: int) -> str:
     """A whole number for each lane, loaded as the number of these bits."""
-    return writer.as_bits(_same_number(writer, count, struct.unpack("<d", struct.pack("<q", value))[0]))
+    return writer.as_bits(_same_number(writer, count, number_of_bits(value)))

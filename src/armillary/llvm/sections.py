@@ -431,11 +431,11 @@ def _function(
     arithmetic = arranging and module.encodes == "arm64" and is_arithmetic(section, places)
     first: set[Expr] | None = None
     computed: list[Expr] = []
-    if cut_once and arranging and loading and module.encodes == "arm64" and not arithmetic:
+    if cut_once and arranging and module.encodes == "arm64" and not arithmetic:
         first, computed = first_operations(section, places), _computed_inputs(section, places)
         if first is not None and not first and not computed:
             first, arithmetic = None, True
-    arranging &= loading or arithmetic
+    arranging &= loading or arithmetic or first is not None
     encoding = module.encodes if arranging else ""
     found = cut(
         section,
@@ -455,12 +455,15 @@ def _function(
 
     def writer_of(numbers: NumberPlaces | None, taken: str, further: Places | None = None) -> Writer:
         known = {**places, **further} if further else places
-        given = module, known, crossing, found.arrival, numbers, found.fused, opposite
+        # Of several runs at once, code that LLVM writes is not arranged.
+        here = arranging and (loading or arithmetic or further is not None)
+        given = module, known, crossing, found.arrival, numbers if loading or here else None, found.fused
         writer: Writer
         if packs:
-            writer = (ArrangedPackWriter if arranging else PackWriter)(*given, packs, found.together, signs)
+            kind = ArrangedPackWriter if here else PackWriter
+            writer = kind(*given, opposite, packs, found.together, signs)
         else:
-            writer = (ArrangedWriter if arranging else Writer)(*given)
+            writer = (ArrangedWriter if here else Writer)(*given, opposite)
         if isinstance(writer, ArrangedWriter):
             writer.arguments = _ARRAY.findall(taken)
         return writer
@@ -473,7 +476,7 @@ def _function(
             writer.node(node)
         writer.results(section, outs)
         body = writer.body(name)
-        if arithmetic and loading and not writer.encoded and cut_once:
+        if arithmetic and not writer.encoded and cut_once:
             del module.functions[before:]
             _function(module, name, section, arguments, places, outs, cut_once=False)
             return

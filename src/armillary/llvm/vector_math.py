@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import cache
 
 from armillary.llvm.instructions import Instructions, Operand
-from armillary.llvm.sines import odd, reduced, within_limit
+from armillary.llvm.sines import LIMIT, near_cosine, near_sine, odd, reduced, within_limit
 
 # The tangent on vectors.
 #
@@ -462,9 +462,14 @@ UNARY: dict[str, Callable[[Instructions, str], str]] = {
     "log": log,
     "tanh": tanh,
 }
-# Code without branches; of the tangent, for angles below LIMIT.
-INLINED: dict[str, Callable[[Instructions, str], str]] = {**UNARY, "tan": _tan}
+# Code without branches for angles below LIMIT.
+NEAR: dict[str, Callable[[Instructions, str], str]] = {"sin": near_sine, "cos": near_cosine, "tan": _tan}
 BINARY: dict[str, Callable[[Instructions, str, str], str]] = {"atan2": atan2, "pow": power}
+
+
+def near_function(name: str, size: float) -> Callable[[Instructions, str], str] | None:
+    """Return code without branches of a function whose argument is at most of this ``size``, if there is."""
+    return NEAR[name] if name in NEAR and size < LIMIT else None if name in NEAR else UNARY[name]
 
 
 @cache
