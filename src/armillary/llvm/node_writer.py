@@ -21,7 +21,9 @@ from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, Place, Places, real
 from armillary.llvm.module import IMPLEMENTATIONS, Module, record_text, vector_places, workspace_length
 from armillary.llvm.piecewise import lookup_function, signal_function
+from armillary.llvm.sines import HALF_TURNS
 from armillary.program.branch_packs import meant
+from armillary.program.call_packs import largest_size
 from armillary.program.program import ProgramSection
 
 
@@ -450,6 +452,8 @@ class Writer(Instructions):
             down = self.compare("olt", args[0], 0.0)
             return self.choose(up, 1.0, self.choose(down, -1.0, args[0]))  # 0 or NaN
         if kind in ("sin", "cos") and self.module.lanes > 1:
+            if largest_size(node.args[0]) <= HALF_TURNS:  # as in vectors of every other length
+                return self.library_call(f"near_{kind}", args[0])
             self.sines([node.args[0]], [args[0]])
             return self.values[node]
         return self.library_call(kind, *args)

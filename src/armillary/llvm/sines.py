@@ -278,14 +278,16 @@ def of_reduced(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]
     return _flip_sign(v, s, sign), _flip_sign(v, _flip_sign(v, c, sign), last)
 
 
-# The sine or the cosine alone of angles that are known to be below the limit, as those of the Magic Formula,
-# sin(C atan x), are. An angle is reduced by the nearest multiple n of π, or of an odd one of π/2,
+# The sine or the cosine alone of angles that are known to be small, as those of the Magic Formula, sin(C atan
+# x), are. An angle is reduced by the nearest multiple n of π, or of an odd one of π/2,
 #
 #     sin(r + nπ) = (−1)ⁿ sin r,     cos(r + (n + ½) π) = −(−1)ⁿ sin r,     sin r = r + r³ P(r²),   |r| ≤ π/2,
 #
 # and one polynomial does, with a relative error of the sine below 2⁻⁶¹: half of the operations. r is rounded
-# once.
+# once, so that results are within 2.2 ulp.
 
+PI = (3.141592653589793, 1.2246467991473532e-16)  # what follows is 3e-33
+HALF_TURNS = 50.0  # rad, the largest of these angles
 HALF_TURN_SINE = (
     -0.16666666666666666,
     0.008333333333333207,
@@ -299,21 +301,20 @@ HALF_TURN_SINE = (
 
 
 def near_sine(v: Instructions, x: str) -> str:
-    """sin x within 1.3 ulp for |x| below LIMIT."""
+    """sin x within 2.2 ulp for |x| up to HALF_TURNS."""
     shifted = v.fma(x, TWO_OVER_PI / 2, ROUND)
     return _half_turn_sine(v, x, shifted, v.sub(shifted, ROUND))
 
 
 def near_cosine(v: Instructions, x: str) -> str:
-    """cos x within 1.3 ulp for |x| below LIMIT."""
+    """cos x within 2.2 ulp for |x| up to HALF_TURNS."""
     shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, so that the sign is that of the sine
     return _half_turn_sine(v, x, shifted, v.sub(v.sub(shifted, ROUND), 0.5))
 
 
 def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
     """sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
-    first, second, _ = PI_OVER_2
-    r = v.fused(turns, -2 * second, v.fused(turns, -2 * first, x))
+    r = v.fused(turns, -PI[1], v.fused(turns, -PI[0], x))
     z = v.mul(r, r)
     sine = v.fma(v.mul(r, z), v.polynomial(z, HALF_TURN_SINE), r)
     return _flip_sign(v, sine, v.integer("shl", v.as_bits(shifted), 63))

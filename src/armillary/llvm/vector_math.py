@@ -16,7 +16,17 @@ from collections.abc import Callable
 from functools import cache
 
 from armillary.llvm.instructions import Instructions, Operand
-from armillary.llvm.sines import LIMIT, near_cosine, near_sine, odd, reduced, within_limit
+from armillary.llvm.sines import (
+    HALF_TURNS,
+    LIMIT,
+    PI,
+    near_cosine,
+    near_sine,
+    odd,
+    reduced,
+    sine_cosine,
+    within_limit,
+)
 
 # The tangent on vectors.
 #
@@ -70,7 +80,6 @@ def _tan(v: Instructions, x: str) -> str:
 # P is a minimax polynomial with a relative error of asin below 2⁻⁵⁹. What the root loses by rounding is found
 # from its square, as in fdlibm (Sun Microsystems 1993, e_acos.c).
 
-PI = (3.141592653589793, 1.2246467991473532e-16)
 HALF_PI = (PI[0] / 2, PI[1] / 2)
 
 ASIN_SERIES = (
@@ -462,14 +471,21 @@ UNARY: dict[str, Callable[[Instructions, str], str]] = {
     "log": log,
     "tanh": tanh,
 }
-# Code without branches for angles below LIMIT.
+# Code without branches: of angles up to HALF_TURNS, and below LIMIT.
 NEAR: dict[str, Callable[[Instructions, str], str]] = {"sin": near_sine, "cos": near_cosine, "tan": _tan}
+USUAL: dict[str, Callable[[Instructions, str], str]] = {
+    "sin": lambda v, x: sine_cosine(v, x)[0],
+    "cos": lambda v, x: sine_cosine(v, x)[1],
+    "tan": _tan,
+}
 BINARY: dict[str, Callable[[Instructions, str, str], str]] = {"atan2": atan2, "pow": power}
 
 
 def near_function(name: str, size: float) -> Callable[[Instructions, str], str] | None:
     """Return code without branches of a function whose argument is at most of this ``size``, if there is."""
-    return NEAR[name] if name in NEAR and size < LIMIT else None if name in NEAR else UNARY[name]
+    if name not in NEAR:
+        return UNARY[name]
+    return NEAR[name] if size <= HALF_TURNS else USUAL[name] if size < LIMIT else None
 
 
 @cache
@@ -481,7 +497,8 @@ def function(name: str, lanes: int) -> tuple[str, str]:
     """
     v = Instructions(lanes)
     symbol = f"vector_{name}_{lanes}"
-    if name in UNARY:
-        return symbol, v.function(symbol, ("%x",), v.real, UNARY[name](v, "%x"), "noinline")
+    unary = UNARY | {"near_sin": near_sine, "near_cos": near_cosine}
+    if name in unary:
+        return symbol, v.function(symbol, ("%x",), v.real, unary[name](v, "%x"), "noinline")
     result = BINARY[name](v, "%x", "%y")
     return symbol, v.function(symbol, ("%x", "%y"), v.real, result, "noinline")
