@@ -12,14 +12,13 @@ from armillary.llvm.instructions import Places
 from armillary.llvm.node_writer import COMPARISONS
 from armillary.llvm.sines import LIMIT
 from armillary.program.branch_packs import meant
-from armillary.program.call_packs import PACKED_CALLS, largest_size
+from armillary.program.call_packs import ANGLES, PACKED_CALLS, largest_size
 from armillary.program.program import ProgramSection
 
 # Of all operations, those that LLVM may have to compute before the others.
 SHARE = 0.25
 
 _SIMPLE = frozenset(("min", "max", "abs", "select", "sign", "and", "or", "not", *COMPARISONS))
-_ANGLES = frozenset(("sin", "cos", "tan"))
 _LIBRARY = frozenset(("acos",))  # with a copy of a sign, which has no form here
 
 
@@ -55,4 +54,4 @@ def _is_foreign(node: Expr, places: Places) -> bool:
     if kind in ("sin", "cos") and angle.kind == "symbol":
         place = places.get(angle)
         return not (isinstance(place, tuple) and place[0] == "state")
-    return kind in _ANGLES and largest_size(angle) >= LIMIT
+    return kind in ANGLES and largest_size(angle) >= LIMIT

@@ -239,8 +239,11 @@ class PackWriter(Writer):
         """
         if node.data not in PACKED_CALLS or not self.types.single or self.module.call_lanes < 2:
             return super().function_value(node, args)
+        size = largest_size(node.args[0])
+        if vector_math.near_function(node.data, size) is None:
+            return super().function_value(node, args)
         one = self.emit(f"insertelement {PAIR} poison, double {args[0]}, i64 0")
-        return self.lane(self._elementary(node.data, one, 2, largest_size(node.args[0])), 0, 2)
+        return self.lane(self._elementary(node.data, one, 2, size), 0, 2)
 
     def _elementary(self, name: str, x: str, lanes: int, size: float) -> str:
         """An elementary function of a vector whose elements are at most of this ``size``. Functions of angles

@@ -40,6 +40,10 @@ ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quick
 # 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
 
+# Nodes below which LLVM writes sections with choices, tables or inputs over time, but few elementary calls
+# that are computed together: two pieces take 20 % more for a car with an input of 200 operations.
+SHORT, FEW_CALLS = 500, 4
+
 _ATTRIBUTES = "noalias nocapture"
 _ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
 
@@ -421,7 +425,9 @@ def _function(
     if name in module.shared.rest:
         _with_shared_values(module, name, arguments, places, outs)
         return
+    branches = len(section.packs)
     section = pack_calls(section, module.call_lanes)
+    calls_together = len(section.packs) - branches
     angles = plain_angles(section)
     loading = module.lanes == 1
     read = {place[0] for place in places.values() if isinstance(place, tuple)}
@@ -432,7 +438,8 @@ def _function(
     arithmetic = arranging and module.encodes == "arm64" and is_arithmetic(section, places)
     first: set[Expr] | None = None
     computed: list[Expr] = []
-    if cut_once and arranging and module.encodes == "arm64" and not arithmetic:
+    short = len(section.nodes) < SHORT and calls_together < FEW_CALLS
+    if cut_once and arranging and module.encodes == "arm64" and not arithmetic and not short:
         first, computed = first_operations(section, places), _computed_inputs(section, places)
         if first is not None and not first and not computed:
             first, arithmetic = None, True
@@ -467,6 +474,7 @@ def _function(
             writer = (ArrangedWriter if here else Writer)(*given, opposite)
         if isinstance(writer, ArrangedWriter):
             writer.arguments = _ARRAY.findall(taken)
+            writer.encodes = arithmetic or not short or module.encodes != "arm64"
         return writer
 
     if len(pieces) == 1:

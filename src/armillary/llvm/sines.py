@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from armillary.llvm.instructions import Instructions, Operand, real
+from armillary.program.call_packs import LARGEST_ANGLE
 
 # Angles less their nearest multiple of π/2, on vectors: what sine, cosine and tangent begin with.
 #
@@ -17,7 +18,7 @@ TWO_OVER_PI = 6.36619772367581382433e-01
 PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
 ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole number in the low bits
 SHORT_PARTS = (1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-LIMIT = 8.0e5  # larger angles go to the library
+LIMIT = LARGEST_ANGLE  # larger angles go to the library
 
 
 def within_limit(v: Instructions, x: str) -> str:

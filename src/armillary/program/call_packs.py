@@ -18,13 +18,16 @@ from armillary.program.program import ProgramSection
 
 # Functions of one number with code for vectors that has no branches.
 PACKED_CALLS = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "tanh"))
+ANGLES = frozenset(("sin", "cos", "tan"))
+LARGEST_ANGLE = 8.0e5  # up to which their code has no branches
 _DEPTH = 6  # of an expression in which a bound of its value is searched
 
 
 def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
     """Return the section with packs of calls that do not depend on each other, at most ``width`` in one.
 
-    Sines of symbols stay, as they are taken together before all else.
+    Sines of symbols and of other angles that may be large stay: the former are taken together before all
+    else, the latter are calls.
     """
     if width < 2:
         return section
@@ -88,9 +91,10 @@ _SIZES = {
 
 
 def _is_packed(node: Expr) -> bool:
+    """Whether a call has code without branches: angles that may be large do not."""
     if node.kind != "call" or node.data not in PACKED_CALLS:
         return False
-    return node.data not in ("sin", "cos") or node.args[0].kind != "symbol"
+    return node.data not in ANGLES or largest_size(node.args[0]) < LARGEST_ANGLE
 
 
 class _Rounds:

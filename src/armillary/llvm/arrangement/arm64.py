@@ -354,7 +354,7 @@ class _ArmSelection(Selection):
         **dict.fromkeys(_WRITERS, 3),
         **dict.fromkeys(("fuse", _FUSE_LANES, "maximum", "minimum", "root", "size"), 4),
         **dict.fromkeys(("add", "subtract", "negate", _ADD_LANES), 2),
-        **dict.fromkeys(("both", "either", "select", "select one", "turn signs"), 2),
+        **dict.fromkeys(("both", "either", "select one"), 2),
         **dict.fromkeys(filter(_compares, _WORDS), 2),
         "divide": 13,
     }

@@ -242,6 +242,7 @@ class ArrangedWriter(Writer):
             self.number = partial(ArrangedWriter.pair, proxy(self))
             self.whole = partial(ArrangedWriter.pair_of_bits, proxy(self))
         self.arguments: Sequence[str] = ()  # arrays that the function takes
+        self.encodes = True  # whether machine code is written here, if the module has an instruction set
 
     def load(self, array: str, index: int, kind: str = "") -> str:
         place = self._place(array, index, kind)
@@ -314,7 +315,7 @@ class ArrangedWriter(Writer):
         self.operations = shortened(
             self.operations, self.opposites, stored, self.forms, self.neg, self._named
         )
-        if self.module.encodes:
+        if self.module.encodes and self.encodes:
             numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
             entry = Entry(self.arguments, self.angles, numbers)
             machine, registers = INSTRUCTION_SETS[self.module.encodes], self.module.registers
