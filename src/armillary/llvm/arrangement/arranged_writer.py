@@ -23,8 +23,9 @@ from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arra
 from armillary.llvm.arrangement.machine_code import NEAR, Encoded, Entry, MachineCode, encoded, machine_code
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.arrangement.x86_64 import X86
+from armillary.llvm.block_calls import is_number_zero
 from armillary.llvm.instructions import Instructions, Operand, ValueTypes, number_of_bits, real
-from armillary.llvm.node_writer import NumberPlaces, Products, Writer, is_number_zero
+from armillary.llvm.node_writer import NumberPlaces, Products, Writer
 from armillary.llvm.pack_writer import PackWriter
 from armillary.llvm.sines import PI_OVER_2, far_angle_function, sine_cosine
 from armillary.llvm.vector_math import near_function
