@@ -14,6 +14,7 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.node_writer import INSTANT
 from armillary.llvm.pack_writer import fused_packs
 from armillary.program.branch_packs import Pack, meant
+from armillary.program.call_packs import PACKED_CALLS
 from armillary.program.program import ProgramSection
 
 # Operands of one piece, at most: of sums of many, each is about three instructions, and these reach what lies
@@ -27,6 +28,7 @@ PACKED = 0.56
 # in 0.82 of the time, and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters
 # would run 4 % longer.
 RICH = 0.1
+FUNCTION = 25  # operations of elementary functions that are computed together, about
 
 
 def plain_angles(section: ProgramSection) -> list[Expr]:
@@ -103,7 +105,9 @@ def _pieces(
     if section.packs:
         following |= {n for n in rest if n.kind == "let"}
     own = [n for n in rest if n not in following] if following else rest
-    total = sum([1 + len(n.args) // 8 for n in own])
+    calls = {pack.lanes[0] for pack in section.packs if pack.lanes[0].data in PACKED_CALLS}
+    weights = [FUNCTION if n in calls else 1 + len(n.args) // 8 for n in own]
+    total = sum(weights)
     count = max(1, round(total / (PACKED * size if section.packs else size)))
     together = total <= whole and sum([len(n.args) for n in own]) <= OPERANDS
     if together and first is not None:
@@ -122,7 +126,8 @@ def _pieces(
     if taken:
         following |= {n for parts in taken.values() for n in parts}
         rest = [m for n in rest if not is_block_part(n) for m in (n, *taken.get(n, ()))]
-    sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
+    weight = dict(zip(own, weights, strict=True))
+    sizes = [0 if n in following else weight[n] for n in rest]
     cut: list[list[Expr]] = [[]]
     filled = 0
     for node, size in zip(rest, sizes, strict=True):
