@@ -43,7 +43,8 @@ def random_code(seed: int, size: int, machine: type[MachineCode]) -> Code:
         text for text, form in FORMS.items() if FOUR not in text and (form is ALIKE or form.name in known)
     ]
     loads: dict[str, Any] = {}
-    pool: dict[str, list[str]] = {"double": [], PAIR: [], "bits": [], "raw": [], "sign": [], "mask": []}
+    kinds_of_values = ("double", PAIR, "bits", "raw", "sign", "mask", "flag")
+    pool: dict[str, list[str]] = {kind: [] for kind in kinds_of_values}
     for i, place in enumerate(PLACES):
         for j, kind in enumerate(("double", PAIR)):
             loads[f"%v{2 * i + j}"] = ("state", place, kind)
@@ -81,8 +82,9 @@ def random_code(seed: int, size: int, machine: type[MachineCode]) -> Code:
             lines.append(f"  {(name := next(names))} = {text}")
             pool[result].append(name)
 
-    for word in (f"bitcast {PAIR}", "lshr", "shl", "icmp"):
-        add(next(s for s in shapes if s.startswith(word)))
+    for word in (f"bitcast {PAIR}", "lshr", "shl", "icmp", "fcmp ogt double"):
+        for shape in [s for s in shapes if s.startswith(word)][:1]:
+            add(shape)
     while len(lines) < size:
         add(rng.choice([s for s in shapes if "<2 x i32> zeroinitializer" not in s]))
     for name in pool["double"][-12::2]:  # opposites of values that nothing else takes, and of others
@@ -101,8 +103,18 @@ def random_code(seed: int, size: int, machine: type[MachineCode]) -> Code:
 
 
 def kinds_of(shape: str) -> tuple[list[str], str]:
-    """Kinds of the operands and of the value of an operation."""
+    """Kinds of the operands and of the value of an operation; of whole numbers only last bits count."""
     word = shape.split()[0]
+    if word in ("add", "sub", "and", "or", "uitofp") or "i64 52" in shape or " i1 " in shape:
+        kind = "raw" if "i64" in shape else "flag" if " i1 " in shape else "mask"
+        if word == "uitofp":
+            return [kind], PAIR if PAIR in shape else "double"
+        if word == "select":
+            return ["flag", "double", "double"], "double"
+        return [kind] * shape.count("$"), kind
+    if word == "fcmp":
+        kind = PAIR if PAIR in shape else "double"
+        return [kind] * shape.count("$"), "mask" if kind == PAIR else "flag"
     if word in ("bitcast", "xor", "shl", "lshr", "icmp", "select"):
         return {
             "bitcast": (["bits"], PAIR) if shape.startswith("bitcast <2 x i64>") else ([PAIR], "bits"),

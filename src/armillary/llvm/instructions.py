@@ -29,6 +29,12 @@ def real(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
+def number_of_bits(bits: int) -> float:
+    """The double of these bits, by which a whole number is loaded as others are."""
+    found: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+    return found
+
+
 def constant_array(name: str, values: Given) -> str:
     """Doubles beside the code."""
     items = ", ".join(f"double {real(float(v))}" for v in values)
@@ -185,7 +191,9 @@ class Instructions:
         return self.emit(f"bitcast {self.bits} {a} to {self.real}")
 
     def integer(self, operation: str, a: str, b: str | int) -> str:
-        return self.emit(f"{operation} {self.bits} {a}, {self.whole(b) if isinstance(b, int) else b}")
+        if isinstance(b, int):  # numbers of bits to shift by are parts of instructions
+            b = self.types.whole(b) if operation in ("shl", "lshr") else self.whole(b)
+        return self.emit(f"{operation} {self.bits} {a}, {b}")
 
     # ---------------------------------------------------------------- branches and functions
 

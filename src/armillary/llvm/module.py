@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -37,6 +37,7 @@ class Module:
     lanes: int = 1  # runs in a value
     registers: int = 0  # of the machine, for doubles; 0 where LLVM arranges the code
     encodes: str = ""  # the instruction set that machine code is written of here, if any
+    call_lanes: int = 1  # elementary functions that are taken together, as a vector
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     compiled_sines: Sines | None = None
@@ -165,41 +166,6 @@ def record_text(block: BlockFunction, name: str) -> str:
         f"@{name}_tables = internal constant [{first} x double] [{numbers}]\n"
         f"@{name} = internal constant {{ {kinds} }} {{ {given} }}"
     )
-
-
-def copy_function(name: str, pairs: Sequence[tuple[int, tuple[str, int]]], arrays: Sequence[str]) -> str:
-    """Return a function that copies elements of arrays into slots of a workspace.
-
-    It reads from tables what to copy: a load and a store of each element would take LLVM ten times as long.
-    """
-    head = ", ".join(f"ptr noalias nocapture readonly %{array}" for array in arrays)
-    lines = [f"define internal void @{name}(ptr noalias nocapture %out, {head}) noinline nounwind {{"]
-    tables = []
-    before = "entry"
-    lines.append(f"{before}:")
-    for a, array in enumerate(arrays):
-        own = [(index, slot) for slot, (of, index) in pairs if of == array]
-        numbers = ", ".join(f"i32 {x}" for pair in own for x in pair)
-        tables.append(f"@{name}_{a} = internal constant [{2 * len(own)} x i32] [{numbers}]")
-        lines += [
-            f"  br label %next{a}",
-            f"next{a}:",
-            f"  %k{a} = phi i64 [ 0, %{before} ], [ %more{a}, %next{a} ]",
-            f"  %p{a} = getelementptr inbounds i32, ptr @{name}_{a}, i64 %k{a}",
-            f"  %q{a} = getelementptr inbounds i32, ptr %p{a}, i64 1",
-            f"  %index{a} = load i32, ptr %p{a}, align 4",
-            f"  %slot{a} = load i32, ptr %q{a}, align 4",
-            f"  %from{a} = getelementptr inbounds double, ptr %{array}, i32 %index{a}",
-            f"  %value{a} = load double, ptr %from{a}, align 8",
-            f"  %to{a} = getelementptr inbounds double, ptr %out, i32 %slot{a}",
-            f"  store double %value{a}, ptr %to{a}, align 8",
-            f"  %more{a} = add nuw nsw i64 %k{a}, 2",
-            f"  %left{a} = icmp ult i64 %more{a}, {2 * len(own)}",
-            f"  br i1 %left{a}, label %next{a}, label %end{a}",
-            f"end{a}:",
-        ]
-        before = f"end{a}"
-    return "\n".join([*tables, *lines, "  ret void", "}"])
 
 
 # Sines of code that is only translated: compiled once in a process, not again with every program.

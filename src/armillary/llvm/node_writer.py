@@ -17,18 +17,14 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.algebra.tables import Piecewise
 from armillary.llvm import vector_math
+from armillary.llvm.block_calls import BlockCalls
 from armillary.llvm.fusion import is_plain
-from armillary.llvm.instructions import Instructions, Operand, Place, Places, real
-from armillary.llvm.module import (
-    IMPLEMENTATIONS,
-    Module,
-    copy_function,
-    record_text,
-    vector_places,
-    workspace_length,
-)
+from armillary.llvm.instructions import Operand, Place, Places, real
+from armillary.llvm.module import Module
 from armillary.llvm.piecewise import lookup_function, signal_function
+from armillary.llvm.sines import HALF_TURNS
 from armillary.program.branch_packs import meant
+from armillary.program.call_packs import largest_size
 from armillary.program.program import ProgramSection
 
 
@@ -54,17 +50,7 @@ INSTANT = (0, 0.5, 1, 2)  # sizes of numbers that instructions hold, or that mak
 LOADED = 400  # numbers that a function loads from an array; LLVM's time grows faster than their count
 
 
-COPIED = 240  # arguments of a block in one function that copies them
-
-_MEMSET = "@llvm.memset.p0.i64"
-
-
-def is_number_zero(node: Expr) -> bool:
-    """Return whether a node is the number zero, as many elements of matrices are."""
-    return node.kind == "number" and node.data == 0
-
-
-class Writer(Instructions):
+class Writer(BlockCalls):
     """Lines of one function; each node's value is an LLVM name or constant.
 
     With ``numbers``, places in an array of this name, numbers are loaded from it, and new ones get a place.
@@ -91,8 +77,11 @@ class Writer(Instructions):
         self.opposite: set[Expr] = set() if opposite is None else opposite
         self.turned: dict[Expr, str] = {}
         self.splits: dict[Expr, tuple[str, str, bool]] = {}
+        self.encoded = False  # whether the body calls machine code that is written here
         self.values: dict[Expr, str] = {}
         self.vectors: dict[Place, str] = {}
+        self.powers: dict[tuple[str, float], str] = {}
+        self.flags: dict[str, str] = {}  # comparisons, by their values 1 or 0
 
     def body(self, name: str) -> str:
         """The lines of the function of this name."""
@@ -384,6 +373,13 @@ class Writer(Instructions):
         return value
 
     def power(self, base: str, exponent: float) -> str:
+        """A power, computed once: products that hold it each have it as a factor of their own."""
+        found = self.powers.get((base, exponent))
+        if found is None:
+            found = self.powers[base, exponent] = self._new_power(base, exponent)
+        return found
+
+    def _new_power(self, base: str, exponent: float) -> str:
         whole = int(exponent)
         value = self.whole_power(base, whole) if whole else None
         if exponent == whole:
@@ -412,7 +408,10 @@ class Writer(Instructions):
     def function_node(self, node: Expr) -> str:
         if isinstance(node.data, BlockFunction):
             return self.block(node)
-        return self.function_value(node, [self.value(a) for a in node.args])
+        return self.function_value(node, [self.argument(a) for a in node.args])
+
+    def argument(self, node: Expr) -> str:
+        return self.value(node)
 
     def function_value(self, node: Expr, args: list[str]) -> str:
         kind = node.data
@@ -444,17 +443,21 @@ class Writer(Instructions):
             down = self.compare("olt", args[0], 0.0)
             return self.choose(up, 1.0, self.choose(down, -1.0, args[0]))  # 0 or NaN
         if kind in ("sin", "cos") and self.module.lanes > 1:
+            if largest_size(node.args[0]) <= HALF_TURNS:  # as in vectors of every other length
+                return self.library_call(f"near_{kind}", args[0])
             self.sines([node.args[0]], [args[0]])
             return self.values[node]
         return self.library_call(kind, *args)
 
     def flag(self, value: str) -> str:
         """Whether a value is not zero."""
-        return self.compare("une", value, 0.0)
+        return self.flags.get(value) or self.compare("une", value, 0.0)
 
     def truth(self, flag: str) -> str:
         """1 or 0 from a comparison."""
-        return self.emit(f"uitofp {self.mask} {flag} to {self.real}")
+        value = self.emit(f"uitofp {self.mask} {flag} to {self.real}")
+        self.flags[value] = flag
+        return value
 
     def library_call(self, name: str, *args: str) -> str:
         """A function of the C library, or the vector one in its place."""
@@ -482,71 +485,6 @@ class Writer(Instructions):
             single = [self.emit(f"extractelement {self.real} {a}, i64 {i}") for a in args]
             result = self.emit(f"call double {pointer}({', '.join(f'double {a}' for a in single)})")
             value = self.emit(f"insertelement {self.real} {value}, double {result}, i64 {i}")
-        return value
-
-    def block(self, node: Expr) -> str:
-        """Call a block function, of several runs one after the other; return the place of its workspace."""
-        block: BlockFunction = node.data
-        name = IMPLEMENTATIONS[block.name]()
-        record = f"record_{block.digest:x}"
-        self.module.need(record, lambda: record_text(block, record))
-        self.module.need(name, lambda: f"declare void @{name}(ptr, ptr) nounwind")
-        places, length, lanes = vector_places(block), workspace_length(block), self.module.lanes
-        slots = [places[v] + i for v in block.takes for i in range(block.vectors[v])]
-        given = [(slot, a) for slot, a in zip(slots, node.args, strict=True) if not is_number_zero(a)]
-        copied = self.copied_arguments(given)
-        values = [(slot, self.value(a)) for slot, a in given if slot not in copied]
-        first, last = min(slots), max(slots) + 1
-        room = self.emit(f"alloca [{length * lanes} x double], align 64")
-        self.module.need("llvm.memset", lambda: f"declare void {_MEMSET}(ptr, i8, i64, i1)")
-        for k in range(lanes):
-            own = self.emit(f"getelementptr inbounds double, ptr {room}, i64 {k * length}")
-            zeros = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {first}")
-            self.lines.append(f"  call void {_MEMSET}(ptr {zeros}, i8 0, i64 {8 * (last - first)}, i1 false)")
-            self.lines += [
-                f"  call void @{copy}(ptr {own}, {taken})" for copy, taken in copied.values() if copy
-            ]
-            for slot, value in values:
-                if lanes > 1:
-                    value = self.emit(f"extractelement {self.real} {value}, i64 {k}")
-                at = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {slot}")
-                self.lines.append(f"  store double {value}, ptr {at}, align 8")
-            self.lines.append(f"  call void @{name}(ptr @{record}, ptr {own})")
-        return room
-
-    def copied_arguments(self, given: list[tuple[int, Expr]]) -> dict[int, tuple[str, str]]:
-        """Write functions that copy shared values into a workspace; return them, with the arrays that they
-        take, by the first slot of each, and "" by the others.
-
-        All blocks of a model take the same rows, so most functions serve several calls. LLVM's time grows
-        with the square of the stores in one function: 40 contacts have 1,440 in each of six calls.
-        """
-        found: dict[int, tuple[str, str]] = {}
-        if self.module.lanes > 1:
-            return found
-        for start in range(0, len(given), COPIED):
-            pairs = [(slot, self.places.get(meant(a))) for slot, a in given[start : start + COPIED]]
-            shared = [(s, p) for s, p in pairs if isinstance(p, tuple) and p[0] in self.module.shared_arrays]
-            if len(shared) < COPIED // 4:
-                continue
-            arrays = sorted({array for _, (array, _) in shared})
-            name = self.module.copies.setdefault(tuple(shared), f"copy_values_{len(self.module.copies)}")
-            self.module.need(name, partial(copy_function, name, shared, arrays))
-            found |= {slot: ("", "") for slot, _ in shared}
-            found[shared[0][0]] = name, ", ".join(f"ptr %{array}" for array in arrays)
-        return found
-
-    def block_part(self, block: BlockFunction, index: int, room: str) -> str:
-        """Load a result of a block function."""
-        places, length = vector_places(block), workspace_length(block)
-        slots = [places[v] + i for v in block.gives for i in range(block.vectors[v])]
-        value = "zeroinitializer"
-        for k in range(self.module.lanes):
-            at = self.emit(f"getelementptr inbounds double, ptr {room}, i64 {k * length + slots[index]}")
-            one = self.emit(f"load double, ptr {at}, align 8")
-            if self.module.lanes == 1:
-                return one
-            value = self.emit(f"insertelement {self.real} {value}, double {one}, i64 {k}")
         return value
 
     # ---------------------------------------------------------------- sines and cosines

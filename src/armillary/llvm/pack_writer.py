@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
+from weakref import proxy
 
 from armillary.algebra.expression import Expr
+from armillary.llvm import vector_math
+from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.fusion import fused_products
-from armillary.llvm.instructions import Places, ValueTypes, real
+from armillary.llvm.instructions import Places, ValueTypes, number_of_bits, real
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
 from armillary.llvm.sines import sine_cosine_function
 from armillary.program.branch_packs import Column, Pack, meant
+from armillary.program.call_packs import PACKED_CALLS, largest_size
 from armillary.program.pack_choice import neighbours
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
@@ -220,18 +224,45 @@ class PackWriter(Writer):
         args = [self._vector(column, plain=True)[0] for column in pack.operands]
         if node.data in ("sin", "cos"):
             return self.sine_pack(pack, args[0]), plain
+        if node.data in PACKED_CALLS:
+            return self._elementary(node.data, args[0], len(plain), _largest_operand(pack)), plain
         with self.vectors_of(len(plain)):
             return self.function_value(node, args), plain
 
     def sine_pack(self, pack: Pack, angles: str) -> str:
-        """Sines or cosines of angles that are not plain; both are computed at once."""
-        kind, lanes = _type(pack), len(pack.lanes)
+        """Sines or cosines of angles that are not plain."""
+        return self._elementary(pack.lanes[0].data, angles, len(pack.lanes), _largest_operand(pack))
+
+    def function_value(self, node: Expr, args: list[str]) -> str:
+        """Of a single elementary function, the first lane of two: a call of the library would keep the code
+        around it from being put in order.
+        """
+        if node.data not in PACKED_CALLS or not self.types.single or self.module.call_lanes < 2:
+            return super().function_value(node, args)
+        size = largest_size(node.args[0])
+        if vector_math.near_function(node.data, size) is None:
+            return super().function_value(node, args)
+        one = self.emit(f"insertelement {PAIR} poison, double {args[0]}, i64 0")
+        return self.lane(self._elementary(node.data, one, 2, size), 0, 2)
+
+    def _elementary(self, name: str, x: str, lanes: int, size: float) -> str:
+        """An elementary function of a vector whose elements are at most of this ``size``. Functions of angles
+        that may be large have branches, and are calls.
+        """
+        near = vector_math.near_function(name, size)
+        if near is not None:
+            with self.vectors_of(lanes, loading=True):
+                return near(self, x)
+        kind = f"<{lanes} x double>"
+        if name == "tan":
+            symbol, text = vector_math.function(name, lanes)
+            return self.emit(f"call {kind} @{self.module.need(symbol, lambda: text)}({kind} {x})")
         both = f"{{ {kind}, {kind} }}"
-        if angles not in self._sines:
-            name = self.module.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
-            self._sines[angles] = self.emit(f"call {both} @{name}({kind} {angles})")
-        part = ("sin", "cos").index(pack.lanes[0].data)
-        return self.emit(f"extractvalue {both} {self._sines[angles]}, {part}")
+        if x not in self._sines:
+            symbol = f"sincos{lanes}"
+            self.module.need(symbol, partial(sine_cosine_function, symbol, lanes))
+            self._sines[x] = self.emit(f"call {both} @{symbol}({kind} {x})")
+        return self.emit(f"extractvalue {both} {self._sines[x]}, {('sin', 'cos').index(name)}")
 
     # ---------------------------------------------------------------- columns of operands
 
@@ -262,10 +293,10 @@ class PackWriter(Writer):
     def _gathered(self, column: Column) -> Vector:
         plain, count = (1,) * len(column), len(column)
         first = column[0]
+        if all([n.kind == "number" for n in column]):
+            return self.lane_numbers(tuple([float(n.data) for n in column])), plain
         if all([n is first for n in column]):
             return self.splat(self.value(first), count), plain
-        if first.kind == "number":
-            return self.lane_numbers(tuple([float(n.data) for n in column])), plain
         if neighbours(column, self.places):
             array, start = self.places[first]
             return self.load_vector(array, start, count), plain
@@ -275,7 +306,7 @@ class PackWriter(Writer):
             places = [pack.lanes.index(n) for n in column]
             chosen = self.chosen_lanes(vector, places, len(pack.lanes))
             return chosen, tuple([signs[i] for i in places])
-        return self.together([self.value(n) for n in column]), plain
+        return self.together([self.argument(n) for n in column]), plain
 
     def lane(self, vector: str, lane: int, count: int) -> str:
         """Extract a lane of a vector of ``count`` lanes."""
@@ -319,14 +350,18 @@ class PackWriter(Writer):
         self.store(value, array, index, f"<{count} x double>")
 
     @contextmanager
-    def vectors_of(self, count: int) -> Iterator[None]:
-        """Meanwhile operations are on vectors."""
-        before = self.types, self.real, self.bits, self.mask, self.number
-        self.types, self.real, self.bits, self.mask, self.number = _vector_types(count)
+    def vectors_of(self, count: int, *, loading: bool = False) -> Iterator[None]:
+        """Meanwhile operations are on vectors; ``loading`` with numbers from the array of numbers."""
+        before = self.types, self.real, self.bits, self.mask, self.number, self.whole
+        self.types, self.real, self.bits, self.mask, self.number, self.whole = _vector_types(count)
+        if loading:
+            writer = proxy(self)  # without a cycle, as in Writer
+            self.number = partial(_same_number, writer, count)
+            self.whole = partial(_same_bits, writer, count)
         try:
             yield
         finally:
-            self.types, self.real, self.bits, self.mask, self.number = before
+            self.types, self.real, self.bits, self.mask, self.number, self.whole = before
 
     def call(self, intrinsic: str, *arguments: Given) -> str:
         if not self.types.single:
@@ -357,8 +392,17 @@ def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pac
 @cache
 def _vector_types(count: int) -> tuple[Any, ...]:  # texts, and a method that takes the place of `number`
     types = ValueTypes(count)
-    return types, types.real, types.of("i64"), types.of("i1"), types.number
+    return types, types.real, types.of("i64"), types.of("i1"), types.number, types.whole
 
 
-def _type(pack: Pack) -> str:
-    return f"<{len(pack.lanes)} x double>"
+def _largest_operand(pack: Pack) -> float:
+    return max([largest_size(a) for a in pack.operands[0]])
+
+
+def _same_number(writer: PackWriter, count: int, value: float) -> str:
+    return writer.lane_numbers((value,) * count)
+
+
+def _same_bits(writer: PackWriter, count: int, value: int) -> str:
+    """A whole number for each lane, loaded as the number of these bits."""
+    return writer.as_bits(_same_number(writer, count, number_of_bits(value)))

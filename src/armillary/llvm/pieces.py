@@ -14,6 +14,7 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.node_writer import INSTANT
 from armillary.llvm.pack_writer import fused_packs
 from armillary.program.branch_packs import Pack, meant
+from armillary.program.call_packs import PACKED_CALLS
 from armillary.program.program import ProgramSection
 
 # Operands of one piece, at most: of sums of many, each is about three instructions, and these reach what lies
@@ -27,6 +28,7 @@ PACKED = 0.56
 # in 0.82 of the time, and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters
 # would run 4 % longer.
 RICH = 0.1
+FUNCTION = 25  # operations of elementary functions that are computed together, about
 
 
 def plain_angles(section: ProgramSection) -> list[Expr]:
@@ -62,11 +64,18 @@ class Cut(NamedTuple):
     crossing: dict[Expr, int]  # places in the work array
 
 
-def cut(section: ProgramSection, size: int, whole: int = 0, *, loading: bool) -> Cut:
+def cut(
+    section: ProgramSection,
+    size: int,
+    whole: int = 0,
+    *,
+    loading: bool,
+    first: Set[Expr] | None = None,
+) -> Cut:
     """A section in pieces of about this ``size``, or in one where it has at most ``whole`` operations;
-    ``loading`` where LLVM arranges loads of numbers.
+    ``loading`` where LLVM arranges loads of numbers. ``first``: operations of a piece before that one.
     """
-    pieces = _pieces(section, size, whole, loading=loading)
+    pieces = _pieces(section, size, whole, loading=loading, first=first)
     packs = {node: pack for pack in section.packs for node in pack.lanes}
     arrival = section.arrival
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
@@ -81,7 +90,9 @@ def cut(section: ProgramSection, size: int, whole: int = 0, *, loading: bool) ->
     return Cut(pieces, results, packs, arrival, fused, together, crossing)
 
 
-def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) -> list[list[Expr]]:
+def _pieces(
+    section: ProgramSection, size: int, whole: int, *, loading: bool, first: Set[Expr] | None = None
+) -> list[list[Expr]]:
     """The nodes, cut into pieces of about this ``size`` where they are more than ``whole``; ``loading`` where
     LLVM arranges loads of numbers from an array.
     """
@@ -94,9 +105,15 @@ def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) ->
     if section.packs:
         following |= {n for n in rest if n.kind == "let"}
     own = [n for n in rest if n not in following] if following else rest
-    total = sum([1 + len(n.args) // 8 for n in own])
+    calls = {pack.lanes[0] for pack in section.packs if pack.lanes[0].data in PACKED_CALLS}
+    weights = [FUNCTION if n in calls else 1 + len(n.args) // 8 for n in own]
+    total = sum(weights)
     count = max(1, round(total / (PACKED * size if section.packs else size)))
-    if count == 1 or (total <= whole and sum([len(n.args) for n in own]) <= OPERANDS):
+    together = total <= whole and sum([len(n.args) for n in own]) <= OPERANDS
+    if together and first is not None:
+        nodes = [*early, *rest]
+        return [[n for n in nodes if n in first], [n for n in nodes if n not in first]]
+    if count == 1 or together:
         return [[*early, *rest]]
     if loading and sum(map(_numbers, own)) > RICH * total:
         count *= 2
@@ -109,7 +126,8 @@ def _pieces(section: ProgramSection, size: int, whole: int, *, loading: bool) ->
     if taken:
         following |= {n for parts in taken.values() for n in parts}
         rest = [m for n in rest if not is_block_part(n) for m in (n, *taken.get(n, ()))]
-    sizes = [0 if n in following else 1 + len(n.args) // 8 for n in rest]
+    weight = dict(zip(own, weights, strict=True))
+    sizes = [0 if n in following else weight[n] for n in rest]
     cut: list[list[Expr]] = [[]]
     filled = 0
     for node, size in zip(rest, sizes, strict=True):

@@ -18,6 +18,7 @@ from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
+from armillary.llvm.foreign_operations import first_operations
 from armillary.llvm.instructions import Place, Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
 from armillary.llvm.module import Module, Sines, compiled_sines
@@ -27,6 +28,7 @@ from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
 from armillary.llvm.shared_values import share_sections
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, meant
+from armillary.program.call_packs import pack_calls
 from armillary.program.near_sines import NearSines
 from armillary.program.pack_choice import in_lanes, packed
 from armillary.program.program import Program, ProgramSection
@@ -38,18 +40,29 @@ ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quick
 # 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
 
+# Nodes below which LLVM writes sections with choices, tables or inputs over time, but few elementary calls
+# that are computed together: two pieces take 20 % more for a car with an input of 200 operations.
+SHORT, FEW_CALLS = 500, 4
+
 _ATTRIBUTES = "noalias nocapture"
 _ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
 
 
-def llvm_text(program: Program, registers: int = 0, sines: Sines | None = None, *, encodes: str = "") -> str:
+def llvm_text(
+    program: Program,
+    registers: int = 0,
+    sines: Sines | None = None,
+    *,
+    encodes: str = "",
+    call_lanes: int = 1,
+) -> str:
     """Return the program: precompute, derivatives, outputs and, if any, events, update, fire, normalise.
 
     With ``registers``, the machine's registers for doubles, code is arranged (``arrangement.py``). ``sines``
     gives sines that this process has compiled already. ``encodes``: the instruction set of machine code, if
-    it is supported (``arrangement/machine_code.py``).
+    it is supported (``arrangement/machine_code.py``). ``call_lanes``: elementary functions in one vector.
     """
-    module = Module(registers=registers, encodes=encodes, compiled_sines=sines)
+    module = Module(registers=registers, encodes=encodes, call_lanes=call_lanes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     named = {
@@ -88,7 +101,13 @@ def process_text(program: Program) -> str:
     """The whole program for the processor of this process."""
     program = for_this_machine(program)
     sines = compiled_sines if quick() else None
-    return llvm_text(program, registers(packs=bool(program.alike)), sines, encodes=encodes())
+    return llvm_text(
+        program,
+        registers(packs=bool(program.alike)),
+        sines,
+        encodes=encodes(),
+        call_lanes=vector_doubles(),
+    )
 
 
 def for_this_machine(program: Program) -> Program:
@@ -393,8 +412,11 @@ def _function(
     arguments: str,
     places: Places,
     outs: Sequence[Place],
+    *,
+    cut_once: bool = True,
 ) -> None:
     """A section as a function, or as several with a work array between them and one array of numbers.
+    ``cut_once``: in two pieces at most, if all of the second can be written here.
 
     Code in a process loads the address of a number before the number itself: one instruction on x86-64, four
     on arm64. With one address for all of them, code of the fruitfly (108 speeds) is 0.4 times as long there
@@ -403,6 +425,11 @@ def _function(
     if name in module.shared.rest:
         _with_shared_values(module, name, arguments, places, outs)
         return
+    branches = len(section.packs)
+    # LLVM takes 1.2 s more for a 14-freedom car with them, half of it for sections that run once a row.
+    if module.encodes == "arm64" or section.name == "derivatives":
+        section = pack_calls(section, module.call_lanes)
+    calls_together = len(section.packs) - branches
     angles = plain_angles(section)
     loading = module.lanes == 1
     read = {place[0] for place in places.values() if isinstance(place, tuple)}
@@ -411,28 +438,45 @@ def _function(
     arranging = module.registers > 0 and fits and read.isdisjoint([array for array, _ in outs])
     arranging &= not any([is_block(node) for node in section.nodes])
     arithmetic = arranging and module.encodes == "arm64" and is_arithmetic(section, places)
-    arranging &= loading or arithmetic
+    first: set[Expr] | None = None
+    computed: list[Expr] = []
+    short = len(section.nodes) < SHORT and calls_together < FEW_CALLS
+    if cut_once and arranging and module.encodes == "arm64" and not arithmetic and not short:
+        first, computed = first_operations(section, places), _computed_inputs(section, places)
+        if first is not None and not first and not computed:
+            first, arithmetic = None, True
+    arranging &= loading or arithmetic or first is not None
     encoding = module.encodes if arranging else ""
     found = cut(
         section,
         ENCODED_PIECE if encoding else SHARING_PIECE if module.shared.groups else PIECE,
-        WHOLE if arithmetic else 0,
+        WHOLE if arithmetic or first is not None else 0,
         loading=loading and not (arranging and (module.encodes or not section.packs)),
+        first=first,
     )
     pieces, packs, crossing = found.pieces, found.packs, found.crossing
+    # Inputs that are no elements of arrays: the piece of the first operations stores them for the other one.
+    once = first is not None and len(pieces) > 1
+    handed_on = {x: ("work", len(crossing) + i) for i, x in enumerate(computed if once else ())}
+    before = len(module.functions)
     array = f"{name}_numbers"
     opposite: set[Expr] = set()
     signs: dict[Pack, Signs] = {}
 
-    def writer_of(numbers: NumberPlaces | None, taken: str) -> Writer:
-        given = module, places, crossing, found.arrival, numbers, found.fused, opposite
+    def writer_of(numbers: NumberPlaces | None, taken: str, further: Places | None = None) -> Writer:
+        known = {**places, **further} if further else places
+        # Of several runs at once, code that LLVM writes is not arranged.
+        here = arranging and (loading or arithmetic or further is not None)
+        given = module, known, crossing, found.arrival, numbers if loading or here else None, found.fused
         writer: Writer
         if packs:
-            writer = (ArrangedPackWriter if arranging else PackWriter)(*given, packs, found.together, signs)
+            kind = ArrangedPackWriter if here else PackWriter
+            writer = kind(*given, opposite, packs, found.together, signs)
         else:
-            writer = (ArrangedWriter if arranging else Writer)(*given)
+            writer = (ArrangedWriter if here else Writer)(*given, opposite)
         if isinstance(writer, ArrangedWriter):
             writer.arguments = _ARRAY.findall(taken)
+            writer.encodes = arithmetic or not short or module.encodes != "arm64"
         return writer
 
     if len(pieces) == 1:
@@ -443,6 +487,10 @@ def _function(
             writer.node(node)
         writer.results(section, outs)
         body = writer.body(name)
+        if arithmetic and not writer.encoded and cut_once:
+            del module.functions[before:]
+            _function(module, name, section, arguments, places, outs, cut_once=False)
+            return
         if given and "%numbers" in body:
             # Of an address that LLVM does not see through it loads the numbers, and does not write them out.
             body = f'  %numbers = call ptr asm "", "=r,0"(ptr @{array})\n{body}'
@@ -456,19 +504,34 @@ def _function(
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"
     for k, piece in enumerate(pieces):
-        writer = writer_of(numbers, f"{arguments}, {own}")
+        writer = writer_of(numbers, f"{arguments}, {own}", handed_on if k else None)
+        here = {n.args[0] for n in piece if n.kind == "call" and is_grouped_call(n)}
+        writer.trigonometry([a for a in angles if a in here])
         if k == 0:
-            writer.trigonometry(angles)
+            for symbol, place in handed_on.items():
+                writer.store(writer.value(symbol), *place)
         for node in piece:
             writer.node(node)
         writer.results(section, outs, found.results[k])
         piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline{_rarely(name)}"
         module.define(piece_head, writer.body(f"{name}_{k}"))
+        if once and k and not writer.encoded:
+            del module.functions[before:]
+            _function(module, name, section, arguments, places, outs, cut_once=False)
+            return
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:
         module.functions.append(constant_array(array, number_values(numbers)))
-    body = f"  %work = alloca [{len(crossing)} x {module.real}], align 64\n" + "\n".join(calls)
+    size = len(crossing) + len(handed_on)
+    body = f"  %work = alloca [{size} x {module.real}], align 64\n" + "\n".join(calls)
     module.define(f"void @{name}({arguments})", body)
+
+
+def _computed_inputs(section: ProgramSection, places: Places) -> list[Expr]:
+    """Return the inputs of a section that are no elements of arrays: the time, and inputs over time."""
+    used = {meant(a): None for node in section.nodes for a in node.args}
+    used |= {meant(result): None for result in section.results}
+    return [x for x in used if x.kind == "symbol" and not isinstance(places.get(x), tuple)]
 
 
 def is_arithmetic(section: ProgramSection, places: Places) -> bool:

@@ -17,6 +17,7 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.functions import cos, maximum, sin
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import transform
+from armillary.program.call_packs import PACKED_CALLS
 from armillary.program.program import Program, ProgramSection, section
 
 LARGEST = 1.0 / 64.0**2  # d² for which the series are right to rounding
@@ -37,12 +38,15 @@ class NearSines:
 
 
 def near_sines(program: Program) -> NearSines | None:
-    """Return the near-sine sections of a program; `None` if it has no sine or cosine of a coordinate."""
+    """Return the near-sine sections of a program; `None` if it has no sine or cosine of a coordinate, or more
+    other elementary functions, such as those of tyres: then nothing is gained by two sections.
+    """
     derivatives = program.derivatives
     places = {s: i for i, s in enumerate(program.state)}
     calls = [n for n in derivatives.nodes if n.kind == "call" and n.data in ("sin", "cos")]
     found = dict.fromkeys([n.args[0] for n in calls if n.args[0] in places])
-    if not found:
+    others = [n for n in derivatives.nodes if n.kind == "call" and n.data in PACKED_CALLS]
+    if not found or len(others) > 2 * len(calls):
         return None
     whole = [function(x) for x in found for function in (sin, cos)]
     missing = [n for n in whole if n not in calls]

@@ -239,10 +239,10 @@ def packed(
     packs = tuple(best[0])
     if not packs:
         return section
-    return replace(section, nodes=_side_by_side(section.nodes, packs), packs=packs)
+    return replace(section, nodes=side_by_side(section.nodes, packs), packs=packs)
 
 
-def _side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ...]:
+def side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ...]:
     """Return the nodes in nearly the same order, each pack's nodes together after all of their operands."""
     home = {node: pack for pack in packs for node in pack.lanes}
     listed = set(nodes)

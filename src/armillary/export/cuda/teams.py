@@ -219,7 +219,7 @@ class TeamWriter(PackWriter):
         return value
 
     @contextmanager
-    def vectors_of(self, count: int) -> Iterator[None]:
+    def vectors_of(self, count: int, *, loading: bool = False) -> Iterator[None]:
         yield  # a thread's value of a vector is a single number
 
 

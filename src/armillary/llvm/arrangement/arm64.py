@@ -34,6 +34,7 @@ from armillary.llvm.arrangement.arrangement import SPARE as RESERVED
 from armillary.llvm.arrangement.arrangement import Line, Load, Operation, Store
 from armillary.llvm.arrangement.machine_code import (
     BOTH_LANES,
+    COMPARISONS,
     KINDS,
     NEAR,
     PUT,
@@ -58,11 +59,13 @@ _NEGATED_PRODUCT = 0x1E608800
 _FUSED = {(0, 0): 0x1F400000, (1, 0): 0x1F408000, (0, 1): 0x1F608000, (1, 1): 0x1F600000}
 _FUSED_PAIRS = (0x4E60CC00, 0x4EE0CC00)  # into a register, which holds c
 _FUSED_ALL, _MULTIPLY_ALL = (0x4FC01000, 0x4FC05000), 0x4FC09000  # both lanes of a by the first one of b
-_SELECT, _INSERT, _SWAP = 0x6E601C00, 0x6E180400, 0x6E004000
+_SELECT, _INSERT, _SWAP, _NOT = 0x6E601C00, 0x6E180400, 0x6E004000, 0x6E205800
 _ONE, _MINUS_ZERO = SPARE
 _MULTIPLY_LANES = "multiply both lanes by one"
 _FUSE_LANES = "fuse both lanes with one"
 _ADD_LANES = "add both lanes"
+_ONE_IF_SET, _UNEQUAL_ZERO = "one if set", "unequal zero"
+_TURNED_ROUND = {"less": "greater", "not greater": "not less"}  # comparisons with their operands exchanged
 _PRODUCT_ALONE, _SUM_ALONE = Form("fuse with zero", 0), Form("fuse with one", 0)
 _FUSIONS = ("fuse", _FUSE_LANES)
 _PRODUCTS, _SUMS = ("multiply", _MULTIPLY_LANES), ("add", "subtract")
@@ -84,6 +87,20 @@ _WORDS = {
     "first bit": (0, 0x4EE0A800),
     "second lane": (0, 0x5E180400),
     "both lanes": (0, 0x4E080400),
+    "greater": (0x7EE0E400, 0x6EE0E400),
+    "not less": (0x7E60E400, 0x6E60E400),
+    "equal": (0x5E60E400, 0x4E60E400),
+    "greater zero": (0x5EE0C800, 0x4EE0C800),
+    "not less zero": (0x7EE0C800, 0x6EE0C800),
+    "less zero": (0x5EE0E800, 0x4EE0E800),
+    "not greater zero": (0x7EE0D800, 0x6EE0D800),
+    "equal zero": (0x5EE0D800, 0x4EE0D800),
+    "both": (0x4E201C00, 0x4E201C00),
+    "either": (0x4EA01C00, 0x4EA01C00),
+    "to the exponent": (0, 0x4F745400),
+    "from the exponent": (0, 0x6F4C0400),
+    "add whole": (0, 0x4EE08400),
+    "subtract whole": (0, 0x6EE08400),
     _MULTIPLY_LANES: (0, _MULTIPLY_ALL),
     _ADD_LANES: (0, 0x7E70D800),
 }
@@ -204,7 +221,8 @@ def _takes_spare(operation: Operation) -> bool:
     form = operation.shape
     if form.name in _FUSIONS or (form.name in _PRODUCTS and not form.wide):
         return False
-    return form in (_PRODUCT_ALONE, _SUM_ALONE) or any([minus for _, minus in operation.signed])
+    held = form in (_PRODUCT_ALONE, _SUM_ALONE) or form.name in (_ONE_IF_SET, _UNEQUAL_ZERO)
+    return held or any([minus for _, minus in operation.signed])
 
 
 def _row(
@@ -281,6 +299,16 @@ def _insert(operation: Operation) -> list[InstructionRow]:
     return [*rows, _row(_INSERT, [(a, 0), (b, 5)], NO_RESULT), _row(COPY, [(a, 5), (a, 16)], NEW)]
 
 
+def _one_if_set(operation: Operation) -> list[InstructionRow]:
+    return [_row(_WORDS["both"][False] | _ONE << 16, [(0, 5)], NEW, _ONE)]
+
+
+def _unequal_zero(operation: Operation) -> list[InstructionRow]:
+    """Not equal to zero, by a spare register."""
+    equal = _WORDS["equal zero"][operation.shape.wide] | _ONE
+    return [_row(equal, [(0, 5)], NO_RESULT, changed=_ONE), _row(_NOT | _ONE << 5, [], NEW)]
+
+
 def _swap(operation: Operation) -> list[InstructionRow]:
     rows, (a,) = _operands(operation)
     return [*rows, _row(_SWAP, [(a, 5), (a, 16)], NEW)]
@@ -306,10 +334,17 @@ _WRITERS: dict[str, Callable[[Operation], list[InstructionRow]]] = {
     **dict.fromkeys(_FUSIONS, _fuse),
     **dict.fromkeys((_PRODUCT_ALONE.name, _SUM_ALONE.name), _fuse_alone),
     "select": _select,
+    "select one": _select,
+    _ONE_IF_SET: _one_if_set,
+    _UNEQUAL_ZERO: _unequal_zero,
     "insert": _insert,
     "swap": _swap,
     "put": _put,
 }
+
+
+def _compares(name: str) -> bool:
+    return name.removesuffix(" zero") in COMPARISONS.values()
 
 
 class _ArmSelection(Selection):
@@ -319,6 +354,8 @@ class _ArmSelection(Selection):
         **dict.fromkeys(_WRITERS, 3),
         **dict.fromkeys(("fuse", _FUSE_LANES, "maximum", "minimum", "root", "size"), 4),
         **dict.fromkeys(("add", "subtract", "negate", _ADD_LANES), 2),
+        **dict.fromkeys(("both", "either", "select one"), 2),
+        **dict.fromkeys(filter(_compares, _WORDS), 2),
         "divide": 13,
     }
 
@@ -379,6 +416,8 @@ class _ArmSelection(Selection):
         if form.name == "divide":
             (a, minus), (b, other) = given
             return form, [(a, False), (b, False)], minus ^ other
+        if form.name in _TURNED_ROUND:
+            return Form(_TURNED_ROUND[form.name], form.wide), given[::-1], False
         return form, given, False
 
     def rename(self, name: str, text: str, given: tuple[str, bool]) -> None:

@@ -28,8 +28,9 @@ from armillary.llvm.jit import GENERAL, chosen
 STACK = 31  # as the register of an address
 ADDRESS_PLUS = 0x91000000  # a number of twelve bits
 COPY = 0x4EA01C00
-# Registers for what an operation needs on its way, with the numbers that they hold otherwise: 1, and −0.
-SPARE = {30: (0x1E6E101E,), 31: (0x2F00E41F, 0x1E6143FF)}
+# Registers for what an operation needs on its way, with the numbers that they hold otherwise: 1 in both
+# lanes, and −0.
+SPARE = {30: (0x6F03F61E,), 31: (0x2F00E41F, 0x1E6143FF)}
 NEARBY = (16, 14)  # registers of addresses in the middle of large arrays, the last that were used
 _INTEGERS = (17, 13)  # registers of what is copied; the second one only where ``odd`` leaves it
 _REACH = 63  # doubles from such an address to either side, for a store of two

@@ -23,10 +23,13 @@ from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arra
 from armillary.llvm.arrangement.machine_code import NEAR, Encoded, Entry, MachineCode, encoded, machine_code
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.arrangement.x86_64 import X86
-from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
+from armillary.llvm.block_calls import is_number_zero
+from armillary.llvm.instructions import Instructions, Operand, ValueTypes, number_of_bits, real
 from armillary.llvm.node_writer import NumberPlaces, Products, Writer
 from armillary.llvm.pack_writer import PackWriter
 from armillary.llvm.sines import PI_OVER_2, far_angle_function, sine_cosine
+from armillary.llvm.vector_math import near_function
+from armillary.program.call_packs import PACKED_CALLS, largest_size
 from armillary.untyped import Given
 
 LONGEST, WIDEST = 800, 2.5  # lines, and lines per cycle of the longest chain: beyond, other things decide
@@ -238,7 +241,9 @@ class ArrangedWriter(Writer):
         self.pairs: NumberPlaces = given[4]  # places of numbers
         if self.lanes > 1:  # without a cycle, as in Writer
             self.number = partial(ArrangedWriter.pair, proxy(self))
+            self.whole = partial(ArrangedWriter.pair_of_bits, proxy(self))
         self.arguments: Sequence[str] = ()  # arrays that the function takes
+        self.encodes = True  # whether machine code is written here, if the module has an instruction set
 
     def load(self, array: str, index: int, kind: str = "") -> str:
         place = self._place(array, index, kind)
@@ -281,6 +286,18 @@ class ArrangedWriter(Writer):
         self.operations.append((name, form, operands))
         return name
 
+    def argument(self, node: Expr) -> str:
+        """An argument of a function: a zero is loaded, as other numbers are."""
+        return self.zero() if self.module.encodes and is_number_zero(node) else self.value(node)
+
+    def function_value(self, node: Expr, args: list[str]) -> str:
+        """An elementary function of two runs at once, among the other operations."""
+        if self.lanes > 1 and node.data in PACKED_CALLS:
+            found = near_function(node.data, largest_size(node.args[0]))
+            if found is not None:
+                return found(self, args[0])
+        return super().function_value(node, args)
+
     def zero(self) -> str:
         """A number of the array: machine code has no operands that are numbers."""
         if self.lanes > 1:
@@ -299,7 +316,7 @@ class ArrangedWriter(Writer):
         self.operations = shortened(
             self.operations, self.opposites, stored, self.forms, self.neg, self._named
         )
-        if self.module.encodes:
+        if self.module.encodes and self.encodes:
             numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
             entry = Entry(self.arguments, self.angles, numbers)
             machine, registers = INSTRUCTION_SETS[self.module.encodes], self.module.registers
@@ -307,6 +324,7 @@ class ArrangedWriter(Writer):
                 self.operations, self.loads, self.opposites, self.stores, entry, machine, registers
             )
             if code is not None:
+                self.encoded = True
                 return self._call_of_code(name, code)
         registers = self.module.registers if self.module.registers >= FEWEST else 0
         room, lines = arranged(self.operations, self.loads, self.opposites, self.stores, registers)
@@ -416,6 +434,10 @@ class ArrangedWriter(Writer):
     def pair(self, value: float) -> str:
         """A number for both lanes."""
         return self.pair_of((value, value))
+
+    def pair_of_bits(self, value: int) -> str:
+        """A whole number for both lanes."""
+        return self.as_bits(self.pair(number_of_bits(value)))
 
     def pair_of(self, both: tuple[float, float]) -> str:
         """Two numbers, from the array of numbers."""

@@ -44,6 +44,18 @@ SECOND_LANE = Form("second lane", 1)
 THIRD, FOURTH = Form("insert third", 2), Form("insert fourth", 2)
 
 
+ZERO = "0x0000000000000000"
+# Comparisons, which give masks of a value's width; with NaN only ``unequal`` is true.
+COMPARISONS = {
+    "ogt": "greater",
+    "oge": "not less",
+    "olt": "less",
+    "ole": "not greater",
+    "oeq": "equal",
+    "une": "unequal",
+}
+
+
 def _forms() -> dict[str, Form]:
     made: dict[str, Form] = {}
     for wide, kind, end in ((0, "double", "f64"), (1, PAIR, "v2f64"), (2, FOUR, "v4f64")):
@@ -55,17 +67,30 @@ def _forms() -> dict[str, Form]:
             made[f"call {kind} @llvm.{word}.{end}({kind} $, {kind} $)"] = Form(word, wide)
         for word, name in (("sqrt", "root"), ("fabs", "size")):
             made[f"call {kind} @llvm.{word}.{end}({kind} $)"] = Form(name, wide)
+    for wide, kind, mask in ((0, "double", "i1"), (1, PAIR, "<2 x i1>")):
+        for word, name in COMPARISONS.items():
+            made[f"fcmp {word} {kind} $, $"] = Form(name, wide)
+            zero = f"splat (double {ZERO})" if wide else ZERO
+            made[f"fcmp {word} {kind} $, {zero}"] = Form(f"{name} zero", wide)
+        made[f"select {mask} $, {kind} $, {kind} $"] = Form("select" if wide else "select one", wide)
+        made[f"and {mask} $, $"], made[f"or {mask} $, $"] = Form("both", wide), Form("either", wide)
+        made[f"uitofp {mask} $ to {kind}"] = Form("one if set", wide)
     for text, name in (
         ("xor <2 x i64> $, $", "turn signs"),
         ("shl <2 x i64> $, splat (i64 63)", "last bit first"),
         ("lshr <2 x i64> $, splat (i64 1)", "bits down"),
         ("icmp slt <2 x i64> $, splat (i64 0)", "first bit"),
+        ("shl <2 x i64> $, splat (i64 52)", "to the exponent"),
+        ("lshr <2 x i64> $, splat (i64 52)", "from the exponent"),
+        ("add <2 x i64> $, $", "add whole"),
+        ("sub <2 x i64> $, $", "subtract whole"),
+        ("and <2 x i64> $, $", "both"),
+        ("or <2 x i64> $, $", "either"),
     ):
         made[text] = Form(name, 1)
     made[f"extractelement {PAIR} $, i64 1"] = SECOND_LANE
     made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> zeroinitializer"] = BOTH_LANES
     made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> <i32 1, i32 0>"] = Form("swap", 1)
-    made[f"select <2 x i1> $, {PAIR} $, {PAIR} $"] = Form("select", 1)
     made[f"insertelement {PAIR} $, double $, i64 1"] = Form("insert", 1)
     made[f"extractelement {FOUR} $, i64 1"] = SECOND_LANE
     made[f"extractelement {FOUR} $, i64 2"] = Form("third lane", 2)
@@ -179,7 +204,6 @@ _WRITTEN_BYTES = [
 # operation that the instruction set does not write is LLVM's.
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
-ZERO = "0x0000000000000000"
 
 
 class Selection:

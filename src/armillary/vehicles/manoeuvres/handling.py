@@ -79,19 +79,18 @@ def steady_circle(
 
 
 def _measure(car: Car, point: arm.OperatingPoint, speed: float, angle: float) -> list[float]:
-    run = car.model.simulate(
-        1e-3,
-        step=1e-3,
-        initial=point,
-        inputs={"steer": ([0, 1], [angle, angle])},
-        parameters=car.hands_off(speed),
-    )
+    """Return the row of a circle: speed, angle of the front wheels, yaw velocity, acceleration, sideslip.
+
+    They are the outputs of the point itself: a run from it would compile the loop of runs, and of a car with
+    suspensions in closed loops often another configuration, half of the time of the first circle.
+    """
+    found = point.outputs
     return [
-        float(run["speed"][0]) if "speed" in run else speed,
+        float(found.get("speed", speed)),
         float(angle) / car.steering_ratio,
-        float(run[YAW][0]) * DEGREE,
-        float(run[SIDE][0]),
-        float(run["sideslip angle"][0]) * DEGREE,
+        float(found[YAW]) * DEGREE,
+        float(found[SIDE]),
+        float(found["sideslip angle"]) * DEGREE,
     ]
 
 

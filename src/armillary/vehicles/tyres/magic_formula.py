@@ -28,6 +28,7 @@ from armillary.vehicles.tyres.tyre import TINY, Forces, Scalar, size
 
 # Loads below this part of the nominal load are rounded off, √(x² + ROUND²): 1e-15 of the ratio at x = 0.3.
 ROUND = 1e-8
+ACROSS = 1.57  # rad, the largest angle whose tangent is taken: tan is 1256 there
 EPSILON = 1e-6  # ε of (4.E16), (4.E26) and (4.E39) in newtons, as MF-Tyre takes it
 
 
@@ -443,8 +444,9 @@ class MagicFormula(MagicRadius):
         m = m + (c["QSY5"] + c["QSY6"] * load) * s.camber * s.camber
         if not self._older:
             exponent = c["QSY7"] - 1 if self._rules.rolling_at_nominal_load else c["QSY7"]
-            rounded = arm.sqrt(load * load + ROUND**2)
-            m = m * rounded**exponent * (s.pressure / c["NOMPRES"]) ** c["QSY8"]
+            # As a logarithm, which all uses share: a power would be a factor of each term of the moment.
+            rounded = arm.exp(exponent / 2 * arm.log(load * load + ROUND**2))
+            m = m * rounded * (s.pressure / c["NOMPRES"]) ** c["QSY8"]
         return -c["UNLOADED_RADIUS"] * s.fz * m * c["LMY"] * s.rolling
 
     def _aligning(
@@ -531,7 +533,8 @@ class MagicFormula(MagicRadius):
         """|α_eq|, (4.E77) and (4.E78) or (A54) and (A55); the cosines that take it are even."""
         if self._rules.tangents:
             return arm.sqrt(slip * slip + cross + TINY)
-        tangent = arm.tan(slip)
+        # A tyre that slides across does not come round to the front again: no tangent beyond its pole.
+        tangent = arm.tan(arm.min(arm.max(slip, -ACROSS), ACROSS))
         return arm.atan(arm.sqrt(tangent * tangent + cross + TINY))
 
 

@@ -1,0 +1,251 @@
+"""Tyres and cars: an evaluation and whole runs, in the process and in exported C; batches of lane changes.
+
+    python -m benchmarks.vehicles                        a table of the tyre and of two cars
+    python -m benchmarks.vehicles --lane-changes 10000   double lane changes on all cores
+    python -m benchmarks.vehicles --gpu 1000000          the same on a CUDA GPU
+
+The tyre is a Magic Formula 6.1 in which every coefficient counts: Fx, Fy, Mx, My and Mz of load, longitudinal
+slip, tangent of the slip angle and sine of the camber angle, as a wheel has them. Cars start from rest and
+hold 25 m/s; their first second has RK4 steps of 1 ms and a row every 10 ms. C is compiled with -O2.
+Nanoseconds and seconds are of one core, the least of many; codes take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
+
+import armillary as arm  # noqa: E402
+import armillary.vehicles as veh  # noqa: E402
+from armillary.columns import aligned  # noqa: E402
+from benchmarks.build import run  # noqa: E402
+from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer  # noqa: E402
+from benchmarks.exported import address_in  # noqa: E402
+from benchmarks.timing import Effort, one_core, time_interleaved  # noqa: E402
+
+TYRE = HERE.parent / "tests" / "vehicles" / "data" / "made_up_61.tir"
+CARCASS = {
+    "VERTICAL_STIFFNESS": 2e5,
+    "VERTICAL_DAMPING": 500.0,
+    "LONGITUDINAL_STIFFNESS": 3.5e5,
+    "LATERAL_STIFFNESS": 1.5e5,
+}
+FLAGS = "-std=c99 -O2 -fPIC -ffp-contract=fast"
+STEP, DURATION, SAMPLE = 1e-3, 1.0, 1e-2
+LANE_SPEED = 20.0  # m/s
+VARIED = {
+    "m": (1350.0, 100.0),
+    "h": (0.55, 0.02),
+    "kf": (25e3, 2e3),
+    "kr": (28e3, 2e3),
+    "Izz": (2300.0, 150.0),
+}
+METRICS = {
+    "peak acceleration": "maximum(lateral acceleration)",
+    "peak roll": "maximum(roll angle)",
+    "peak sideslip": "maximum(sideslip angle)",
+    "last offset": "final(body.q2)",
+}
+_ROW = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_double, ctypes.c_void_p)
+
+
+def tyre() -> veh.MagicFormula:
+    """The tyre of all measurements."""
+    return veh.read_tyre(TYRE, changes=CARCASS)
+
+
+def tyre_system() -> arm.System:
+    """States whose rates are the forces and moments of one tyre."""
+    s = arm.System("one tyre")
+    described = tyre().with_parameters(s, "tyre")
+    s.body("mass", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    newton = s.parameter("newton", 1.0, units="N")
+    force_rate = s.parameter("force_rate", 1.0, units="1/(N*s)")
+    moment_rate = s.parameter("moment_rate", 1.0, units="1/(N*m*s)")
+    names = ("load", "kappa", "slip", "camber_sine", "fifth")
+    load, kappa, slip, camber_sine, _ = (
+        s.state(name, initial=x) for name, x in zip(names, (4000.0, 0.05, 0.03, 0.02, 0.0), strict=True)
+    )
+    found = described.forces(load * newton, kappa, arm.atan(slip), arm.asin(camber_sine))
+    for name, value, per in zip(names, found, (force_rate,) * 2 + (moment_rate,) * 3, strict=True):
+        s.rate(name, value * per)
+    return s
+
+
+MODELS: dict[str, Callable[[], arm.System]] = {
+    "one tyre": tyre_system,
+    "14-freedom car": lambda: veh.fourteen_freedom_car(tyre(), tyre()).system,
+    "full car": lambda: veh.full_car(tyre(), tyre()).system,
+}
+
+
+def measure(title: str, effort: Effort) -> dict[str, Any]:
+    """Seconds to make a model; nanoseconds of an evaluation and speed of runs, in the process and in C."""
+    system = MODELS[title]()
+    start = time.process_time()
+    equations = system.derive()
+    derived = time.process_time()
+    compiled = equations.compile()
+    done = time.process_time()
+    record = {"title": title, "derive_seconds": derived - start, "compile_seconds": done - derived}
+    with tempfile.TemporaryDirectory() as folder:
+        made = equations.export("c", Path(folder) / "c")
+        run(["make", "-C", str(made), "shared", f"CFLAGS={FLAGS}"])
+        path = next(made.glob("*.so"))
+        library, stem = ctypes.CDLL(str(path)), path.stem
+        addresses = compiled.address("derivatives"), address_in(library, f"{stem}_derivatives")
+        candidates = [_candidate(compiled, address) for address in addresses]
+        inside, outside = (t.minimum for t in time_interleaved(candidates, effort))
+        record |= {"nanoseconds": inside, "c_nanoseconds": outside}
+        if title != "one tyre":
+            rounds = max(3, effort.rounds // 30)
+            runs = [_run_inside(compiled), _run_outside(compiled, library, stem)]
+            seconds = _seconds(runs, rounds)
+            record |= {"run_seconds": seconds[0], "c_run_seconds": seconds[1]}
+    return record
+
+
+def _candidate(compiled: Any, function: int) -> Native:
+    """A derivatives function at states about the initial one."""
+    random, start = np.random.default_rng(3), compiled.state()
+    states = np.ascontiguousarray(start * (1 + 0.01 * random.standard_normal((64, len(start)))))
+    constants = np.tile(compiled.constants(), (len(states), 1))
+    memory = np.zeros(len(compiled.equations.program.memory) + 1)
+    arrays = (states, constants, memory, np.zeros(states.shape[1]))
+    record = DerivativesRecord(
+        function, len(states), len(compiled.coordinate_names), len(compiled.speed_names), constants.shape[1],
+        *map(pointer, arrays),
+    )  # fmt: skip
+    return generated(
+        "derivatives", "", record, (compiled, *arrays), operations=Operations.of(compiled.equations),
+        derive_seconds=0.0, compile_seconds=0.0,
+    )  # fmt: skip
+
+
+def _run_inside(compiled: Any) -> Callable[[], object]:
+    return lambda: compiled.simulate(DURATION, step=STEP, method="rk4", sample=SAMPLE, progress=False)
+
+
+def _run_outside(compiled: Any, library: ctypes.CDLL, stem: str) -> Callable[[], object]:
+    program = compiled.equations.program
+    counts = (program.state, program.constants, program.memory, program.outputs.results, program.fire)
+    room = ctypes.create_string_buffer(8 * (1 << 16) + 8 * 64 * sum(len(c) for c in counts))
+    parameters = np.array([value or 0.0 for value in compiled.equations.parameters.values()] + [0.0])
+    setup, simulate = getattr(library, f"{stem}_setup"), getattr(library, f"{stem}_simulate")
+    real = ctypes.c_double
+    setup.argtypes = [ctypes.c_void_p, ctypes.c_void_p, real, real, ctypes.c_int, real]
+    simulate.argtypes = [ctypes.c_void_p, real, _ROW, ctypes.c_void_p, ctypes.c_void_p]
+    ignored = _ROW(lambda user, t, outputs: None)
+
+    def made() -> None:
+        setup(room, pointer(parameters), 0.0, DURATION, 0, STEP)
+        simulate(room, SAMPLE, ignored, None, None)
+
+    return made
+
+
+def _seconds(functions: list[Callable[[], object]], rounds: int) -> list[float]:
+    """The least time of each on one core, in turns."""
+    best = [float("inf")] * len(functions)
+    with one_core():
+        for _ in range(rounds):
+            for k, function in enumerate(functions):
+                start = time.thread_time()
+                function()
+                best[k] = min(best[k], time.thread_time() - start)
+    return best
+
+
+# Double lane changes of ISO 3888-1 by a driver who looks ahead; masses, springs and heights differ.
+
+
+def lane_change_car() -> tuple[veh.Car, float]:
+    """The car with its driver, and how long a lane change takes."""
+    track = veh.double_lane_change_track(1.8)
+    driver = veh.PathDriver(track.path)
+    car = veh.fourteen_freedom_car(tyre(), tyre(), speed=LANE_SPEED, driver=driver)
+    return car, (track.lanes[-1].end + 5.0) / LANE_SPEED
+
+
+def lane_changes(runs: int, seed: int = 1) -> dict[str, Any]:
+    """Arguments of `simulate_batch` for lane changes; the first ones do not depend on how many there are."""
+    columns = {
+        name: middle + width * np.random.default_rng([seed, k]).uniform(-1, 1, runs)
+        for k, (name, (middle, width)) in enumerate(VARIED.items())
+    }
+    car, duration = lane_change_car()
+    return {"t_end": duration, "initial": car.start(LANE_SPEED), "parameters": columns,
+            "metrics": METRICS, "step": STEP, "method": "rk4", "progress": False}  # fmt: skip
+
+
+def measure_batch(runs: int, **where: Any) -> dict[str, Any]:
+    """Seconds of a batch of lane changes, from the call to the metrics, and how single runs differ."""
+    car, _ = lane_change_car()
+    given = lane_changes(runs)
+    compiled = car.model
+    compiled.simulate_batch(**{**given, "t_end": 0.01}, **where)  # what is compiled is kept
+    start = time.perf_counter()
+    batch = compiled.simulate_batch(**given, **where)
+    seconds = time.perf_counter() - start
+    worst = 0.0
+    for i in (0, runs // 2, runs - 1):
+        values = {name: float(column[i]) for name, column in given["parameters"].items()}
+        single = compiled.simulate(given["t_end"], step=STEP, initial=given["initial"], parameters=values)
+        peak = float(np.max(single["lateral acceleration"]))
+        worst = max(worst, abs(float(batch["peak acceleration"][i]) / peak - 1))
+    few = {**given, "parameters": {name: column[:3][::-1] for name, column in given["parameters"].items()}}
+    again = compiled.simulate_batch(**few, **where)
+    same = all(np.array_equal(again[name], np.asarray(batch[name])[:3][::-1]) for name in METRICS)
+    return {
+        "runs": runs, "seconds": seconds, "engine": batch.info["engine"], "failed": int(batch.failed.size),
+        "largest difference from single runs": worst, "same bits in another batch": same,
+    }  # fmt: skip
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    """The records as lines of a table."""
+    rows = [["", "derive", "compile", "evaluation", "in C", "run", "in C"]]
+    for r in records:
+        rows.append([
+            r["title"], f"{r['derive_seconds']:.2f} s", f"{r['compile_seconds']:.2f} s",
+            f"{r['nanoseconds']:.0f} ns", f"{r['c_nanoseconds']:.0f} ns",
+            *(f"{DURATION / r[k]:.0f} ×" if k in r else "" for k in ("run_seconds", "c_run_seconds")),
+        ])  # fmt: skip
+    return "\n".join(aligned(rows))
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--lane-changes", type=int, help="so many on all cores")
+    parser.add_argument("--gpu", type=int, help="so many on a CUDA GPU")
+    parser.add_argument("--precision", default="double", help="on the GPU: double, single or fast")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    options = parser.parse_args()
+    if options.lane_changes:
+        print(measure_batch(options.lane_changes))
+    elif options.gpu:
+        print(measure_batch(options.gpu, device="gpu", precision=options.precision))
+    else:
+        with tempfile.TemporaryDirectory() as empty:
+            os.environ["ARMILLARY_CACHE"] = empty
+            effort = Effort(rounds=30 if options.quick else 150)
+            print(table([measure(title, effort) for title in MODELS]))
+
+
+if __name__ == "__main__":
+    main()
