@@ -235,7 +235,7 @@ class _GradientRun:
         return np.asarray(legs.result().time, dtype=float)
 
     def _legs(self, settings: IntegrationSettings) -> RunLegs:
-        from armillary.runtime.models.configurations.legs import LegRunner
+        from armillary.runtime.models.configurations.legs import ConfigurationRun
         from armillary.runtime.models.configurations.run_legs import single_leg
 
         model, instance, start = self.model, self.instance, self.start
@@ -245,7 +245,7 @@ class _GradientRun:
             instance = Instance(used, self.values, driven, inside=instance.inside)
             start = start._replace(memory=driven.address_data(start.memory))
         if model.changes_configuration:
-            return LegRunner(model._configurations(used, instance), start, settings, None).run()
+            return ConfigurationRun(model._configurations(used, instance), start, settings, None).run()
         return single_leg(instance, start, settings, None)
 
     # ------------------------------------------------------------ the gradient

@@ -319,6 +319,17 @@ class Routine(Code):
             found.set(found.get() + term(i))
         return found.get()
 
+    def dot(self, count: Value, a: Span, b: Span) -> Value:
+        """Σ aᵢ bᵢ as four sums that do not wait for one another."""
+        sums = [Local(self, self.real(0.0)) for _ in range(4)]
+        fours = count.whole_quotient(self.whole(4))
+        with self.each(fours) as i:
+            for k, found in enumerate(sums):
+                found.set(found.get() + a[i * 4 + k] * b[i * 4 + k])
+        with self.span(fours * 4, count) as i:
+            sums[0].set(sums[0].get() + a[i] * b[i])
+        return (sums[0].get() + sums[1].get()) + (sums[2].get() + sums[3].get())
+
     @contextmanager
     def span(self, first: Value, end: Value) -> Iterator[Value]:
         """A loop over first … end − 1."""
