@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.batch import _Crew
 from armillary.ensembles.engines.lane_engines import Lanes
 from armillary.ensembles.plan import plan
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
+from armillary.stages.model import Model
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.later import unit_registry
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
@@ -102,7 +103,7 @@ def test_without_fused_operations_lanes_have_the_bits_of_single_runs(monkeypatch
     assert adaptive_difference("dopri5", (example("stanford_arm"), 0.5), (spinning(), 3.0)) < 1e-15
 
 
-def adaptive_difference(method: str, *runs: tuple[CompiledModel, float]) -> float:
+def adaptive_difference(method: str, *runs: tuple[Model, float]) -> float:
     """The worst of these models and durations, whose engine must be that of lanes."""
     found = []
     for model, t_end in runs:
@@ -182,7 +183,7 @@ def test_runs_that_turn_quickly_leave_no_trace_in_others(monkeypatch: pytest.Mon
 def test_vectors_of_every_width_give_the_same_bits() -> None:
     model = everything()
     p = plan(
-        model, RunSettings(0.5, step=0.01), initial={"A.q1": np.linspace(-1, 1, 16)},
+        core_of(model), RunSettings(0.5, step=0.01), initial={"A.q1": np.linspace(-1, 1, 16)},
         metrics=["mean(reach)", "crossing(A.q1, 0.1)"],
     )  # fmt: skip
     found = [Lanes(p, width)(p.starts, 0, 16) for width in (2, 4, 8, 16)]
@@ -213,7 +214,7 @@ def test_starts_that_must_be_found_are_those_of_single_runs() -> None:
 
 
 @cache
-def changing() -> CompiledModel:
+def changing() -> Model:
     """A linkage whose runs change their mode, with a memory that is renewed every step."""
     s = five_bar()
     s.memory("worst", update="max(worst, A.u1)", units="rad/s")

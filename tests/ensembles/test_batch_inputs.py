@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.plan import plan
 from armillary.errors import ArmillaryError
 from armillary.runtime.inputs.blocks import InputBlock
@@ -101,7 +102,9 @@ def test_threads_share_one_set_of_data(plain: arm.CompiledModel, monkeypatch: py
         return make(pieces)
 
     monkeypatch.setattr(InputBlock, "of", slowly)
-    asked = plan(plain, RunSettings(1.0, step=0.01), inputs={"road": arm.Signal(TIMES, DATA)}, runs=RUNS)
+    asked = plan(
+        core_of(plain), RunSettings(1.0, step=0.01), inputs={"road": arm.Signal(TIMES, DATA)}, runs=RUNS
+    )
     with ThreadPoolExecutor(4) as threads:
         memories = list(threads.map(lambda _: asked.starts.block(0, RUNS)[2], range(4)))
     for memory in memories:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.c import program_files
 from armillary.export.text.source import make_source
 from armillary.model.units import state_factor
@@ -115,7 +116,7 @@ def test_exported_program_runs_as_the_process_does(name: str, exported: Callable
     with (folder / "run.csv").open() as file:
         head, *rows = csv.reader(file)
     table = np.array(rows, dtype=float)
-    assert tuple(head[1:]) == tuple(c.name for c in equations(name).targets.columns)
+    assert tuple(head[1:]) == tuple(c.name for c in core_of(equations(name)).targets.columns)
     assert table[:, 0] == pytest.approx(wanted.time, abs=wanted.event_room, rel=0)
     wanted.rows.check(table[:, 1:], f"{name}: rows")
     told = [line.split(": event ") for line in done.stderr.splitlines()]
@@ -248,7 +249,7 @@ def test_long_sections_are_cut_into_pieces_with_the_same_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("armillary.export.c.text.PIECE", 5)
-    for name, text in program_files(make_source(equations("tumbler"))).items():
+    for name, text in program_files(make_source(core_of(equations("tumbler")))).items():
         (tmp_path / name).write_text(text)
     assert "tumbler_derivatives_3(" in (tmp_path / "tumbler.c").read_text()
     wanted, library = expected("tumbler"), Library(tmp_path)

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.language.translator import read_solver
 from armillary.runtime.solver.methods import exported_methods
+from armillary.stages.equations import Equations
 from tests.export import conformance
 from tests.export.test_export_c import CC
 from tests.export.test_export_cuda import CXX, NVCC, library
@@ -123,7 +123,7 @@ CASES = {
 
 
 @cache
-def equations(name: str) -> DerivedEquations:
+def equations(name: str) -> Equations:
     return CASES[name].system().derive()
 
 
@@ -341,7 +341,7 @@ TOOLS = {
 }  # fmt: skip
 
 
-def exported(eom: DerivedEquations, language: str, folder: Path) -> Path:
+def exported(eom: Equations, language: str, folder: Path) -> Path:
     """The program of a language with all configurations, in double precision."""
     options: dict[str, Any] = {"configurations": True}
     if language == "embedded":

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armillary.algebra.arguments import core_of
 from tests.export.conformance import CASES, DIFFERENT, NATIVE, equations, expected
 
 CXX = shutil.which("c++")
@@ -67,7 +68,7 @@ def runs_of(
     steps = round(case.duration / case.step)
     columns = [list(wanted.parameters.values()), list(wanted.start.values()), wanted.memory]
     arrays = [np.repeat(np.append(c, 0.0)[:, None], copies, axis=1).astype(kind) for c in columns]
-    outputs = len(wanted.equations.targets.columns)
+    outputs = len(core_of(wanted.equations).targets.columns)
     rows, status = np.zeros((steps + 1, outputs, copies), kind), np.full(copies, -1, np.int32)
     real = ctypes.c_double if kind is np.float64 else ctypes.c_float
     code.all_runs.argtypes = [

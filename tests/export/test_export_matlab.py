@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from tests.export.conformance import CASES, DIFFERENT, equations, expected
 
 OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
@@ -85,7 +86,7 @@ def test_exported_matlab_gives_the_numbers_of_the_process(name: str, exported: C
 
 
 def test_the_example_runs_and_the_test_notices_a_wrong_number(exported: Callable[[str], Path]) -> None:
-    folder, names = exported("controller"), [c.name for c in equations("controller").targets.columns]
+    folder, names = exported("controller"), [c.name for c in core_of(equations("controller")).targets.columns]
     example = folder / "run_controlled_pendulum.m"
     before, at, after = example.read_text().partition("initial_state();")
     example.write_text(f"{before}{at} state(1) = -0.0;{after}")

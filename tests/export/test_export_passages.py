@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.equations import DerivedEquations
+from armillary.stages.equations import Equations
 from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case, run_cuda
 from tests.export.test_export_rust import cargo
 from tests.export.test_export_wasm import NODE, _node
@@ -43,7 +43,7 @@ def counted(caught: bool = True) -> arm.System:
 
 
 @cache
-def equations() -> DerivedEquations:
+def equations() -> Equations:
     return counted().derive()
 
 

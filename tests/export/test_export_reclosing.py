@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.text.source import make_source
 from tests.export.test_export_configurations import CC, FIXED, LANGUAGES, TOOLS, Case, exported, linked_bars
 from tests.export.test_export_wasm import NODE, _node
@@ -168,10 +169,10 @@ def test_runs_end_at_a_start_for_which_the_only_choice_of_dependent_speeds_is_po
     s.start({"A.u1": 0.0})
     eom = s.derive()  # with C.u1 as the independent one, a poor choice at the start
     run = eom.compile().simulate(0.01, step=1e-3)
-    assert make_source(eom).reference.trajectory is None
+    assert make_source(core_of(eom)).reference.trajectory is None
     module = loaded(eom.export("python", tmp_path / "python") / "slider_crank.py")
     assert "t = 0 s" in str(run.info["configurations"])
     ended = module.simulate(0.01, 1e-3)
     assert ended.status.startswith("stopped: from here on other dependent speeds are needed, which")
     assert ended.t == 0.0 and len(ended.rows) == 1
-    assert make_source(equations()).reference.trajectory is not None
+    assert make_source(core_of(equations())).reference.trajectory is not None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import make_source
 from armillary.export.wasm.module import WasmModule
@@ -28,7 +29,7 @@ needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js to run the clas
 
 @cache
 def module(name: str) -> WasmModule:
-    return WasmModule(make_source(equations(name)))
+    return WasmModule(make_source(core_of(equations(name))))
 
 
 def host(name: str) -> Host:
@@ -68,7 +69,7 @@ def test_a_module_gives_the_numbers_of_the_process(name: str) -> None:
 )
 def test_ten_seconds_agree_to_twelve_digits(system, method: str, step: float) -> None:
     eom = system.system().derive()
-    made = WasmModule(make_source(eom), [method])
+    made = WasmModule(make_source(core_of(eom)), [method])
     found = Host(made.linked.code, made.description())
     given = {p["name"]: p["value"] for p in found.about["parameters"]}
     initial = {"bob.q1": 2.0} if system is pendulum else {}
@@ -97,7 +98,7 @@ def test_a_module_changes_its_configuration_as_the_process_does(
 ) -> None:
     """Rows through impulses of locks and other choices of dependent speeds, and times of events."""
     eom = system().derive()
-    made = WasmModule(make_source(eom, configurations=True), ["rk4"])
+    made = WasmModule(make_source(core_of(eom), configurations=True), ["rk4"])
     found = Host(made.linked.code, json.loads(json.dumps(made.description())))
     model = eom.compile()
     run = model.simulate(span, sample=span / 40, initial=initial, method="rk4", step=step)
@@ -126,7 +127,7 @@ def test_poses_are_those_of_the_viewer() -> None:
     found, eom = host("four bar"), equations("four bar")
     state = np.array(list(expected("four bar").start.values()))
     row = found.function("outputs", found.about["row"], 0.0, state)
-    poses = PoseFunction(eom).at(0.0, state[None], {})
+    poses = PoseFunction(core_of(eom)).at(0.0, state[None], {})
     assert [b["name"] for b in found.about["bodies"]] == list(poses.names)
     numbers = row[len(found.about["outputs"]) + len(state) :].reshape(-1, 12)
     for i, body in enumerate(found.about["bodies"]):
@@ -272,7 +273,7 @@ console.log(JSON.stringify({ places, poses, said }));
     assert found["said"] == str(refused.value)
     for angle, place in zip([0.1, 0.4, -0.5], found["places"], strict=True):
         np.testing.assert_allclose(place, model.state({"A.q1": angle}), atol=1e-9)
-    poses = PoseFunction(equations("four bar")).at(0.0, np.array(found["places"][-1])[None], {})
+    poses = PoseFunction(core_of(equations("four bar"))).at(0.0, np.array(found["places"][-1])[None], {})
     np.testing.assert_allclose([p["position"] for p in found["poses"]], poses.positions[0], atol=1e-14)
     np.testing.assert_allclose(
         [p["rotation"] for p in found["poses"]], poses.rotations[0].reshape(-1, 9), atol=1e-14

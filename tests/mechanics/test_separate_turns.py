@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.build import build_tree
@@ -89,15 +90,18 @@ def test_the_motion_is_that_of_the_recursion(more: Callable[[arm.System], None],
     more(s)
     rng = np.random.default_rng(5)
     kane, other = s.derive("kane"), s.derive("recursive")
-    wanted = kane.targets
+    wanted = core_of(kane).targets
     at = {x: float(rng.normal()) for x in (*wanted.coordinates, *wanted.speeds)}
     attitude = wanted.coordinates[3:7]
     size = np.sqrt(sum(at[e] ** 2 for e in attitude))
     at |= {e: at[e] / size for e in attitude} | {wanted.time: 0.4}
-    found, expected = (np.array(evaluate_all(e.targets.rates, at), dtype=float) for e in (kane, other))
+    found, expected = (
+        np.array(evaluate_all(core_of(e).targets.rates, at), dtype=float) for e in (kane, other)
+    )
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
-    tree, factors = kane.reduction.tree, kane.reduction.elimination.factors
-    loads = applied_loads(s, tree, kane.reduction.plain)
+    reduction = core_of(kane).reduction
+    tree, factors = reduction.tree, reduction.elimination.factors
+    loads = applied_loads(s, tree, reduction.plain)
     solved = implicit_equations(tree, loads, separable_speeds(tree, factors))
     assert {s.speeds[k].data.name for k, _, _ in solved.separate} == separate
 

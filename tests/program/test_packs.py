@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
@@ -17,11 +18,11 @@ from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program import pack_choice as worth
 from armillary.program.branch_packs import Pack, _Numbering, meant, possible_packs
 from armillary.program.checker import IllegalProgram, check_section
-from armillary.program.equations import DerivedEquations
 from armillary.program.pack_choice import packed
 from armillary.program.program import Program, ProgramSection, section
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.equations import Equations
 
 
 def walker(wheel: bool) -> arm.System:
@@ -57,7 +58,7 @@ def walker(wheel: bool) -> arm.System:
 
 
 @cache
-def derived(wheel: bool = True) -> DerivedEquations:
+def derived(wheel: bool = True) -> Equations:
     return walker(wheel).derive("recursive", check=True)
 
 
@@ -66,7 +67,7 @@ def model(program: Program, piece: int, monkeypatch: pytest.MonkeyPatch, registe
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(program, registers)
     assert ("derivatives_1(" in text) == (piece < 1000)
-    return CompiledModel(replace(equations, program=program), Compiled(text), 0.0, compile_equations)
+    return CompiledModel(replace(core_of(equations), program=program), Compiled(text), 0.0, compile_equations)
 
 
 @pytest.mark.parametrize(("piece", "lanes", "registers"), [(150, 2, 32), (150, 4, 0), (10**9, 4, 0)])

@@ -9,10 +9,11 @@ from itertools import pairwise
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol
 from armillary.program.cost import Operations, count
-from armillary.program.equations import DerivedEquations
 from armillary.program.passes import Constants, Graph, hoist
+from armillary.stages.equations import Equations
 from tests.mechanics import random_trees
 from tests.program.listings import recounted
 
@@ -63,7 +64,7 @@ def test_what_is_shared_counts_once() -> None:
 
 
 @cache
-def random_system(seed: int) -> DerivedEquations:
+def random_system(seed: int) -> Equations:
     return random_trees.build(random_trees.tree_case(seed), parameters=bool(seed % 2)).derive()
 
 
@@ -113,7 +114,7 @@ def test_gains_lead_from_the_derived_equations_to_the_reported_count(seed: int) 
     gains = equations.gains
     assert gains[0].name == "inline"
     assert ("hoist" in [g.name for g in gains]) == bool(equations.program.constants)
-    assert gains[0].before == count(equations.targets.rates)
+    assert gains[0].before == count(core_of(equations).targets.rates)
     assert gains[-1].after == equations.operations
     for first, second in pairwise(gains):
         assert first.after == second.before

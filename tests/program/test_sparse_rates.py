@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.program.derivatives import rate_columns as chosen
 from armillary.program.derivatives.sparse_rates import SparseStructure, sparse_rates
@@ -79,7 +80,7 @@ def test_intermediate_values_eliminated_leave_the_dense_derivatives(n: int, bran
         np.eye(len(between)) - matrix[np.ix_(between, between)], matrix[np.ix_(between, own)]
     )
     found = matrix[np.ix_(own, own)] + matrix[np.ix_(own, between)] @ inner
-    dense = evaluate_all(chosen.partial_rates(equations(n, branches)), values)
+    dense = evaluate_all(chosen.partial_rates(core_of(equations(n, branches))), values)
     wanted = np.reshape(dense, (states + 1, states))[:-1].T
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
 

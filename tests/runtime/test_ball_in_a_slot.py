@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.program.targets.targets import INTERNAL_EVENTS
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
+from armillary.stages.model import Model
 
 SMALL, LARGE = 0.109, 1.0  # radii: a bowling ball's, and nine times that
 
 
 @cache
-def ball(radius: float) -> CompiledModel:
+def ball(radius: float) -> Model:
     """A ball that rolls on a plane with its centre above the curve y = sin(k x)/k.
 
     Its velocities are in body axes, which turn with it, so dependent speeds are exchanged again and again.
@@ -44,11 +45,11 @@ def start(seed: int) -> dict[str, float]:
     return {name: float(chance.uniform(-size, size)) for name, size in names.items()}
 
 
-def watched(model: CompiledModel, state: np.ndarray) -> dict[str, Any]:
+def watched(model: Model, state: np.ndarray) -> dict[str, Any]:
     """Values of what watches over the dependent speeds, with the large radius."""
-    instance = Instance(model, {"a": LARGE})
+    instance = Instance(core_of(model), {"a": LARGE})
     values = instance.events(0.0, state, np.zeros(0))
-    names = [e.name for e in model.equations.targets.watched]
+    names = [e.name for e in core_of(model.equations).targets.watched]
     assert set(names) <= set(INTERNAL_EVENTS)
     return {f"{name} {i}": v for i, (name, v) in enumerate(zip(names, values, strict=True))}
 

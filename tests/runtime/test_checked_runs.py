@@ -11,8 +11,8 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, SimulationError
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start import assembly
+from armillary.stages.model import Model
 from tests.verification.test_parallelogram import model as parallelogram_model
 from tests.verification.test_parallelogram import started
 
@@ -40,7 +40,7 @@ def test_a_speed_constraint_that_was_redundant_and_is_not_any_more_stops_the_run
 
 
 @cache
-def two_motors() -> CompiledModel:
+def two_motors() -> Model:
     """Both cranks of a parallelogram are driven; the second runs away from 5 s on."""
     s = arm.System("two motors")
     N = s.ground
@@ -232,12 +232,12 @@ BAD: dict[str, tuple[float, dict[str, Any], str]] = {
 
 
 @cache
-def tree() -> CompiledModel:
+def tree() -> Model:
     return discs().derive().compile()
 
 
 @cache
-def locking() -> CompiledModel:
+def locking() -> Model:
     s = discs()
     s.event("grip", "t - 0.3", lock="B.q1")
     return s.derive().compile()
@@ -259,7 +259,7 @@ def test_bad_input_has_one_answer_in_trees_and_loops_and_with_locks(
 
 
 @cache
-def pinned() -> CompiledModel:
+def pinned() -> Model:
     """A free body with one point on the ground; its speeds are along its own axes, so no rate is a speed."""
     s = arm.System("pinned")
     F = s.body("F", joint=arm.Free("xyz", "body"), mass=1, inertia=(1, 1, 1))

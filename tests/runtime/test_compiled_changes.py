@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.program.configurations import configurations_of
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs
+from armillary.stages.model import Model
 from examples.array_deployment import system as array_deployment
 from tests.ensembles.test_batch import changing
 from tests.runtime.test_ball_in_a_slot import LARGE, ball
@@ -19,7 +20,7 @@ from tests.runtime.test_weak_constraints import four_bar
 BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sample": 0.05}
 
 
-def thrown() -> CompiledModel:
+def thrown() -> Model:
     """Discs on one axis: D1 is released with a speed of its own at the instant at which D2 locks, so that it
     is not held through the impulse; then D1 is slowed while D0 locks, and both are released.
     """
@@ -37,9 +38,9 @@ def thrown() -> CompiledModel:
     return s.derive().compile()
 
 
-def made_anew(model: CompiledModel) -> CompiledModel:
+def made_anew(model: Model) -> Model:
     """The same equations, compiled again: no run has met another configuration yet."""
-    return model.compiler(model.equations)
+    return model.equations.compile()
 
 
 @pytest.fixture
@@ -86,7 +87,8 @@ def test_a_run_does_not_depend_on_what_runs_before_it_have_met(
     assert [e.name for e in second.events] == [e.name for e in first.events]
     assert second.info["configurations"] == first.info["configurations"]
     # All that it met are of the table, so an exported program would not have ended.
-    assert set(fresh.configuration_models) <= set(configurations_of(fresh.equations).numbers)
+    met = core_of(fresh)
+    assert set(met.configuration_models) <= set(configurations_of(met.equations).numbers)
 
 
 def test_speeds_that_are_set_while_joints_lock_and_unlock() -> None:
@@ -109,7 +111,7 @@ def test_a_change_that_the_loop_gives_up_leaves_the_state_as_it_was() -> None:
     equations = four_bar(s).derive()
     fresh, other = (equations.compile(tier="quick") for _ in range(2))
     other.simulate(0.05, initial={"D.u1": 50.0}, sample=0.05)
-    assert len(other.configuration_models) == 2
+    assert len(core_of(other).configuration_models) == 2
     first, second = (m.simulate(0.4, initial={"D.u1": 1 / 0.3}, sample=0.05) for m in (fresh, other))
     assert "locks D.u1" in str(first.info["configurations"])
     np.testing.assert_array_equal(second.values, first.values)

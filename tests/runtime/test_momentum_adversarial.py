@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError, SimulationError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 
 START = {"hub.u4": 0.3, "hub.u5": 0.2, "arm.u1": 0.5, "slider.u1": 0.2}
 TIGHT: dict[str, Any] = {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}
@@ -87,7 +87,7 @@ RUNS: dict[str, tuple[Callable[[arm.System], None], dict[str, Any]]] = {
 
 
 @cache
-def in_momenta() -> CompiledModel:
+def in_momenta() -> Model:
     """The spacecraft as it is, with its momenta as states."""
     return spacecraft().derive("momentum").compile()
 

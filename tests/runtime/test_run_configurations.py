@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples import slider_crank
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -43,7 +43,7 @@ def clutch(**more: Any) -> arm.System:
 
 
 @cache
-def clutch_model() -> CompiledModel:
+def clutch_model() -> Model:
     return clutch().derive().compile()
 
 
@@ -185,7 +185,7 @@ def five_bar() -> arm.System:
 
 
 @cache
-def caught() -> CompiledModel:
+def caught() -> Model:
     return five_bar().derive().compile()
 
 
@@ -225,7 +225,7 @@ def test_a_crank_caught_in_a_loop_leaves_the_other_its_momentum(how: dict[str, A
 
 
 @cache
-def thrice() -> CompiledModel:
+def thrice() -> Model:
     """A clutch that grips again off the grid of rows, and a run that ends where A has turned by 15 rad."""
     s = clutch()
     s.event("again", "t - 2.3333", lock="B.q1")
@@ -234,7 +234,7 @@ def thrice() -> CompiledModel:
 
 
 @cache
-def crank() -> CompiledModel:
+def crank() -> Model:
     s = slider_crank.system(keep_slider=True)
     s.memory("ticks", 0.0, update="ticks + 1", every=0.03)
     return s.derive().compile()

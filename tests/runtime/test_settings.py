@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError
 from armillary.run_files.run_file import run_schema
 from armillary.runtime.integrators.settings import complete_settings
@@ -63,7 +64,7 @@ def test_a_record_and_keywords_give_the_same_run() -> None:
     model = oscillator()
     keywords: dict[str, Any] = {"step": 0.01, "method": "midpoint", "sample": 0.1}
     first = model.simulate(0.5, **keywords)
-    again = model.run_with(RunSettings(0.5, **keywords))
+    again = core_of(model).run_with(RunSettings(0.5, **keywords))
     assert (first.values == again.values).all() and first.info["method"] == again.info["method"]
 
 

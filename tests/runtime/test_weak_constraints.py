@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.runtime.models.programs.instance import Instance
 
 
@@ -26,8 +27,8 @@ def test_after_an_exchange_the_constraints_have_their_usual_size() -> None:
     model = four_bar().derive().compile()
     run = model.simulate(1.0, step=1e-3, sample=0.25)
     assert str(run.info["configurations"]).count("became independent") == 2
-    for configuration, other in model.configuration_models.items():
+    for configuration, other in core_of(model).configuration_models.items():
         if configuration.dependents:
             values = {n: run[n][-1] for n in (*other.coordinate_names, *other.speed_names)}
-            strength = Instance(other).strength(1.0, other.state(values), np.empty(0))
+            strength = Instance(core_of(other)).strength(1.0, other.state(values), np.empty(0))
             assert 0.1 < strength < 10.0

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples.double_wishbone import MASSES, MOMENTS, POINTS, between, length, system
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_near, counts
 from tests.verification.maximal import (
@@ -27,7 +27,7 @@ AT = {name: np.array(place) for name, place in POINTS.items()}
 
 
 @cache
-def corner() -> CompiledModel:
+def corner() -> Model:
     s = system()
     watch(s)
     return s.derive().compile()

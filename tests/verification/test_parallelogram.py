@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 
 import armillary as arm
 from armillary.errors import SimulationError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from tests.verification.common import TIGHT, assert_near
 
 CRANK, GRAVITY = 0.3, 9.81
@@ -39,7 +39,7 @@ def parallelogram() -> arm.System:
 
 
 @cache
-def model() -> CompiledModel:
+def model() -> Model:
     return parallelogram().derive().compile()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples.spinning_boom import DENSITY, FORMALISMS, LENGTH, RIGIDITY, SPIN, THROWN, satellite, system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -27,7 +27,7 @@ RATE = np.sqrt(RIGIDITY / DENSITY) / LENGTH**2  # rad/s per unit of dimensionles
 
 
 @cache
-def thrown(stiffening: bool = True, formalism: str = "auto") -> CompiledModel:
+def thrown(stiffening: bool = True, formalism: str = "auto") -> Model:
     """The satellite with two booms and thrusters."""
     return satellite(stiffening).derive(formalism).compile()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from armillary.algebra.arguments import NamedTable
+from armillary.algebra.arguments import NamedTable, core_of, instance
 from armillary.algebra.expression import Expr
 from armillary.algebra.truncation import NeglectedTerms
 from armillary.errors import ArmillaryError
@@ -226,3 +226,8 @@ class DerivedEquations:
     def __repr__(self) -> str:
         small = ", small" if self.judged else ""
         return f"Equations({self.system.name!r}, {self.formalism}: {self.operations}{small})"
+
+
+def derived_equations(given: object) -> DerivedEquations:
+    """Return the derived equations that a user's equations hold."""
+    return instance(core_of(given), DerivedEquations, "equations")

@@ -5,45 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from armillary.control.casadi_functions import CasadiFunctions
     from armillary.control.estimation import Estimate
     from armillary.control.ilqr import IteratedRegulator
     from armillary.control.optimum import Optimum
     from armillary.control.regulators import Regulator
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
+    from armillary.runtime.models.compiled import CompiledModel
     from armillary.settings import Initial
-
-
-class EquationControl:
-    """Equations for other people's optimisers."""
-
-    def to_casadi(
-        self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
-    ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs, as expressions (SX).
-
-        ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
-        ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
-        """
-        from armillary.control.casadi_functions import to_casadi
-
-        equations: Given = self
-        return to_casadi(equations, inputs, outputs)
 
 
 class ModelControl:
     """Control of a model. ``s.input`` declares its inputs; weights are in stated units."""
 
-    @property
-    def _steered(self) -> Given:
-        """This object as a compiled model, which the class that mixes this in is."""
-        return self
+    _core: CompiledModel
 
     def lqr(
         self,
@@ -60,9 +40,10 @@ class ModelControl:
         rest zero), the diagonal, or a matrix. ``armillary.control.lqr`` takes any linear model, discrete ones
         and parts of them too.
         """
+        from armillary.analysis.linear.linearize import linearize
         from armillary.control.regulators import lqr
 
-        return lqr(self._steered.linearize(at, inputs=inputs, parameters=parameters), Q, R)
+        return lqr(linearize(self._core, at, inputs, parameters=parameters), Q, R)
 
     def lqr_along(
         self,
@@ -81,7 +62,7 @@ class ModelControl:
         """
         from armillary.control.tracking import lqr_along
 
-        return lqr_along(self._steered, run, inputs, Q, R, final, parameters)
+        return lqr_along(self._core, run, inputs, Q, R, final, parameters)
 
     def ilqr(
         self,
@@ -110,7 +91,7 @@ class ModelControl:
         from armillary.control.ilqr import ilqr
 
         return ilqr(
-            self._steered, duration, step, inputs, Q, R, final, target, initial, guess, parameters,
+            self._core, duration, step, inputs, Q, R, final, target, initial, guess, parameters,
             iterations, tolerance, second,
         )  # fmt: skip
 
@@ -140,7 +121,7 @@ class ModelControl:
         from armillary.control.estimation import estimate
 
         return estimate(
-            self._steered, data, outputs, process, measurement, initial, covariance, inputs, method,
+            self._core, data, outputs, process, measurement, initial, covariance, inputs, method,
             smooth, step, parameters,
         )  # fmt: skip
 
@@ -163,7 +144,7 @@ class ModelControl:
         """
         from armillary.control.second_derivatives import second_derivatives
 
-        return second_derivatives(self._steered, at, inputs, outputs, weights, along, parameters)
+        return second_derivatives(self._core, at, inputs, outputs, weights, along, parameters)
 
     def optimize(
         self,
@@ -206,7 +187,7 @@ class ModelControl:
         from armillary.control.optimize import optimize
 
         return optimize(
-            self._steered, cost, duration=duration, inputs=inputs, initial=initial, final=final,
+            self._core, cost, duration=duration, inputs=inputs, initial=initial, final=final,
             bounds=bounds, path=path, final_cost=final_cost, free=free, periodic=periodic, guess=guess,
             intervals=intervals, method=method, tolerance=tolerance, accuracy=accuracy,
             refinements=refinements, iterations=iterations, solver=solver, parameters=parameters, t0=t0,

@@ -336,8 +336,12 @@ class StudySetup(Simulation):
 
     @cached_property
     def equations(self) -> Equations:
+        from armillary.program.equations import derived_equations
+
         made = super().equations
-        self.metrics = self._known_metrics([column.name for column in made.targets.columns])
+        self.metrics = self._known_metrics(
+            [column.name for column in derived_equations(made).targets.columns]
+        )
         return made
 
     def _known_metrics(self, known: list[str]) -> dict[str, str]:

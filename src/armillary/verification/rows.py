@@ -15,9 +15,9 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.run_files.models import example_module
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
 from armillary.stages.equations import Equations
+from armillary.stages.model import Model
 from armillary.untyped import DataMapping, DataTable
 
 
@@ -79,7 +79,7 @@ class States(NamedTuple):
     """
 
     system: Callable[[], System]
-    measure: Callable[[CompiledModel], Iterator[float]]
+    measure: Callable[[Model], Iterator[float]]
     ways: tuple[tuple[str, bool], ...] = TREES
 
 

@@ -291,7 +291,7 @@ class Body(_Part):
         # By hasattr, since names of the class are taken, too.
         if label in self.points or _QU.match(label) or label in self.__dict__ or hasattr(Body, label):
             raise ModelError(f"body '{self.name}' has a '{label}' already; choose another name for the point")
-        values = self.system.triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
+        values = self.system._triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
         point = Point(label, self, values)
         self.points[label] = point
         return point
