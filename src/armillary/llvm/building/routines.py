@@ -42,7 +42,8 @@ from armillary.untyped import Given
 class RecordModule:
     """The module of functions over one record, whose fields take eight bytes each, in order.
 
-    ``offsets`` say after how many reals of the workspace vectors begin; None: fields of their names do.
+    ``offsets`` say after how many reals of the workspace vectors begin; None: fields of their names do. Each
+    function reads a ``constant`` record once, where it begins.
     """
 
     def __init__(
@@ -51,8 +52,11 @@ class RecordModule:
         reals: Collection[str],
         addresses: Collection[str],
         offsets: Mapping[str, int] | None = None,
+        *,
+        constant: bool = False,
     ) -> None:
         self.fields, self.reals, self.addresses, self.offsets = fields, reals, addresses, offsets
+        self.constant = constant
         self.module = IRModule()
 
     def written(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
@@ -78,8 +82,18 @@ class RecordFunction(Code):
         super().__init__(function)
         self.program: Any = program  # functions of a subclass read what their module has
         self.control, self.workspace = function.args[:2]
+        self.read: dict[str, Value] = {}  # fields of a constant record
+        self.vectors: dict[str, Span] = {}
 
     def __getitem__(self, field: str) -> Value:
+        if not self.program.constant:
+            return self._load(field)
+        if field not in self.read:
+            with self.builder.on_entry():
+                self.read[field] = self._load(field)
+        return self.read[field]
+
+    def _load(self, field: str) -> Value:
         program = self.program
         kind = REAL if field in program.reals else ADDRESS if field in program.addresses else WHOLE
         return Value(self, self.builder.load(self._place(field), kind))
@@ -97,6 +111,14 @@ class RecordFunction(Code):
         return self[name]
 
     def vector(self, name: str) -> Span:
+        if not self.program.constant:
+            return self._vector(name)
+        if name not in self.vectors:
+            with self.builder.on_entry():
+                self.vectors[name] = self._vector(name)
+        return self.vectors[name]
+
+    def _vector(self, name: str) -> Span:
         offsets = self.program.offsets
         offset = self[name].raw if offsets is None else constant(WHOLE, offsets[name])
         return Span(self, self.builder.place(self.workspace, offset, REAL))

@@ -6,6 +6,11 @@ from __future__ import annotations
 # EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
 SOFT = 1e-7
 REFINEMENTS = 25.0  # at most
+# A pivot of rows of size one: the square of the sine of the angle between a row and all before it. Rows
+# further apart than this have forces that depend on no softness, to 13 digits after one solution.
+INDEPENDENT = 1e-3
+UNEVEN = 1e-9  # between an element of a matrix of rows of size one and its mirror image: both are the same
+SOFT_TURNS = 2.0  # which leave SOFT³ of rows of size one
 SOFTEST = 1e3  # times SOFT: of rows whose limit of friction is nothing beside others
 NOTHING = 1e-13  # of the first pivot: a pivot that only rounding makes
 STALLED = 0.9  # of what was left before: refining more helps nothing

@@ -80,7 +80,8 @@ class Contacts:
     effective: ContactTerms  # columns with the friction that follows from a normal force
     diagonal: ContactRows
     root: ContactRows  # of the diagonal: rows and forces are in terms of it
-    matrix: ContactSquare
+    product: ContactSquare  # J Dᵀ of the rows that hold, in terms of their roots
+    matrix: ContactSquare  # the same with softness, then its factors
     side: ContactRows
     rest: ContactRows  # what is left of each row that holds, then the change of its force
     kernel: ContactTerms  # Dᵀ Σ⁻¹ D, of more rows than speeds
@@ -139,7 +140,7 @@ def set_effective_columns(run: Contacts) -> None:
         if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
             n: whole = NORMAL_ROW[c]
             for k in range(SLIP_ROW[c], SLIP_END[c]):
-                if run.held[k] < 0.5:
+                if run.held[k] < 0.5 and abs(run.weight[k]) > 0.0:
                     for s in range(N_CONTACT_SPEEDS):
                         place: whole = at(n, N_CONTACT_SPEEDS, s)
                         less: real = run.weight[k] * run.columns[at(k, N_CONTACT_SPEEDS, s)]
@@ -156,18 +157,37 @@ def list_held_rows(run: Contacts) -> whole:
     return count
 
 
-def set_matrix_of_rows(run: Contacts, count: whole) -> None:
-    """Find Σ + J Dᵀ of the rows that hold, in terms of their roots; Σ is their softness."""
+def multiply_rows(run: Contacts, count: whole) -> truth:
+    """Find J Dᵀ of the rows that hold, in terms of their roots; return whether it is symmetric."""
     for a in range(count):
         i: whole = run.order[a]
+        own: real = 1.0 / run.root[i]
         for b in range(count):
             j: whole = run.order[b]
             total: real = 0.0
             for s in range(N_CONTACT_SPEEDS):
                 term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)]
                 total = total + term * run.effective[at(j, N_CONTACT_SPEEDS, s)]
-            run.matrix[at(a, N_CONTACT_ROWS, b)] = total / (run.root[i] * run.root[j])
-        run.matrix[at(a, N_CONTACT_ROWS, a)] = run.matrix[at(a, N_CONTACT_ROWS, a)] + whole_softness(run, i)
+            run.product[at(a, N_CONTACT_ROWS, b)] = total * own
+    symmetric: truth = True
+    for b in range(count):
+        other: real = 1.0 / run.root[run.order[b]]
+        for a in range(count):
+            run.product[at(a, N_CONTACT_ROWS, b)] = run.product[at(a, N_CONTACT_ROWS, b)] * other
+    for a in range(count):
+        for b in range(a):
+            apart: real = run.product[at(a, N_CONTACT_ROWS, b)] - run.product[at(b, N_CONTACT_ROWS, a)]
+            symmetric = symmetric and abs(apart) < UNEVEN
+    return symmetric
+
+
+def set_matrix_of_rows(run: Contacts, count: whole) -> None:
+    """Take Σ + J Dᵀ of the rows that hold, in terms of their roots; Σ is their softness."""
+    for a in range(count):
+        for b in range(count):
+            run.matrix[at(a, N_CONTACT_ROWS, b)] = run.product[at(a, N_CONTACT_ROWS, b)]
+        soft: real = whole_softness(run, run.order[a])
+        run.matrix[at(a, N_CONTACT_ROWS, a)] = run.matrix[at(a, N_CONTACT_ROWS, a)] + soft
 
 
 def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
@@ -219,18 +239,44 @@ def whole_softness(run: Contacts, i: whole) -> real:
     return soft
 
 
-def factorise(run: Contacts, count: whole, by_speeds: truth) -> None:
+def factorise_in_order(run: Contacts, count: whole, least: real) -> truth:
+    """Factorise the matrix of the rows that hold without exchanging any; return whether all pivots are at
+    least `least`.
+    """
+    for k in range(count):
+        run.exchange[k] = k
+        run.across[k] = k
+        pivot: real = run.matrix[at(k, N_CONTACT_ROWS, k)]
+        if not (abs(pivot) >= least):
+            return False
+        share: real = 1.0 / pivot
+        for i in range(k + 1, count):
+            factor: real = run.matrix[at(i, N_CONTACT_ROWS, k)] * share
+            run.matrix[at(i, N_CONTACT_ROWS, k)] = factor
+            for j in range(k + 1, count):
+                place: whole = at(i, N_CONTACT_ROWS, j)
+                run.matrix[place] = run.matrix[place] - factor * run.matrix[at(k, N_CONTACT_ROWS, j)]
+    return True
+
+
+def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -> None:
     """Factorise the matrix of the rows that hold, or the matrix of the speeds.
 
-    Pivots are the largest remaining elements; a pivot below NOTHING of the first counts as zero, and so do
-    the unknowns there.
+    A symmetric matrix has pivots of its softness at least, in any order. Otherwise pivots are the largest
+    remaining elements; a pivot below NOTHING of the first counts as zero, and so do the unknowns there.
     """
     size: whole = count
+    in_order: truth = False
     if by_speeds:
         set_matrix_of_speeds(run, count)
         size = N_CONTACT_SPEEDS
     else:
         set_matrix_of_rows(run, count)
+        if symmetric:
+            in_order = factorise_in_order(run, count, 0.5 * SOFT)
+            if in_order:
+                return
+            set_matrix_of_rows(run, count)
     first: real = 0.0
     for k in range(size):
         row: whole = k
@@ -291,7 +337,7 @@ def solve_factors(run: Contacts, size: whole) -> None:
         run.side[column] = found
 
 
-def correct_forces(run: Contacts, count: whole, by_speeds: truth) -> None:
+def correct_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softness: real) -> None:
     """Change the forces of rows that hold so that the residuals of these rows vanish, up to rounding.
 
     Of more rows than speeds the smallest change, in terms of softness, is λ = Σ⁻¹ D y with J K y = −z, where
@@ -322,6 +368,15 @@ def correct_forces(run: Contacts, count: whole, by_speeds: truth) -> None:
         solve_factors(run, count)
         for a in range(count):
             run.rest[a] = run.side[a]
+        # What softness has left over is known: Σ times the change.
+        turn: real = 0.0
+        while turn < turns_of_softness:
+            turn = turn + 1.0
+            for a in range(count):
+                run.side[a] = run.softness[run.order[a]] * run.side[a]
+            solve_factors(run, count)
+            for a in range(count):
+                run.rest[a] = run.rest[a] + run.side[a]
     for a in range(count):
         held: whole = run.order[a]
         run.force[held] = run.force[held] + run.rest[a] / run.root[held]
@@ -407,32 +462,56 @@ def solve_held_rows(run: Contacts) -> None:
         measure_motion(run)
         return
     set_effective_columns(run)
+    if count == 1:
+        clear_forces(run)
+        solve_single_row(run, run.order[FIRST])
+        return
     left: real = 1.0
     # A system of the speeds is quicker for many rows, and less exact.
     if count > 3 * N_CONTACT_SPEEDS:
-        left = share_forces(run, count, True)
-    if count == 1:  # one row cannot be redundant
+        left = share_forces(run, count, True, False)
+        if left <= 10.0 * PRECISE:
+            return
+    symmetric: truth = False
+    symmetric = multiply_rows(run, count)
+    # Rows that do not depend on each other have one solution, and need no softness.
+    independent: truth = False
+    if count <= N_CONTACT_SPEEDS:
+        set_matrix_of_rows(run, count)
+        independent = factorise_in_order(run, count, INDEPENDENT)
+    if independent:
         clear_forces(run)
-        factorise(run, count, False)
-        left = refine_forces(run, count, False)
-    elif left > 10.0 * PRECISE:
-        left = share_forces(run, count, False)
+        left = refine_forces(run, count, False, 0.0)
+    if left > 10.0 * PRECISE:
+        left = share_forces(run, count, False, symmetric)
 
 
-def share_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
+def solve_single_row(run: Contacts, row: whole) -> None:
+    """Find the forces if one row holds, which cannot be redundant."""
+    own: real = run.slack[row]
+    for s in range(N_CONTACT_SPEEDS):
+        place: whole = at(row, N_CONTACT_SPEEDS, s)
+        own = own + run.jacobian[place] * run.effective[place]
+    if abs(own) > 0.0:
+        run.force[row] = -run.motion[row] / own
+    set_other_forces(run)
+    find_motion(run)
+
+
+def share_forces(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -> real:
     """Find the forces of rows that may be redundant; return the largest relative residual."""
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
     clear_forces(run)
-    factorise(run, count, by_speeds)
-    correct_forces(run, count, by_speeds)  # once is enough to know how large forces are
+    factorise(run, count, by_speeds, symmetric)
+    correct_forces(run, count, by_speeds, 0.0)  # once is enough to know how large forces are
     shared: truth = False
     shared = share_friction(run)
     if shared:
-        factorise(run, count, by_speeds)
+        factorise(run, count, by_speeds, symmetric)
     clear_forces(run)
     left: real = 0.0
-    left = refine_forces(run, count, by_speeds)
+    left = refine_forces(run, count, by_speeds, SOFT_TURNS)
     return left
 
 
@@ -452,6 +531,8 @@ def share_friction(run: Contacts) -> truth:
     for c in range(N_CONTACTS):
         if SLIP_ROW[c] != NONE:
             largest = max(largest, friction_limit(run, c) * run.root[SLIP_ROW[c]])
+    if largest <= 0.0:
+        return False
     for c in range(N_CONTACTS):
         if SLIP_ROW[c] != NONE:
             limit: real = friction_limit(run, c)
@@ -460,7 +541,7 @@ def share_friction(run: Contacts) -> truth:
                 run.softness[k] = SOFT * SOFTEST
                 if SOFTEST * own > largest:
                     run.softness[k] = SOFT * largest / own
-    return largest > 0.0
+    return True
 
 
 def friction_limit(run: Contacts, c: whole) -> real:
@@ -472,7 +553,7 @@ def friction_limit(run: Contacts, c: whole) -> real:
     return limit
 
 
-def refine_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
+def refine_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softness: real) -> real:
     """Find the forces of rows that hold by a factorisation and iterative refinement.
 
     Return the largest final residual, relative to the size of its row.
@@ -483,7 +564,7 @@ def refine_forces(run: Contacts, count: whole, by_speeds: truth) -> real:
     while turn < REFINEMENTS and left > PRECISE and left < STALLED * before:
         turn = turn + 1.0
         before = left
-        correct_forces(run, count, by_speeds)
+        correct_forces(run, count, by_speeds, turns_of_softness)
         set_other_forces(run)
         move_rows(run)
         if turn < 1.5:

@@ -26,6 +26,9 @@ SUNK = 1e-10  # of its length: one that approaches more slowly than CREEP closes
 CREEP = 1e-3  # of an approach that is none
 TOUCH = 1e-9  # of its length: how far above its surface a contact touches
 OVERLAP = 1e-3  # of its length: a run does not start further below, and less is taken away
+# Of its length, and of its speeds: drift that is not worth a solution. A contact at rest with such a velocity
+# moves 1e-12 of its length in 1000 s.
+DRIFT = 1e-15
 LOST = 1e-3  # of its length: a closed contact has left its surface where its gap jumps to more
 SLOW = 1e-12  # of its speeds: a velocity of slip that is none
 # Of the speed that it would have after its length: an approach that is none. Contacts that are lifted by DEEP
@@ -64,6 +67,7 @@ class ContactState:
     slow: Scalar = 0  # a velocity of slip that is none
     reversal: Scalar = 0  # a velocity against the slide that is none
     gentle: Scalar = 0  # an approach that is none
+    drift: Scalar = 0  # a velocity of a row that holds which is none
     turning: Scalar = 0  # a speed of slip below which friction does not turn with it
     direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
     settle: float | None = None  # seconds

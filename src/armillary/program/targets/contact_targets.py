@@ -30,6 +30,7 @@ from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, decide
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
+    DRIFT,
     GENTLE,
     LOST,
     SLOW,
@@ -269,6 +270,7 @@ def _states(
                 reversal=fn.named(as_expr(plus(times(back, pace), times(SLOW, fast))), f"{c.name}_reversal"),
                 slow=fn.named(as_expr(plus(times(still, pace), times(SLOW, fast))), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), times(SLOW, fast))), f"{c.name}_gentle"),
+                drift=fn.named(as_expr(times(DRIFT, plus(pace, fast))), f"{c.name}_drift"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
                 settle=c.settle,
@@ -333,14 +335,15 @@ def _without_drift(
     gaps: list[Scalar] = [0] * len(velocities)
     on_gap: list[Scalar] = [0] * len(velocities)
     on_speed: list[Scalar] = [0] * len(velocities)
-    far: Scalar = 0  # whether a gap, or a velocity, has drifted at all: at rest none does
+    far: Scalar = 0  # whether a gap, or a velocity, has drifted by more than rounding
     fast: Scalar = 0
     for state in states:
         if state.normal is not None:
-            far = fn.or_(far, fn.and_(state.closed, fn.absolute(state.gap) > 0))
-            fast = fn.or_(fast, fn.and_(state.closed, fn.absolute(velocities[state.normal]) > 0))
+            far = fn.or_(far, fn.and_(state.closed, fn.absolute(state.gap) > times(DRIFT, state.length)))
+            moves = fn.absolute(velocities[state.normal]) > state.drift
+            fast = fn.or_(fast, fn.and_(state.closed, moves))
         for row in state.slip:
-            fast = fn.or_(fast, fn.and_(state.sticks, fn.absolute(velocities[row]) > 0))
+            fast = fn.or_(fast, fn.and_(state.sticks, fn.absolute(velocities[row]) > state.drift))
     far, fast = fn.named(far, "contact_far"), fn.named(fast, "contact_fast")
     for state in states:
         if state.normal is not None:
