@@ -56,6 +56,7 @@ def spread(model: Any, runs: int, share: float = 0.05) -> dict[str, Any]:
         ("spacecraft_2", 1.0, 0.005),
     ],
 )
+@pytest.mark.optimised
 def test_fixed_steps_on_lanes(name: str, t_end: float, step: float) -> None:
     model = example(name)
     batch = model.simulate_batch(step, step=step, runs=3, progress=False)
@@ -63,6 +64,7 @@ def test_fixed_steps_on_lanes(name: str, t_end: float, step: float) -> None:
     assert worst_difference(model, t_end, spread(model, 11), [0, 7, 8, 10], step=step) < 1e-11
 
 
+@pytest.mark.optimised
 def test_all_functions_tables_and_memory_on_lanes() -> None:
     model = everything()
     given = {"initial": {"A.q1": RANDOM.normal(0, 1, 13), "B.q1": RANDOM.normal(0, 0.5, 13)}}
@@ -85,6 +87,7 @@ def test_adaptive_steps_and_samples_inside_steps_are_the_single_runs(how: dict[s
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853"])
+@pytest.mark.optimised
 def test_adaptive_steps_on_lanes_are_the_single_runs(method: str) -> None:
     """Every lane has its own time and step, and takes another run when its own has ended."""
     larger = {"dopri5": (example("stanford_arm"), 0.5), "dop853": (example("spacecraft_2"), 2.0)}
@@ -95,6 +98,7 @@ def test_adaptive_steps_on_lanes_are_the_single_runs(method: str) -> None:
     platform.machine() not in ("x86_64", "AMD64"),
     reason="only x86-64 can do without fused operations",
 )
+@pytest.mark.optimised
 def test_without_fused_operations_lanes_have_the_bits_of_single_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which products a compiler fuses is its own choice, in loops of vectors another than in single runs: it
     makes the only difference in motions, and outputs differ by rounding.
@@ -180,6 +184,7 @@ def test_runs_that_turn_quickly_leave_no_trace_in_others(monkeypatch: pytest.Mon
     assert worst_difference(model, 0.5, given, list(range(6)), step=0.001) < 1e-11
 
 
+@pytest.mark.optimised
 def test_vectors_of_every_width_give_the_same_bits() -> None:
     model = everything()
     p = plan(

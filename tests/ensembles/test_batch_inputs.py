@@ -16,6 +16,8 @@ from armillary.errors import ArmillaryError
 from armillary.runtime.inputs.blocks import InputBlock
 from armillary.settings import RunSettings
 
+pytestmark = pytest.mark.optimised
+
 RUNS, T_END = 11, 1.0
 TIMES = np.linspace(-0.1, 1.2, 40)
 DATA = np.random.default_rng(3).normal(size=(RUNS, 40))

@@ -105,6 +105,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], float, float]] = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.optimised
 def test_runs_are_those_of_the_process(name: str, card: Module) -> None:
     """In double precision, to rounding: four ulps of a column's largest value in every step."""
     make, vary, t_end, step = CASES[name]

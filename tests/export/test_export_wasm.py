@@ -37,6 +37,7 @@ def host(name: str) -> Host:
     return Host(made.linked.code, json.loads(json.dumps(made.description())))
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", CASES)
 def test_a_module_gives_the_numbers_of_the_process(name: str) -> None:
     wanted, case, found = expected(name), CASES[name], host(name)
@@ -138,6 +139,7 @@ def test_poses_are_those_of_the_viewer() -> None:
         np.testing.assert_allclose(R, poses.rotations[0, i], atol=1e-14)
 
 
+@pytest.mark.optimised
 def test_the_car_takes_less_than_forty_kilobytes() -> None:
     assert len(module("car").linked.code) < 40_000
 

@@ -18,6 +18,8 @@ from armillary.algebra.intermediate import let
 from armillary.algebra.walk import Undimensioned
 from armillary.stages.model import Model
 
+pytestmark = pytest.mark.optimised
+
 # Values of x and y: signs, zero, equal ones, near and far.
 POINTS = [
     (0.3, 0.7),

@@ -27,6 +27,8 @@ from armillary.stages.equations import Equations
 from tests.mechanics import random_trees
 from tests.program.test_program_counts import everything
 
+pytestmark = pytest.mark.optimised
+
 
 def compiled(
     equations: Equations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool

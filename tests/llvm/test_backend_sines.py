@@ -19,6 +19,8 @@ from armillary.stages.model import Model
 from armillary.verification.rows import largest
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
 
+pytestmark = pytest.mark.optimised
+
 _REALS = ctypes.POINTER(ctypes.c_double)
 
 

@@ -24,6 +24,8 @@ from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages.equations import Equations
 
+pytestmark = pytest.mark.optimised
+
 
 def walker(wheel: bool) -> arm.System:
     """A trunk with four legs: mirrored in y, with numbers and parameters of their own, axes of either sign,

@@ -15,6 +15,8 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.stages.model import Model
 from tests.runtime.problems import bounces
 
+pytestmark = pytest.mark.optimised
+
 
 @cache
 def counter() -> Model:

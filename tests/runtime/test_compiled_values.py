@@ -17,6 +17,8 @@ from tests.later import unit_registry
 from tests.mechanics import random_trees, reference
 from tests.runtime.compiled_systems import pendulum, pendulum_model, spinning
 
+pytestmark = pytest.mark.optimised
+
 C = {"c": 0.0}
 
 
