@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import platform
 import threading
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from armillary.stages.model import Model
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.later import unit_registry
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
-from tests.runtime.test_run_configurations import five_bar
+from tests.systems.changing_links import changing
 
 RANDOM = np.random.default_rng(6)
 ALL = ["final", "minimum", "maximum", "mean", "rms"]
@@ -216,14 +215,6 @@ def test_starts_that_must_be_found_are_those_of_single_runs() -> None:
         model = s.derive(formalism).compile()
         given = {"parameters": {"d": d}, "initial": {"panel.q1": q}}
         assert worst_difference(model, 0.1, given, [0, 1, 2], step=0.05) == 0.0
-
-
-@cache
-def changing() -> Model:
-    """A linkage whose runs change their mode, with a memory that is renewed every step."""
-    s = five_bar()
-    s.memory("worst", update="max(worst, A.u1)", units="rad/s")
-    return s.derive().compile()
 
 
 def test_runs_that_change_their_mode_are_made_again() -> None:

@@ -12,8 +12,8 @@ from armillary.algebra.arguments import core_of
 from armillary.ensembles.engines.table import PythonEngine
 from armillary.stages.model import Model
 from tests.ensembles.batch_systems import worst_difference
-from tests.ensembles.test_batch import changing
-from tests.runtime.test_run_configurations import I1, I2, clutch
+from tests.systems.changing_configurations import I1, I2, clutch
+from tests.systems.changing_links import changing
 
 RUNS = 40
 

@@ -28,7 +28,7 @@ from armillary.verification.rows import largest
 from tests.ensembles.batch_systems import everything, example
 from tests.ensembles.fake_cupy import CXX, Module, compiled
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
-from tests.runtime.test_run_configurations import five_bar
+from tests.systems.closing_five_bar import closing_five_bar
 
 NVCC = shutil.which("nvcc")
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
@@ -57,14 +57,6 @@ def tumbling() -> Model:
     )
     s.gravity(9.81, -s.ground.z)
     s.moment("tau", "-0.2*b.u4 + 0.1*sin(2*t)*b.q5", b.x, on=b)
-    return s.derive().compile()
-
-
-@cache
-def closing_five_bar() -> Model:
-    s = five_bar()
-    for name in ("catch", "let go"):
-        del s.events[name]
     return s.derive().compile()
 
 

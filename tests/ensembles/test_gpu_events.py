@@ -15,7 +15,7 @@ from armillary.errors import ArmillaryError
 from armillary.stages.model import Model
 from tests.ensembles.batch_systems import stopping
 from tests.ensembles.fake_cupy import CXX, Module
-from tests.runtime.test_run_configurations import I1, I2, clutch
+from tests.systems.changing_configurations import I1, I2, clutch
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 NVCC = shutil.which("nvcc")

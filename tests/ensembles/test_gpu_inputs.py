@@ -13,7 +13,7 @@ from armillary.ensembles.engines.gpu_runs import FixedSteps
 from armillary.ensembles.plan import plan
 from armillary.settings import RunSettings
 from tests.ensembles.fake_cupy import CXX, Module
-from tests.ensembles.test_batch_inputs import DATA, RUNS, STIFFNESS, T_END, TIMES, made
+from tests.systems.driven_mass import DATA, RUNS, STIFFNESS, T_END, TIMES, made
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 UNEVEN = np.sort(np.random.default_rng(5).uniform(-0.1, 1.2, 40))

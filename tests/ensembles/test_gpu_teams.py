@@ -26,8 +26,8 @@ from armillary.verification.rows import largest
 from benchmarks.branches import hexapod, quadruped
 from tests.ensembles.batch_systems import example
 from tests.ensembles.fake_cupy import CXX, Module
-from tests.ensembles.test_gpu import closing_five_bar
-from tests.runtime.test_run_configurations import five_bar
+from tests.systems.changing_configurations import five_bar
+from tests.systems.closing_five_bar import closing_five_bar
 
 NVCC = shutil.which("nvcc")
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")

@@ -25,9 +25,9 @@ from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import lanes_module
 from armillary.settings import RunSettings
 from armillary.stages.model import Model
-from tests.ensembles.test_batch import changing
-from tests.verification.test_parallelogram import model as parallelogram
-from tests.verification.test_parallelogram import started
+from tests.systems.changing_links import changing
+from tests.systems.parallelogram import model as parallelogram
+from tests.systems.parallelogram import started
 
 RUNS = 9
 

@@ -13,9 +13,9 @@ from armillary.algebra.arguments import core_of
 from armillary.export.c import program_files
 from armillary.export.text.source import exported_equations, make_source
 from armillary.runtime.models.compilation import compile_equations
+from tests.export.c_programs import CC, Library
 from tests.export.conformance import equations
-from tests.export.test_export_c import CC, Library
-from tests.program.test_packs import derived
+from tests.systems.walker import derived
 
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
 

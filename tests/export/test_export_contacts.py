@@ -19,6 +19,7 @@ from armillary.export.text.source import blocks_of, make_source
 from armillary.export.wasm.module import WasmModule
 from tests.ensembles.conftest import card as card
 from tests.ensembles.fake_cupy import Module
+from tests.export.c_programs import FLAGS
 from tests.export.contact_models import (
     CONTACT_CASES,
     contact_equations,
@@ -27,12 +28,11 @@ from tests.export.contact_models import (
     run_table,
     written_rows,
 )
+from tests.export.cuda_programs import CXX, library
 from tests.export.fmi.host import simulate_fmu
-from tests.export.test_export_c import FLAGS
-from tests.export.test_export_cuda import CXX, library
-from tests.export.test_export_fortran import make
-from tests.export.test_export_matlab import OCTAVE, octave, package_of
-from tests.export.test_export_rust import cargo, needs_cargo
+from tests.export.fortran_programs import make
+from tests.export.matlab_programs import OCTAVE, octave, package_of
+from tests.export.rust_programs import cargo, needs_cargo
 from tests.export.wasm_host import FINISHED, Host
 from tests.loading import loaded
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,15 +12,10 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from tests.export.conformance import CASES, DIFFERENT, equations, expected
+from tests.export.matlab_programs import OCTAVE, octave, package_of
 
-OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
 pytestmark = pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
 # The other cases differ from these in the mechanics, not in what is printed: Python's test has them all.
-
-
-def octave(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
-    command = [str(OCTAVE), "--norc", "--quiet", "--eval", program]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +23,6 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a case, written when it is first requested."""
     base = tmp_path_factory.mktemp("matlab")
     return cache(lambda name: equations(name).export("matlab", base / name.replace(" ", "_")))
-
-
-def package_of(folder: Path) -> str:
-    return next(p.name[1:] for p in folder.glob("+*"))
 
 
 def column(values: np.ndarray) -> str:

@@ -20,7 +20,7 @@ import pytest
 
 import armillary as arm
 from armillary.stages.equations import Equations
-from tests.export.test_export_matlab import OCTAVE
+from tests.export.matlab_programs import OCTAVE
 from tests.loading import loaded
 
 STEP, SAMPLE, DURATION, STOP = 0.1, 0.3, 3.0, 2.57

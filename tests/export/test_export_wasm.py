@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -18,12 +17,12 @@ from armillary.export.text.source import make_source
 from armillary.export.wasm.module import WasmModule
 from armillary.viewer.poses import PoseFunction
 from examples import car, pendulum
+from tests.export.configuration_cases import latched
 from tests.export.conformance import CASES, equations, expected
-from tests.export.test_export_configurations import latched
 from tests.export.wasm_host import EVENT, FINISHED, Host
-from tests.runtime.test_run_configurations import five_bar
+from tests.export.wasm_modules import NODE, run_node
+from tests.systems.changing_configurations import five_bar
 
-NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js to run the class with")
 
 
@@ -147,14 +146,6 @@ def test_the_car_takes_less_than_forty_kilobytes() -> None:
 # ------------------------------------------------------------------------------------ the class in JavaScript
 
 
-def _node(folder: Path, program: str) -> dict:
-    (folder / "ask.mjs").write_text(program, encoding="utf-8")
-    assert NODE
-    done = subprocess.run([NODE, "ask.mjs"], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @needs_node
 def test_an_exported_folder_passes_its_own_test_and_runs_as_the_process_does(tmp_path: Path) -> None:
     folder = equations("door").export("wasm", tmp_path / "door")
@@ -163,7 +154,7 @@ def test_an_exported_folder_passes_its_own_test_and_runs_as_the_process_does(tmp
     assert (done.returncode, done.stdout) == (0, "all numbers agree\n"), done.stderr
     case = CASES["door"]
     start = {"initial": case.initial, "inputs": case.memory, "step": case.step, "method": "rk4"}
-    found = _node(folder, f"""
+    found = run_node(folder, f"""
 import {{ load }} from "./door.js";
 const model = await load();
 model.setParameters({json.dumps(case.parameters)});
@@ -190,7 +181,7 @@ def test_the_class_refuses_a_negative_mass_and_keeps_what_was(tmp_path: Path) ->
     a = s.body("a", joint=arm.Prismatic("x"), mass="2*m", inertia=0)
     s.force("f", "1.0*m*9.81", s.ground.x, at=a.com)
     folder = s.derive().export("wasm", tmp_path / "masses", methods=["rk4"])
-    found = _node(
+    found = run_node(
         folder,
         """
 import { load } from "./two_masses.js";
@@ -208,7 +199,7 @@ console.log(JSON.stringify({ told, kept: model.parameters.m, rate: model.derivat
 def test_the_class_starts_momenta_from_speeds(tmp_path: Path) -> None:
     case = CASES["momenta"]
     folder = equations("momenta").export("wasm", tmp_path / "momenta", methods=["rk4"])
-    found = _node(folder, f"""
+    found = run_node(folder, f"""
 import {{ load }} from "./double_pendulum.js";
 const model = await load();
 const run = model.simulate({case.duration}, {json.dumps({"step": case.step, "initial": case.initial})});
@@ -231,7 +222,7 @@ def test_the_class_locks_and_unlocks_and_goes_on_with_other_parameters(tmp_path:
     s.moment("push", "w", s.ground.z, on=b)
     s.start({"b.u1": 1.0})
     folder = s.derive().export("wasm", tmp_path / "caught")
-    found = _node(folder, """
+    found = run_node(folder, """
 import { load } from "./caught.js";
 const model = await load();
 model.setParameters({ w: 0 });
@@ -260,7 +251,7 @@ console.log(JSON.stringify({
 @needs_node
 def test_loops_are_closed_in_the_class_as_in_the_process(tmp_path: Path) -> None:
     folder = equations("four bar").export("wasm", tmp_path / "bar")
-    found = _node(folder, """
+    found = run_node(folder, """
 import { load } from "./four_bar_linkage.js";
 const model = await load(), places = [];
 for (const angle of [0.1, 0.4, -0.5]) places.push([...model.reset({ initial: { "A.q1": angle } }).state]);

@@ -18,7 +18,7 @@ from armillary.llvm.arrangement.machine_code import (
     machine_code,
 )
 from armillary.llvm.jit import Compiled
-from tests.llvm.test_arrangement import lines_of
+from tests.llvm.arranged_lines import lines_of
 
 Code = tuple[list[str], dict[str, Any], dict[str, str], list[Any]]
 PLACES = [*range(9), 31, 33, 4094, 4095, 4097, 5001, 9000, 9001, 13000]  # near and far, odd and even

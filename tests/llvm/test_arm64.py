@@ -12,9 +12,9 @@ from armillary.llvm import sections
 from armillary.llvm.arrangement.arm64 import TOUCHED_PAGE, Arm64, framed, reaches
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.arrangement.machine_code import Entry, encoded
+from tests.llvm.arranged_lines import lines_of
 from tests.llvm.assembler import assembled
 from tests.llvm.random_sections import ENTRY
-from tests.llvm.test_arrangement import lines_of
 
 
 def words_of(code: bytes) -> list[int]:

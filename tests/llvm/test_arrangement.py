@@ -13,18 +13,14 @@ from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import symbol
 from armillary.llvm import sections
 from armillary.llvm.arrangement.arranged_writer import _by_two
-from armillary.llvm.arrangement.arrangement import SPARE, Line, Store, arranged, parsed
+from armillary.llvm.arrangement.arrangement import SPARE, Store, arranged
 from armillary.llvm.jit import Compiled
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from tests.llvm.arranged_lines import lines_of
 from tests.mechanics import random_trees
 
 INPUTS = 12
-
-
-def lines_of(texts: list[str]) -> list[Line]:
-    """Lines from their texts, ``%v… = …``."""
-    return [parsed(*text.strip().split(" = ", 1)) for text in texts]
 
 
 def random_code(seed: int, size: int) -> tuple[list[str], dict[str, Any], dict[str, str], list[Store]]:

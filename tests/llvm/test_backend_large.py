@@ -25,7 +25,7 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 from armillary.stages.equations import Equations
 from tests.mechanics import random_trees
-from tests.program.test_program_counts import everything
+from tests.systems.everything import everything
 
 pytestmark = pytest.mark.optimised
 

@@ -13,9 +13,9 @@ from armillary.llvm import jit
 from armillary.llvm.arrangement import x86_instructions as x86
 from armillary.llvm.arrangement.machine_code import Entry, encoded, machine_code
 from armillary.llvm.arrangement.x86_64 import X86
+from tests.llvm.arranged_lines import lines_of
 from tests.llvm.assembler import assembled
 from tests.llvm.random_sections import ENTRY
-from tests.llvm.test_arrangement import lines_of
 
 HERE = platform.machine() in ("x86_64", "AMD64")
 FEATURES = "+avx512vl,+avx512dq,+fma,+avx2"

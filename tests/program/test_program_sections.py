@@ -19,7 +19,7 @@ from armillary.program.program import ProgramSection
 from armillary.stages.equations import Equations
 from tests.mechanics import random_trees
 from tests.program.listings import run_listing
-from tests.program.test_program_counts import everything
+from tests.systems.everything import everything
 
 SEEDS = (3, 11)
 

@@ -13,9 +13,9 @@ from armillary.program.configurations import configurations_of
 from armillary.runtime.models.configurations import legs
 from armillary.stages.model import Model
 from examples.array_deployment import system as array_deployment
-from tests.ensembles.test_batch import changing
-from tests.runtime.test_ball_in_a_slot import LARGE, ball
-from tests.runtime.test_weak_constraints import four_bar
+from tests.systems.ball_in_a_slot import LARGE, ball
+from tests.systems.changing_links import changing
+from tests.systems.weak_four_bar import four_bar
 
 BALL = {"initial": {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}, "sample": 0.05}
 

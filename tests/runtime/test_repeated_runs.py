@@ -17,9 +17,9 @@ from armillary.runtime.integrators import compiled_run
 from armillary.runtime.models import repeated_runs
 from armillary.runtime.start import assembly
 from armillary.stages.model import Model
-from tests.ensembles.test_batch import changing
 from tests.runtime.compiled_systems import pendulum_model, spinning
-from tests.runtime.test_checked_runs import locking, two_motors
+from tests.systems.changing_links import changing
+from tests.systems.locks import locking, two_motors
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from armillary.ensembles.engines.table import PythonEngine
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.runtime.models.configurations import legs as travel
 from armillary.stages.model import Model
+from tests.systems.parallelogram import CRANK, parallelogram, pendulum, started
 from tests.verification.common import assert_near
-from tests.verification.test_parallelogram import CRANK, parallelogram, pendulum, started
 
 # Tolerances on the energy, of some 6 J, are those of the methods.
 HOW: dict[str, tuple[dict[str, Any], float]] = {

@@ -21,7 +21,7 @@ from tests.verification.common import (
     assert_close,
     assert_constant,
 )
-from tests.verification.test_rotating_beam import polynomials, ritz, ritz_matrices
+from tests.verification.ritz_beam import polynomials, ritz, ritz_matrices
 
 RATE = np.sqrt(RIGIDITY / DENSITY) / LENGTH**2  # rad/s per unit of dimensionless frequency
 

@@ -16,7 +16,7 @@ from armillary.program.formalisms.jpl_formulations import solve
 from armillary.program.formalisms.jpl_vehicle import Vehicle
 from armillary.verification.cases.jpl import STATES
 from armillary.verification.rows import columns, example, largest
-from tests.mechanics.appendages.test_formulations import differences
+from tests.mechanics.appendages.comparison import differences
 from tests.mechanics.appendages.vehicles import vehicle
 from tests.verification.common import ACCELERATIONS, assert_near, reference
 
