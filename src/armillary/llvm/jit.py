@@ -145,7 +145,7 @@ def engine(
     llvm = prepared()
     if quick() and not of_all_models:
         level, passes = 0, Passes(0, loops=False)
-    key = cache.digest(machine_code_key(level), name) if name else ""
+    key = cache.digest(machine_code_key(level), "objects", name) if name else ""
     code = cache.fetch(key) if key else None
     if code is None:
         code = _object_code(texts(), level, passes, adjust)
@@ -155,7 +155,8 @@ def engine(
     empty = llvm.parse_assembly("")
     empty.triple, empty.data_layout = machine.triple, str(machine.target_data)
     made = llvm.create_mcjit_compiler(empty, machine)
-    made.add_object_file(llvm.ObjectFileRef.from_data(code))
+    for part in _unpack(code):
+        made.add_object_file(llvm.ObjectFileRef.from_data(part))
     made.finalize_object()
     return made
 
@@ -339,16 +340,80 @@ def vectorise_functions(text: str, names: Sequence[str]) -> list[str]:
     return [rest + text[done:], str(module)]
 
 
+_LENGTH_BYTES = 8
+_MUCH = 40_000  # characters of rare functions that are worth a module of their own, which takes 10 ms
+_FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
+_SYMBOL = re.compile(r"@([\w.]+)")
+
+
+def _pack(parts: Sequence[bytes]) -> bytes:
+    """Return several objects as one piece of data."""
+    return b"".join(len(part).to_bytes(_LENGTH_BYTES, "little") + part for part in parts)
+
+
+def _unpack(data: bytes) -> list[bytes]:
+    """Return the objects of one piece of data."""
+    parts, first = [], 0
+    while first < len(data):
+        end = first + _LENGTH_BYTES
+        length = int.from_bytes(data[first:end], "little")
+        parts.append(data[end : end + length])
+        first = end + length
+    return parts
+
+
+def _take_rare_functions(text: str) -> tuple[str, str]:
+    """Return a module without its long functions that rarely run ("optnone"), and a module of these.
+
+    LLVM translates the latter in an eighth of the time: registers of a function in an optimised module are
+    allotted with care, whatever the function's attributes are.
+    """
+    rare = [f for f in _FUNCTION.findall(text) if " optnone" in f.partition("\n")[0]]
+    if sum(map(len, rare)) < _MUCH:
+        return text, ""
+    needed = {name for function in rare for name in _SYMBOL.findall(function)}
+    own, kept = [], []
+    done = 0
+    for found in _FUNCTION.finditer(text):
+        kept.append(text[done : found.start()])
+        done = found.end()
+        function = found[0]
+        head, _, _ = function.partition("\n")
+        declared = head.removeprefix("define ").removeprefix("internal ").removesuffix(" {")
+        name = _SYMBOL.findall(head)[0]
+        if " optnone" in head:
+            own.append(function.replace("define internal ", "define ", 1))
+            kept.append(f"declare {declared.replace(' optnone', '')}\n")
+        else:
+            kept.append(function.replace("define internal ", "define ", 1) if name in needed else function)
+            if name in needed:
+                own.append(f"declare {declared.replace(' alwaysinline', '')}\n")
+    kept.append(text[done:])
+    # Constants are in both modules.
+    lines = [line for part in kept[::2] for line in part.splitlines() if line[:1] in ("@", "d")]
+    constants = {_SYMBOL.findall(line)[0]: line for line in lines if line.startswith("@")}
+    for name in sorted(needed & set(constants)):
+        needed |= set(_SYMBOL.findall(constants[name]))
+    outside = [line for line in lines if line.startswith("declare ") and "\\01" not in line]
+    shared = [line for name, line in constants.items() if name in needed]
+    return "".join(kept), "\n".join([*outside, *shared, *own])
+
+
 def _object_code(
     texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[LlvmObject], None] | None = None
 ) -> bytes:
-    """Machine code of modules linked into one, for this machine."""
+    """Machine code for this machine: an object of modules linked into one, and one of rare functions."""
     translates = passes.speed == 0
+    if not translates and len(texts) == 1:
+        usual, rare = _take_rare_functions(texts[0])
+        if rare:
+            quickly = _object_code([rare], 0, Passes(0, loops=False))
+            return _object_code([usual], level, passes, adjust) + quickly
     if translates or not _fuses():
         texts = [unfused(text) for text in texts]
     if translates:  # sines stay calls: up to half of the time would go into their copies
         texts = [text.replace(" alwaysinline", "") for text in texts]
-    return translated(texts, *_builder(level, passes, _flags()), adjust, passes)
+    return _pack([translated(texts, *_builder(level, passes, _flags()), adjust, passes)])
 
 
 def translated(

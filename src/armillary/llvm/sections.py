@@ -32,6 +32,7 @@ from armillary.program.pack_choice import in_lanes, packed
 from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
+SHARING_PIECE = 400  # with values from shared arrays: LLVM's scheduler compares all loads with all stores
 ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %
 # Operations up to which arm64 code is one piece, where none of them is LLVM's. It has fewer stores, and takes
 # 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
@@ -414,7 +415,7 @@ def _function(
     encoding = module.encodes if arranging else ""
     found = cut(
         section,
-        ENCODED_PIECE if encoding else PIECE,
+        ENCODED_PIECE if encoding else SHARING_PIECE if module.shared.groups else PIECE,
         WHOLE if arithmetic else 0,
         loading=loading and not (arranging and (module.encodes or not section.packs)),
     )

@@ -176,6 +176,7 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
         "name": name,
         "forces": forces,
         "results": str(block.count),
+        "smooth": str(block.smooth),
         "limits": str(2 * len(rows)),
         "without": str(WITHOUT_REBOUND),
         "rows": str(block.sizes["N_CONTACT_ROWS"]),

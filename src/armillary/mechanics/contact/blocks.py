@@ -29,14 +29,14 @@ LENGTHS: dict[str, Callable[[int, int, int], int]] = {
 }
 FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # vectors of the solver, with their kinds
 Vectors = dict[str, list[Given]]  # of expressions, by name
-_ROWS = ("jacobian", "columns", "free")
+_ROWS = ("jacobian", "columns", "free", "unloaded")
 NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `failed`
 # Of each block: the function of the solver, the vectors that it takes and those that it gives.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "contact_forces": (
         "solve_forces",
         (*_ROWS, "held", "weight", "offset", "static", "static_capacity"),
-        ("force", "force_size"),
+        ("force", "loaded", "force_size"),
     ),
     "contact_problem": (
         "solve_contacts",
@@ -52,7 +52,7 @@ ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
             "before",
             "direction",
         ),
-        ("force", "held", "direction", "status", "doubt", "failed"),
+        ("force", "loaded", "held", "direction", "status", "doubt", "failed"),
     ),
 }
 
@@ -80,7 +80,7 @@ class ContactBlock(BlockFunction):
             "SLIP_END": tuple(slip[-1] + 1 if slip else 0 for _, slip in rows),
         }
         sizes = {"N_CONTACTS": m, "N_CONTACT_ROWS": r, "N_CONTACT_SPEEDS": s}
-        super().__init__(name, vectors, takes, gives, r, sizes, tables)
+        super().__init__(name, vectors, takes, gives, r + s, sizes, tables)
 
     def solve(self, **given: Sequence[Scalar]) -> dict[str, list[Expr]]:
         """Return the vectors that the entry gives, as expressions."""
@@ -98,6 +98,7 @@ class ContactBlock(BlockFunction):
         """Return a block with the derivatives of ``node``, for unchanged statuses.
 
         B λ + r = 0   ⇒   B λ̇ + (ṙ + Ḃ λ) = 0
+        v = v₀ + D λ  ⇒   v̇ = (v̇₀ + Ḋ λ) + D λ̇
         """
         given, moved = (self.split(self.takes, numbers) for numbers in (node.args, rates))
         found = self.split(self.gives, parts(node))
@@ -129,7 +130,8 @@ class ContactBlock(BlockFunction):
         held, weight, offset = self._held_rows(given, moved, found)
         block = ContactBlock("contact_forces", self.shape)
         limits = [0] * (2 * len(self.shape.rows))  # of derivatives of friction there are none
-        flat = [*given["jacobian"], *given["columns"], *free, *held, *weight, *offset, *limits]
+        unloaded = [plus(x, y) for x, y in zip(moved["unloaded"], moved_speeds, strict=True)]
+        flat = [*given["jacobian"], *given["columns"], *free, *unloaded, *held, *weight, *offset, *limits]
         return call(block, tuple(as_expr(x) for x in flat), None)
 
     def _held_rows(

@@ -59,6 +59,18 @@ FORCES, IMPULSES, OVERLAPS = 1, 2, 3  # values of ``failed``
 
 
 @dataclass(frozen=True, eq=False)
+class Loads:
+    """Forces, or impulses, by row, and what they change in the rates, or speeds, that rows depend on."""
+
+    forces: list[Scalar]
+    changes: list[Scalar]
+
+    def __add__(self, other: Loads) -> Loads:
+        forces = [plus(x, y) for x, y in zip(self.forces, other.forces, strict=True)]
+        return Loads(forces, [plus(x, y) for x, y in zip(self.changes, other.changes, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
 class ContactRows:
     """The rows of all contacts: J and Dᵀ row after row, and the blocks for them."""
 
@@ -73,12 +85,18 @@ class ContactRows:
         """The number of contacts."""
         return len(self.forces.shape.rows)
 
-    def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> list[Expr]:
+    @property
+    def given(self) -> dict[str, list[Scalar]]:
+        """What all problems have in common; speeds are changes by forces, or impulses, alone."""
+        unloaded: list[Scalar] = [0] * self.forces.shape.speeds
+        return {"jacobian": self.jacobian, "columns": self.columns, "unloaded": unloaded}
+
+    def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> Loads:
         """Return the forces, or impulses, that hold rows; others have none."""
         none = [0] * len(held)
-        given = {"jacobian": self.jacobian, "columns": self.columns, "free": free}
         limits = {"static": [0] * self.count, "static_capacity": [0] * self.count}
-        return self.forces.solve(**given, held=held, weight=none, offset=none, **limits)["force"]
+        found = self.forces.solve(**self.given, free=free, held=held, weight=none, offset=none, **limits)
+        return Loads(list(found["force"]), list(found["loaded"]))
 
     def solve(
         self,
@@ -90,18 +108,17 @@ class ContactRows:
     ) -> dict[str, list[Expr]]:
         """Return the solution of a problem of complementarity."""
         names = ("active", "rests", "friction", "static", "capacity", "static_capacity", "before")
-        given = {name: [getattr(c, name) for c in contacts] for name in names}
+        allowed = {name: [getattr(c, name) for c in contacts] for name in names}
         direction: list[Scalar] = [0] * len(free)
         for c in contacts:
             for row, e in zip(c.slip, c.direction, strict=True):
                 direction[row] = e
         return (self.apart if apart else self.problem).solve(
-            jacobian=self.jacobian,
-            columns=self.columns,
+            **self.given,
             free=free,
             rebound=rebound or [0] * len(free),
             direction=direction,
-            **given,
+            **allowed,
         )
 
 
@@ -122,9 +139,9 @@ class _Choice:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What an event changes: impulses by row, and memories by their symbols."""
+    """What an event changes: impulses, and memories by their symbols."""
 
-    impulses: list[Scalar]
+    impulses: Loads
     memories: dict[Expr, Scalar]
     failed: Scalar
     # Whether other statuses are possible, too, contacts jammed, and rebounds were left out.
@@ -134,7 +151,7 @@ class Decision:
 
 
 # Relative accelerations and velocities by row, once impulses have changed the speeds.
-Moved = Callable[[Sequence[Scalar]], tuple[Sequence[Scalar], Sequence[Scalar]]]
+Moved = Callable[[Loads], tuple[Sequence[Scalar], Sequence[Scalar]]]
 
 
 def decide(
@@ -154,11 +171,14 @@ def decide(
     calm = fn.named(_any(soon), "contact_calm")
     failed: Scalar = 0
     without: Scalar = 0
-    impulses: list[Scalar] = [0] * len(velocities)
+    impulses = Loads([0] * len(velocities), [0] * rows.forces.shape.speeds)
     if one_sided:
         found, failed, without = _impact(rows, contacts, velocities, hits, calm, law)
         without = fn.and_(happens, without)
-        impulses = [fn.named(fn.select(happens, P, 0), "contact_impulse") for P in found]
+        impulses = Loads(
+            [fn.named(fn.select(happens, P, 0), "contact_impulse") for P in found.forces],
+            [fn.named(fn.select(happens, v, 0), "contact_kick") for v in found.changes],
+        )
         failed = fn.select(fn.and_(happens, failed), IMPULSES, 0)
     free, after = moved(impulses)
     choices = [_choice_of_forces(c, after, hits.get(c.name, 0)) for c in contacts]
@@ -169,8 +189,7 @@ def decide(
     for c, choice, status in zip(contacts, choices, solution["status"], strict=True):
         for row in c.slip:  # a slip that begins does so from rest
             still[row] = fn.maximum(still[row], fn.and_(status > 0, fn.equal(choice.rests, 1)))
-    left = rows.hold(after, [fn.select(lost, 0, x) for x in still])
-    impulses = [plus(P, more) for P, more in zip(impulses, left, strict=True)]
+    impulses = impulses + rows.hold(after, [fn.select(lost, 0, x) for x in still])
     memories: dict[Expr, Scalar] = {}
     for c, status, doubt in zip(contacts, solution["status"], solution["doubt"], strict=True):
         direction = [solution["direction"][row] for row in c.slip]
@@ -233,8 +252,8 @@ def _impact(
     hits: dict[str, Expr],
     calm: Scalar,
     law: str,
-) -> tuple[list[Scalar], Scalar, Scalar]:
-    """Return impulses by row, whether none were found, and whether they are without rebound."""
+) -> tuple[Loads, Scalar, Scalar]:
+    """Return impulses, whether none were found, and whether they are without rebound."""
     before = list(velocities)
     e: dict[str, Scalar] = {}
     for c in contacts:
@@ -267,15 +286,19 @@ def _impact(
                 rebound[c.normal] = times(e[c.name], before[c.normal])
         found = rows.solve(before, choices, rebound)
         outcome = found["failed"][0]
-        return list(found["force"]), fn.equal(outcome, NOT_FOUND), fn.equal(outcome, WITHOUT_REBOUND)
+        impulses = Loads(list(found["force"]), list(found["loaded"]))
+        return impulses, fn.equal(outcome, NOT_FOUND), fn.equal(outcome, WITHOUT_REBOUND)
     first = rows.solve(before, choices)
-    given: list[Scalar] = list(first["force"])
+    pressed = Loads(list(first["force"]), list(first["loaded"]))
+    given: list[Scalar] = [0] * len(before)
     back: dict[str, Scalar] = {}
     for c in contacts:
         if c.normal is not None:
             back[c.name] = fn.named(times(e[c.name], first["force"][c.normal]), "contact_back")
-            given[c.normal] = plus(given[c.normal], back[c.name])
-    changes = rows_times(rows, given)
+            given[c.normal] = back[c.name]
+    returned = Loads(given, _speed_changes(rows, given))
+    pressed_rows, returned_rows = (_row_changes(rows, loads.changes) for loads in (pressed, returned))
+    changes = [plus(x, y) for x, y in zip(pressed_rows, returned_rows, strict=True)]
     right = [_rounded(v, change) for v, change in zip(before, changes, strict=True)]
     for c in contacts:
         if c.normal is not None:  # slips that are nothing beside the approach
@@ -284,18 +307,15 @@ def _impact(
                 right[row] = fn.select(fn.absolute(right[row]) <= approach, 0, right[row])
     second = rows.solve(right, _restitution_phase(contacts, choices, back), apart=True)
     without = fn.named(fn.equal(second["failed"][0], NOT_FOUND), "contact_without_rebound")
-    pressed: list[Scalar] = list(first["force"])
-    returned = [
-        plus(minus(P, p), x) for P, p, x in zip(given, pressed, second["force"], strict=True)
-    ]  # by the second phase
-    after = [plus(v, change) for v, change in zip(before, rows_times(rows, pressed), strict=True)]
-    lost = times(-0.5, _work(pressed, [plus(v, w) for v, w in zip(before, after, strict=True)]))
-    energy = _returned_energy(law, lost, contacts, e, pressed, before)
-    share = _share(returned, after, rows_times(rows, returned), energy)
+    returned = returned + Loads(list(second["force"]), list(second["loaded"]))  # by the second phase
+    after = [plus(v, change) for v, change in zip(before, pressed_rows, strict=True)]
+    lost = times(-0.5, _work(pressed.forces, [plus(v, w) for v, w in zip(before, after, strict=True)]))
+    energy = _returned_energy(law, lost, contacts, e, pressed.forces, before)
+    share = _share(returned.forces, after, _row_changes(rows, returned.changes), energy)
     share = share if law == "energetic" else fn.minimum(share, 1)
     share = fn.named(fn.select(without, 0, share), "contact_share")
-    impulses = [plus(p, times(share, P)) for p, P in zip(pressed, returned, strict=True)]
-    return impulses, fn.equal(first["failed"][0], NOT_FOUND), without
+    shared = Loads([times(share, P) for P in returned.forces], [times(share, v) for v in returned.changes])
+    return pressed + shared, fn.equal(first["failed"][0], NOT_FOUND), without
 
 
 def _rounded(velocity: Scalar, change: Scalar) -> Scalar:
@@ -359,19 +379,23 @@ def _share(
     return as_expr(fn.select(some, minus(root, linear) / fn.select(some, square, 1), 1))
 
 
-def rows_times(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar]:
-    """Return A P: what impulses change in the velocities of rows."""
-    count = len(impulses)
-    speeds = len(rows.jacobian) // count
-    change = [
+def _speed_changes(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar]:
+    """Return D P: what impulses change in the speeds that rows depend on."""
+    speeds = rows.forces.shape.speeds
+    return [
         fn.named(
             reduce(plus, [times(rows.columns[i * speeds + s], P) for i, P in enumerate(impulses)]), "kick"
         )
         for s in range(speeds)
     ]
+
+
+def _row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
+    """Return J Δu: what changes of speeds change in the velocities of rows."""
+    speeds = len(changes)
     return [
-        reduce(plus, [times(rows.jacobian[i * speeds + s], change[s]) for s in range(speeds)])
-        for i in range(count)
+        reduce(plus, [times(rows.jacobian[i * speeds + s], changes[s]) for s in range(speeds)])
+        for i in range(len(rows.jacobian) // speeds)
     ]
 
 

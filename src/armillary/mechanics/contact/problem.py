@@ -52,6 +52,7 @@ class Contacts:
     jacobian: ContactTerms
     columns: ContactTerms
     free: ContactRows  # z without forces
+    unloaded: ContactSpeeds  # rates, or speeds, without forces
     held: ContactRows  # 1 for rows that hold, else 0
     weight: ContactRows  # w of other rows
     offset: ContactRows  # o of other rows
@@ -60,6 +61,7 @@ class Contacts:
     size: ContactRows  # of what enters each row, as z
     force_size: ContactRows  # and as a force
     motion: ContactRows  # z
+    loaded: ContactSpeeds  # rates, or speeds, with forces: D λ is added
     # A problem of complementarity: what each contact may do, and what it does.
     rebound: ContactRows  # is added to `free`; left out where no statuses are found with it
     active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign, 3: its slip, too
@@ -447,6 +449,13 @@ def solve_forces(run: Contacts) -> None:
     solve_held_rows(run)
     for i in range(N_CONTACT_ROWS):
         run.force_size[i] = run.size[i] / run.diagonal[i] if run.diagonal[i] > 0.0 else 0.0
+    load_speeds(run)
+
+
+def load_speeds(run: Contacts) -> None:
+    """Add what forces make of the speeds, once it is known."""
+    for s in range(N_CONTACT_SPEEDS):
+        run.loaded[s] = run.unloaded[s] + run.moved[s]
 
 
 def solve_held_rows(run: Contacts) -> None:

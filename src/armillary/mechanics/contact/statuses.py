@@ -11,7 +11,9 @@ from armillary.mechanics.contact.problem import (
     Contacts,
     add_column,
     find_motion,
+    load_speeds,
     measure_rows,
+    move_rows,
     row_product,
     solve_held_rows,
 )
@@ -585,6 +587,8 @@ def solve_contacts(run: Contacts) -> None:
             slides: truth = run.active[c] > 0.5 and run.rests[c] < 0.75
             if slides and NORMAL_ROW[c] != NONE:
                 run.doubt[c] = 1.0
+    move_rows(run)
+    load_speeds(run)
     turn_back(run)
     run.failed[FIRST] = 0.0
     if doubt:

@@ -15,7 +15,7 @@ velocities γ of the rows that hold, q += N D λ where A λ = −Φ, and u += D 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
@@ -27,7 +27,7 @@ from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.constraints.loop_closing import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
-from armillary.mechanics.contact.decision import ContactRows, decide
+from armillary.mechanics.contact.decision import ContactRows, Loads, decide
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
     DRIFT,
@@ -130,8 +130,7 @@ def contact_targets(
 
     held, weight, offset = _held_rows(states, len(rows))
     solution = matrices.forces.solve(
-        jacobian=matrices.jacobian,
-        columns=matrices.columns,
+        **matrices.given,
         free=b,
         held=held,
         weight=weight,
@@ -140,15 +139,24 @@ def contact_targets(
         static_capacity=[state.held if state.is_brake else 0 for state in states],
     )
     found = [fn.named(x, "contact_force") for x in solution["force"]]
-    with_forces = {i: _add_forces(free_rates[k], [d[k] for d in D], found) for k, i in enumerate(speeds)}
+    order = {s: k for k, s in enumerate(moving)}
+
+    def change(k: int, loads: Loads) -> Scalar:
+        """Return what loads change in speed k. The solver knows it of speeds that rows depend on."""
+        if k in order:
+            return loads.changes[order[k]]
+        return total([times(d[k], x) for d, x in zip(D, loads.forces, strict=True)])
+
+    loads = Loads(list(found), list(solution["loaded"]))
+    with_forces = {i: as_expr(plus(free_rates[k], change(k, loads))) for k, i in enumerate(speeds)}
 
     place = {i: k for k, i in enumerate(speeds)}
     independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
 
-    def kicked(impulses: Sequence[Scalar]) -> dict[Expr, Expr]:
-        return {u: _add_forces(u, [d[k] for d in D], impulses) for u, k in independent}
+    def kicked(impulses: Loads) -> dict[Expr, Expr]:
+        return {u: as_expr(plus(u, change(k, impulses))) for u, k in independent}
 
-    def moved(impulses: Sequence[Scalar]) -> tuple[list[Expr], list[Expr]]:
+    def moved(impulses: Loads) -> tuple[list[Expr], list[Expr]]:
         # Named, because a speed with all impulses would be written out in every row that adds it.
         new = {u: fn.named(x, "contact_kicked") for u, x in kicked(impulses).items() if x is not u}
         after = transform([*b, *velocities], new.get) if new else [*b, *velocities]
@@ -172,7 +180,7 @@ def contact_targets(
         count = plain(system.memories[name].symbol)
         changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
     events, guards = _events(states, found, solution["force_size"])
-    corrected = _without_drift(system, reduction, matrices, states, velocities, D, speeds, independent)
+    corrected = _without_drift(system, reduction, matrices, states, velocities, change, speeds, independent)
     return ContactTargets(
         with_forces,
         {row.force: x for row, x in zip(rows, found, strict=True)},
@@ -315,18 +323,13 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
     return held, weight, offset
 
 
-def _add_forces(rate: Expr, columns: Sequence[Expr], forces: Sequence[Scalar]) -> Expr:
-    """Return a rate, or a speed, with forces, or impulses."""
-    return as_expr(plus(rate, total([times(d, x) for d, x in zip(columns, forces, strict=True)])))
-
-
 def _without_drift(
     system: Description,
     reduction: Reduction,
     rows: ContactRows,
     states: Sequence[ContactState],
     velocities: Sequence[Expr],
-    D: Sequence[Sequence[Expr]],
+    change: Callable[[int, Loads], Scalar],
     speeds: Sequence[int],
     independent: Sequence[tuple[Expr, int]],
 ) -> dict[Expr, Expr]:
@@ -356,20 +359,18 @@ def _without_drift(
     corrected: dict[Expr, Expr] = {}
     if any(state.normal is not None for state in states):
         drifting = [fn.and_(far, x) for x in on_gap]
-        shift = [fn.named(x, "contact_shift") for x in rows.hold(gaps, drifting)]
-        change = {
-            plain(system.speeds[i]): _add_forces(ZERO, [d[k] for d in D], shift) for k, i in enumerate(speeds)
-        }
+        shift = rows.hold(gaps, drifting)
+        shifts = {plain(system.speeds[i]): as_expr(change(k, shift)) for k, i in enumerate(speeds)}
         coordinates = reduction.coordinates(system)
-        ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], change)
+        ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], shifts)
         corrected |= {
             plain(q): as_expr(plus(plain(q), way))
             for q, way in zip(coordinates, ways, strict=True)
             if way is not ZERO
         }
     moving = [fn.and_(fast, x) for x in on_speed]
-    left = [fn.named(x, "contact_left") for x in rows.hold(velocities, moving)]
-    corrected |= {u: _add_forces(u, [d[k] for d in D], left) for u, k in independent}
+    left = rows.hold(velocities, moving)
+    corrected |= {u: as_expr(plus(u, change(k, left))) for u, k in independent}
     return {s: x for s, x in corrected.items() if s is not x}
 
 
