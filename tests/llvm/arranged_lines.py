@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from armillary.llvm.arrangement.arrangement import Line, parsed
+from armillary.llvm.arrangement.arrangement import Line, parse_line
 
 
 def lines_of(texts: list[str]) -> list[Line]:
     """Lines from their texts, ``%v… = …``."""
-    return [parsed(*text.strip().split(" = ", 1)) for text in texts]
+    return [parse_line(*text.strip().split(" = ", 1)) for text in texts]

@@ -14,7 +14,7 @@ from armillary.llvm.arrangement.machine_code import (
     FOUR,
     Entry,
     MachineCode,
-    encoded,
+    encode_lines,
     machine_code,
 )
 from armillary.llvm.jit import Compiled
@@ -169,7 +169,7 @@ define double @kept(ptr %state, ptr %out) {
 
 def machine_text(code: Code, machine: type[MachineCode], registers: int) -> str:
     """The code, and two callers: one with twenty values that are needed after the call."""
-    found = encoded(lines_of(code[0]), *code[1:], ENTRY, machine, registers)
+    found = encode_lines(lines_of(code[0]), *code[1:], ENTRY, machine, registers)
     assert found is not None
     loads = "\n".join(
         f"  %p{i} = getelementptr double, ptr %state, i64 {i}\n  %x{i} = load double, ptr %p{i}"

@@ -18,7 +18,7 @@ from armillary.algebra.expression import Expr, total
 from armillary.llvm import node_writer, pieces
 from armillary.llvm import sections as llvm
 from armillary.llvm.instructions import real
-from armillary.llvm.jit import Compiled, unfused
+from armillary.llvm.jit import Compiled, without_fusion
 from armillary.program.program import Program
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
@@ -36,7 +36,7 @@ def compiled(
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(equations.program)
     assert ("derivatives_1(" in text) == (len(equations.program.derivatives.nodes) > 2 * piece)
-    code = Compiled(text if fused else unfused(text))
+    code = Compiled(text if fused else without_fusion(text))
     return CompiledModel(core_of(equations), code, 0.0, compile_equations)
 
 

@@ -126,7 +126,7 @@ def test_two_runs_at_once_have_the_digits_of_llvms_code(
     model = equations.compile()
     parameters = np.repeat([model.parameters[p.name] for p in equations.program.parameters], 2)
     texts = [sections.lanes_module(equations.program, 2).text()]
-    monkeypatch.setattr(arranged_writer, "encoded", lambda *given: None)
+    monkeypatch.setattr(arranged_writer, "encode_lines", lambda *given: None)
     texts.append(sections.lanes_module(equations.program, 2).text())
     assert [text.count("module asm") > 0 for text in texts] == [True, False]
     codes = [Compiled(text) for text in texts]

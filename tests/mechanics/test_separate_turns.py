@@ -16,7 +16,7 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.program.formalisms.kane import implicit_equations, separable_speeds
 
 
@@ -122,7 +122,7 @@ def test_other_turns_stay_in_the_matrix() -> None:
             s.body(
                 "pendulum", wheel, arm.Revolute("y"), com=(0, 0, -0.2), mass=0.1, inertia=(0.01, 0.01, 0.01)
             )
-        tree = simplified(build_tree(s, Undimensioned()))
+        tree = simplify_tree(build_tree(s, Undimensioned()))
         turns = implicit_equations(tree, applied_loads(s, tree), separable_speeds(tree, {})).separate
         assert turns == (), change
 

@@ -15,9 +15,9 @@ from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program import pack_choice as worth
-from armillary.program.branch_packs import Pack, _Numbering, meant, possible_packs
+from armillary.program.branch_packs import Pack, _Numbering, possible_packs, strip_lets
 from armillary.program.checker import IllegalProgram, check_section
-from armillary.program.pack_choice import packed
+from armillary.program.pack_choice import pack_section
 from armillary.program.program import Program, ProgramSection, section
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
@@ -40,7 +40,7 @@ def test_packs_change_nothing_but_rounding(
 ) -> None:
     """In one function, and in pieces that hand packs on through memory; arranged for registers, and not."""
     program = derived(wheel=lanes == 2).program
-    packs = packed(program.derivatives, program.alike, {}).packs
+    packs = pack_section(program.derivatives, program.alike, {}).packs
     assert lanes in {len(pack.lanes) for pack in packs}
     wide = model(program, piece, monkeypatch, registers)
     single = model(replace(program, alike=()), piece, monkeypatch)
@@ -57,11 +57,11 @@ def test_a_sum_over_lanes_keeps_a_value_beside_a_name_of_it(monkeypatch: pytest.
     """2 x + 3 y + 5 z, where (x, y) is a pack and z a name of x: an element of back substitution has such."""
     program = derived().program
     rates = program.derivatives
-    wide = packed(rates, program.alike, {})
+    wide = pack_section(rates, program.alike, {})
     x, y = next(p.lanes for p in wide.packs if p.kind == "sum")
     results = [total([(2, x), (3, y), (5, let(x, "z"))]), *rates.results[1:]]
     program = replace(program, derivatives=section("derivatives", rates.labels, results))
-    assert {x, y} <= {n for p in packed(program.derivatives, program.alike, {}).packs for n in p.lanes}
+    assert {x, y} <= {n for p in pack_section(program.derivatives, program.alike, {}).packs for n in p.lanes}
     state = np.random.default_rng(4).uniform(-1, 1, len(program.state))
     found, expected = (
         model(p, 10**9, monkeypatch).derivatives(0.0, state)[0] for p in (program, replace(program, alike=()))
@@ -79,14 +79,14 @@ def test_legs_with_other_numbers_and_signs_are_computed_in_pairs() -> None:
     text = llvm.llvm_text(equations.program)
     fused = text.count("@llvm.fmuladd.v2f64(") + text.count(" = fmul <2 x double>")
     assert fused > 0.25 * equations.operations.multiplications
-    packs = packed(equations.program.derivatives, equations.program.alike, {}).packs
+    packs = pack_section(equations.program.derivatives, equations.program.alike, {}).packs
     assert {"sin", "cos", "max", "select", "gt", "abs"} <= {
         p.lanes[0].data for p in packs if p.kind == "call"
     }
 
 
 def test_columns_of_operands_count_the_packs_in_use_that_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = worth._Choice.made
+    made = worth._Choice.choose_packs
     given_up: list[int] = []
 
     def checked(choice: worth._Choice) -> list[Pack]:
@@ -96,9 +96,9 @@ def test_columns_of_operands_count_the_packs_in_use_that_share_them(monkeypatch:
         given_up.append(len(choice.saved) - len(chosen))
         return chosen
 
-    monkeypatch.setattr(worth._Choice, "made", checked)
+    monkeypatch.setattr(worth._Choice, "choose_packs", checked)
     program = derived(wheel=False).program
-    packed(program.derivatives, program.alike, {})
+    pack_section(program.derivatives, program.alike, {})
     assert max(given_up) > 0
 
 
@@ -189,7 +189,7 @@ def of_different_operations(section: ProgramSection) -> ProgramSection:
     """Of two neighbours that are different."""
     pairs = zip(section.nodes, section.nodes[1:], strict=False)
     a, b = next((a, b) for a, b in pairs if {a.kind, b.kind} == {"sum", "product"})
-    columns, factors = tuple((x, x) for x in map(meant, a.args)), tuple((f, f) for f in a.data[1])
+    columns, factors = tuple((x, x) for x in map(strip_lets, a.args)), tuple((f, f) for f in a.data[1])
     return replace(section, packs=(Pack((a, b), columns, factors),))
 
 
@@ -210,7 +210,7 @@ def test_the_checker_finds_faults_of_packs(
     fault: Callable[[ProgramSection], ProgramSection], message: str
 ) -> None:
     program = derived().program
-    section = packed(program.derivatives, program.alike, {})
+    section = pack_section(program.derivatives, program.alike, {})
     inputs = {program.time, *program.state, *program.constants, *program.memory}
     check_section(section, inputs)
     with pytest.raises(IllegalProgram, match=message):

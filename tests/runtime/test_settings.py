@@ -57,7 +57,7 @@ def test_files_have_a_key_with_a_description_for_each_setting() -> None:
 
 def test_settings_in_a_file_are_those_of_a_call() -> None:
     made = RunSettings.from_file({"duration": 2.0, "start": 1.0, "step": 0.1, "method": "rk4"})
-    assert made.changed() == {"t_end": 3.0, "t0": 1.0, "step": 0.1, "method": "rk4"}
+    assert made.non_defaults() == {"t_end": 3.0, "t0": 1.0, "step": 0.1, "method": "rk4"}
 
 
 def test_a_record_and_keywords_give_the_same_run() -> None:

@@ -54,7 +54,7 @@ def test_reference_states_are_met_whichever_way_equations_are_derived(
 
 def missed(case: Case, numbers: list[float], first: int = 0) -> list[Check]:
     checks = islice(case.checks, first, first + len(numbers))
-    return [check for check, number in zip(checks, numbers, strict=True) if not check.passed(number)]
+    return [check for check, number in zip(checks, numbers, strict=True) if not check.accepts(number)]
 
 
 # Additions, multiplications and divisions, functions. A change for the better is welcome and entered here;

@@ -160,7 +160,7 @@ class _Search:
             try:
                 backward, regular = self._backward_regularised(x, v, regular)
                 d, K, decrease = backward
-                motions, inputs, values = self._tried(x, v, d, K)
+                motions, inputs, values = self._try(x, v, d, K)
             except KeyboardInterrupt:
                 message = "interrupted; this is the best motion so far"
                 break
@@ -240,7 +240,7 @@ class _Search:
             P = (P + P.T) / 2
         return d, K, (slope, curvature)
 
-    def _tried(
+    def _try(
         self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         motions, inputs = self._roll(x, v, d, K, _STEPS)

@@ -21,7 +21,7 @@ from armillary.llvm.fusion import is_plain
 from armillary.llvm.instructions import Instructions, Operand, Place, Places, real
 from armillary.llvm.module import IMPLEMENTATIONS, Module, record_text, vector_places, workspace_length
 from armillary.llvm.piecewise import lookup_function, signal_function
-from armillary.program.branch_packs import meant
+from armillary.program.branch_packs import strip_lets
 from armillary.program.program import ProgramSection
 
 
@@ -95,24 +95,24 @@ class Writer(Instructions):
 
     def value(self, node: Expr) -> str:
         """The value of a node."""
-        value, opposite = self.signed(node)
+        value, opposite = self.signed_value(node)
         if not opposite:
             return value
-        node = meant(node)
+        node = strip_lets(node)
         if node not in self.turned:
             self.turned[node] = self.neg(value)
         return self.turned[node]
 
-    def signed(self, node: Expr) -> tuple[str, bool]:
+    def signed_value(self, node: Expr) -> tuple[str, bool]:
         """The value of a node (at hand, a number, or loaded now), and whether its sign is the other one."""
         if node.kind == "let":
-            node = meant(node)
+            node = strip_lets(node)
         found = self.values.get(node)
         if found is None:
-            found = self.values[node] = self.found(node)
+            found = self.values[node] = self.find_value(node)
         return found, node in self.opposite
 
-    def found(self, node: Expr) -> str:
+    def find_value(self, node: Expr) -> str:
         """A value that is not computed in its turn."""
         if node.kind == "number":
             return self.number(float(node.data))
@@ -122,7 +122,7 @@ class Writer(Instructions):
             return self.load("work", self.crossing[node])
         place = self.places[node]
         if isinstance(place, Driven):
-            return self.driven(place.index)
+            return self.driven_input(place.index)
         return place if isinstance(place, str) else self.load(*place)
 
     def loaded_number(self, numbers: NumberPlaces, known: dict[float, str], value: float) -> str:
@@ -134,7 +134,7 @@ class Writer(Instructions):
             found = known[value] = self.load("numbers", numbers.setdefault(value, len(numbers)))
         return found
 
-    def driven(self, index: int) -> str:
+    def driven_input(self, index: int) -> str:
         """An input over time: its memory holds the address of its data."""
         lanes = self.module.lanes
         self.module.need("signal", lambda: signal_function(lanes))
@@ -216,7 +216,7 @@ class Writer(Instructions):
         opposite = False  # whether the sum so far has the other sign
         if value is None:
             c, term = terms.pop(self.beginning(terms))
-            value, opposite = self.signed(term)
+            value, opposite = self.signed_value(term)
             if c != 1 and c != -1:
                 value = self.times(value, abs(float(c)))
             opposite ^= c < 0
@@ -226,16 +226,16 @@ class Writer(Instructions):
         """A sum of a value and further terms; ``opposite`` where the value has the other sign."""
         for c, term in terms:
             if term.kind == "let":
-                term = meant(term)
+                term = strip_lets(term)
             b: str | None = None
             if term in self.fused_products:
                 a, b, minus = self.split(term)
             else:
-                a, minus = self.signed(term)
+                a, minus = self.signed_value(term)
                 if c != 1 and c != -1:
                     b = self.number(abs(float(c)))
             minus ^= c < 0
-            value = self.added(value, opposite, a, b, minus)
+            value = self.add_product(value, opposite, a, b, minus)
             opposite = opposite and minus
         if opposite:
             self.opposite.add(node)
@@ -245,13 +245,13 @@ class Writer(Instructions):
         """The place of the first term that is at hand, or else of one that has a number before it."""
         scaled = 0
         for i, (c, term) in enumerate(terms):
-            if meant(term) not in self.fused_products:
+            if strip_lets(term) not in self.fused_products:
                 if c == 1 or c == -1:
                     return i
                 scaled = scaled or i + 1
         return scaled - 1
 
-    def added(self, value: str, opposite: bool, a: str, b: str | None, minus: bool) -> str:
+    def add_product(self, value: str, opposite: bool, a: str, b: str | None, minus: bool) -> str:
         """±value ± a·b, or ± a; of two minus signs the opposite."""
         if b is None:
             if opposite == minus:
@@ -287,7 +287,7 @@ class Writer(Instructions):
         values = [self.number(size)] if size != 1 else []
         minus = coefficient < 0
         for base in bases:
-            value, other = self.signed(base)
+            value, other = self.signed_value(base)
             minus ^= other
             values.append(value)
         if exponents == (2,):
@@ -355,7 +355,7 @@ class Writer(Instructions):
         bases = zip(node.args, exponents, strict=True)
         for base, n in sorted(bases, key=lambda f: arrival.get(f[0], 0)) if len(exponents) > 1 else bases:
             if n % 2 == 1:
-                value, other = self.signed(base)
+                value, other = self.signed_value(base)
                 minus ^= other
             else:
                 value = self.value(base)
@@ -518,7 +518,7 @@ class Writer(Instructions):
         if self.module.lanes > 1:
             return found
         for start in range(0, len(given), COPIED):
-            pairs = [(slot, self.places.get(meant(a))) for slot, a in given[start : start + COPIED]]
+            pairs = [(slot, self.places.get(strip_lets(a))) for slot, a in given[start : start + COPIED]]
             shared = [(s, p) for s, p in pairs if isinstance(p, tuple) and p[0] in self.module.shared_arrays]
             if len(shared) < COPIED // 4:
                 continue

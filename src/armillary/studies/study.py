@@ -120,7 +120,7 @@ class Study(StudyResults):
             "watch": in_seconds("watch", watch), "precision": None if precision == "double" else precision,
         }  # fmt: skip
         record = run_settings(Study, t_end, **settings)
-        given = record.changed() | {key: value for key, value in how.items() if value is not None}
+        given = record.non_defaults() | {key: value for key, value in how.items() if value is not None}
         signals = _signals(core, inputs, record)
         if signals:
             given[INPUTS] = signals

@@ -30,7 +30,7 @@ def as_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> list[bool]:
         return [vehicle.beyond(a, number) for a in ends]  # label K: body K − 1, counted from 0
 
-    monkeypatch.setattr(jpl_blocks, "carried", carried)
+    monkeypatch.setattr(jpl_blocks, "connection_carries", carried)
 
 
 @pytest.mark.usefixtures("as_listed")

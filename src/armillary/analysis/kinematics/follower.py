@@ -35,7 +35,7 @@ from armillary.llvm.building.routines import (
     routine,
     whole_array,
 )
-from armillary.llvm.jit import chosen
+from armillary.llvm.jit import machine_settings
 
 # The fields through which the compiled follower is called: numbers, and addresses of arrays.
 
@@ -433,7 +433,7 @@ def follow(
         "motions": len(c.moved), "quaternions": len(c.quaternions), "descend": int(descend),
         "function": c.function,
     }  # fmt: skip
-    _follower(chosen())("follow", FOLLOWER.fields({**arrays, **numbers}))
+    _follower(machine_settings())("follow", FOLLOWER.fields({**arrays, **numbers}))
     return Followed(positions[first:], clock[first:], report[:, 0], report[:, 1])
 
 

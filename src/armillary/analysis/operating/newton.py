@@ -40,7 +40,7 @@ from armillary.analysis.operating.factors import (
 from armillary.llvm.building.builder import Local, Value
 from armillary.llvm.building.emitter import NOTHING, REAL, IRModule
 from armillary.llvm.building.routines import Routine, RoutineMethod, compiled_method, real_array, whole_array
-from armillary.llvm.jit import chosen
+from armillary.llvm.jit import machine_settings
 
 MET = 1e-9  # of the size of a condition: what is above this is not met
 ROUNDING = 1e-15
@@ -381,7 +381,7 @@ def newton(equations: RootProblem) -> Root:
         "low": -none if e.low is None else real_array(e.low),
         "high": none if e.high is None else real_array(e.high),
     }
-    _search(chosen())("newton", SEARCH.fields(work))
+    _search(machine_settings())("newton", SEARCH.fields(work))
     x, r, held, report = (work[name] for name in ("x", "r", "held", "report"))
     assert isinstance(x, np.ndarray) and isinstance(r, np.ndarray)
     assert isinstance(held, np.ndarray) and isinstance(report, np.ndarray)
@@ -395,7 +395,7 @@ def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
     columns = np.arange(len(e.x))
     work = _work(e.values, e.x, len(e.rows), len(e.unknown), columns) | _conditions(e)
     work["settings"] = np.array([e.values.t, 0.0])
-    _search(chosen())("outlook", SEARCH.fields(work))
+    _search(machine_settings())("outlook", SEARCH.fields(work))
     C, shares = work["C"], work["shares"]
     assert isinstance(C, np.ndarray) and isinstance(shares, np.ndarray)
     return C[:-1].reshape(-1, len(e.x)), shares[: len(e.unknown)]
@@ -434,7 +434,7 @@ def rest(
         "sizes": real_array(sizes),
         "settings": np.array([values.t, 0.0]),
     }
-    _search(chosen())("rest", SEARCH.fields(work))
+    _search(machine_settings())("rest", SEARCH.fields(work))
     there, report = work["x"], work["report"]
     assert isinstance(there, np.ndarray) and isinstance(report, np.ndarray)
     return there[: len(found.names)] if report[0] > 0 else None

@@ -154,7 +154,7 @@ class CompiledModel(ConfiguredProgram):
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
         """A state from initial values; see ``Model.state``."""
-        instance = Instance(self, self.parameter_table.given(parameters))
+        instance = Instance(self, self.parameter_table.check_given(parameters))
         return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
     @property
