@@ -16,6 +16,7 @@ from armillary.ensembles.engines.scalar import Scalar, ScalarVisits
 from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan, restrict_outputs
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import LIBRARY_FUNCTIONS, LlvmObject, Passes, engine, features, holds_addresses
+from armillary.llvm.module import IMPLEMENTATIONS
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
 from armillary.runtime.loop.layout import FIELDS
 from armillary.runtime.models.programs.functions import processors
@@ -50,7 +51,8 @@ def _machine_code(texts: tuple[str, str]) -> LlvmObject:
             if name[0] == "\01":  # machine code of the module, or what it calls
                 continue
             if function.is_declaration:  # a call of what is not there would end the process
-                assert name.startswith("llvm.") or name in LIBRARY_FUNCTIONS, name
+                known = name in LIBRARY_FUNCTIONS or name.startswith(("llvm.", *IMPLEMENTATIONS))
+                assert known, name
             elif name != "runs":
                 function.linkage = "internal"
 
