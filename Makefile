@@ -88,7 +88,7 @@ test: $(VENV)/ready
 	[ -d .mypy_cache ] && kept=.mypy_cache || kept=/dev/null; \
 	nice -n 10 $(BIN)/mypy --cache-dir $$kept src >$(VENV)/mypy.log 2>&1 & types=$$!; \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q --assert=plain; tests=$$?; \
-	[ $$tests -ne 1 ] || $(BIN)/python -m pytest -q --last-failed; \
+	[ $$tests -ne 1 ] || $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none; \
 	wait $$types; typed=$$?; cat $(VENV)/mypy.log; [ $$tests -eq 0 ] && [ $$typed -eq 0 ]
 
 # A peer that cannot be installed is reported by the run itself as not available, so it does not stop here.

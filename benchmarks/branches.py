@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.columns import aligned
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
@@ -128,7 +129,9 @@ def measure(source: str, effort: Effort) -> dict[str, Any]:
         start = time.process_time()
         code = Compiled(process_text(way))
         seconds.append(time.process_time() - start)
-        models.append(CompiledModel(replace(equations, program=way), code, seconds[-1], compile_equations))
+        models.append(
+            CompiledModel(replace(core_of(equations), program=way), code, seconds[-1], compile_equations)
+        )
     rng = np.random.default_rng(7)
     start_state = models[0].state()
     speeds = np.arange(len(start_state)) >= len(models[0].coordinate_names)

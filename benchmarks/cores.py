@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from armillary.algebra.arguments import core_of
 from benchmarks.build import NATIVE, NotAvailable, compile_cached
 from benchmarks.candidate import OPTIMISED
 from benchmarks.lanes import STEP, STEPS, compiled_example, spread
@@ -78,7 +79,7 @@ def _batch(name: str, seconds: float) -> tuple[Callable[[int], object], int]:
     compiled = compiled_example(name)
     metrics = {"last": f"final({compiled.output_names[0]})"}
     settings = RunSettings(STEPS * STEP, step=STEP)
-    prepared = Prepared(compiled, settings, metrics=metrics, **spread(compiled, 1024))
+    prepared = Prepared(core_of(compiled), settings, metrics=metrics, **spread(compiled, 1024))
     few = spread(compiled, 1024)
     took = min(_seconds(lambda: prepared(**few, threads=1)) for _ in range(3))
     runs = max(1024, 64 * round(16 * seconds / took))

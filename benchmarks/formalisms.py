@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import core_of
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
 from benchmarks.published import example_system
 from benchmarks.timing import Effort, time_interleaved
@@ -150,7 +151,7 @@ def candidate(model: Any, states: np.ndarray, function: int = 0) -> Native:
     from armillary.runtime.start.initial import initial_memory
 
     constants = np.tile(model.constants(), (len(states), 1))
-    memory = np.append(initial_memory(model.equations), 0.0)
+    memory = np.append(initial_memory(core_of(model.equations)), 0.0)
     arrays = (states, constants, memory, np.zeros(states.shape[1]))
     nq = len(model.coordinate_names)
     record = DerivativesRecord(

@@ -25,6 +25,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src"), str(HERE.parent / "examples")]
 
+from armillary.algebra.arguments import core_of  # noqa: E402
 from armillary.ensembles.batch import Prepared  # noqa: E402
 from armillary.ensembles.plan import FINISHED  # noqa: E402
 from armillary.settings import RunSettings  # noqa: E402
@@ -100,7 +101,7 @@ def engine_of(model: Any, case: Case, steps: int, sample: int, precision: str | 
     outputs = None if sample < steps else [model.output_names[0]]
     device = {"device": "gpu", "precision": precision} if precision else {}
     settings = RunSettings(steps * case.step, step=case.step, sample=sample * case.step)
-    return Prepared(model, settings, outputs=outputs, runs=2, **device).engine
+    return Prepared(core_of(model), settings, outputs=outputs, runs=2, **device).engine
 
 
 def checked(case: Case, model: Any, precision: str, random: np.random.Generator) -> float:

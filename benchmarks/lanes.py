@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import core_of
 from armillary.verification.rows import largest
 from benchmarks.published import example_system
 from benchmarks.timing import one_core
@@ -61,7 +62,7 @@ def _fixed(name: str, rounds: int) -> dict[str, Any]:
 
     compiled = compiled_example(name)
     made = plan(
-        compiled,
+        core_of(compiled),
         RunSettings(STEPS * STEP, step=STEP, sample=STEPS * STEP),
         outputs=[],
         **spread(compiled, RUNS),
@@ -87,7 +88,10 @@ def _adaptive(name: str, rounds: int) -> dict[str, Any]:
 
     compiled = compiled_example(name)
     made = plan(
-        compiled, RunSettings(DURATION, sample=DURATION), outputs=[], **spread(compiled, ADAPTIVE_RUNS)
+        core_of(compiled),
+        RunSettings(DURATION, sample=DURATION),
+        outputs=[],
+        **spread(compiled, ADAPTIVE_RUNS),
     )
     engines = _engines(made)
     candidates = {label: _whole(engine, made) for label, engine in engines.items()}

@@ -28,6 +28,7 @@ if __name__ == "__main__":
 import numpy as np
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.analysis.linear.matrices import Linearization
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.verification.rows import largest
@@ -125,7 +126,7 @@ def _ours(robot: Robot, path: Path, told: dict[str, Any]) -> tuple[Native, Nativ
     model = equations.compile()
     derived = time.process_time()
     inputs = [name for name, memory in system.memories.items() if memory.input]
-    made = Linearization(equations, inputs)
+    made = Linearization(core_of(equations), inputs)
     made.constants()
     done = time.process_time()
     states = []
@@ -138,7 +139,7 @@ def _ours(robot: Robot, path: Path, told: dict[str, Any]) -> tuple[Native, Nativ
             )
         states.append(model.state(values))
     pool = np.array(states)
-    functions = ModelFunctions(equations, {"rates": equations.targets.rates})
+    functions = ModelFunctions(core_of(equations), {"rates": core_of(equations).targets.rates})
     seconds = (derived - start, done - derived)
     rates = _candidate("rates", functions, "rates", pool, seconds)
     ours = _candidate("matrices", made.functions, "matrices", pool, seconds)

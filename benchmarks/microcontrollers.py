@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 
+from armillary.algebra.arguments import core_of
 from armillary.export.embedded import embedded_files
 from armillary.export.embedded.cost import TARGETS, counts_on, step_operations
 from armillary.export.embedded.model import EmbeddedModel
@@ -33,7 +34,7 @@ def main() -> int:
     print("| model | precision | machine | flash | RAM | stack | instructions | longest | cycles |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, system in SYSTEMS.items():
-        found = make_source(system().derive())
+        found = make_source(core_of(system().derive()))
         for precision in ("single", "double"):
             files = embedded_files(found, precision, "rk4", False)
             has = EmbeddedModel(found, precision).has

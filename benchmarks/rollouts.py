@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import core_of
 from benchmarks.build import HERE, NotAvailable
 from benchmarks.cores import processors
 from benchmarks.environment import Environment
@@ -39,7 +40,7 @@ def measure_rollouts(environment: Environment, *, with_peer: bool, rounds: int =
     compiled = system(MODELS[MODEL]).derive().compile()
     starts = np.random.default_rng(7).uniform(-0.5, 0.5, (RUNS_OF_OURS, 2 * MODELS[MODEL].nv))
     settings = RunSettings(STEPS * STEP, step=STEP, sample=STEPS * STEP)
-    prepared = Prepared(compiled, settings, outputs=[], initial=starts)
+    prepared = Prepared(core_of(compiled), settings, outputs=[], initial=starts)
     return [
         _measure(prepared, starts, threads, environment, with_peer, rounds)
         for threads in sorted({1, len(processors())})

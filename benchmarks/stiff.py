@@ -28,6 +28,7 @@ if __name__ == "__main__":  # a script has its own folder, not that of the packa
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.verification.cases import flexible_slider_crank, ivp
 
 METHODS = ("rodas5p", "auto", "dop853", "Radau", "BDF")
@@ -205,7 +206,7 @@ def scipy_runner(case: Case, model: Any, method: str) -> Runner:
     from scipy.integrate import solve_ivp
 
     model.simulate(1e-6, method="rodas5p", **case.settings)
-    made = model.differentiated
+    made = core_of(model).differentiated
     program = made.equations.program
     constants, memory, n = made.constants(), np.zeros(len(program.memory) + 1), len(program.state)
     rates, partials = np.empty(n), np.empty(n * (n + 1))

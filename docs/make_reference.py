@@ -42,7 +42,6 @@ from armillary.program.cost import Operations
 from armillary.program.formalisms.hubs import Contribution
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
-from armillary.stages.other_stages import INTERNAL
 from armillary.studies.sensitivity import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
@@ -99,16 +98,8 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (ExpressionMatrix, "Found in `Equations.mass_matrix` and `Equations.input_map`; made by `jacobian`.", ()),
     (ExpressionVector, "Found in `Equations.forcing` and its parts.", ()),
     (Operations, "Found in `Equations.operations`.", ()),
-    (
-        Model,
-        "Made by `Equations.compile`.",
-        ("equations", "coordinate_names", "speed_names", "output_names", "compile_seconds"),
-    ),
-    (
-        MomentumModel,
-        "Made by `MomentumEquations.compile`; all that `Model` has, and:",
-        ("momentum_names",),
-    ),
+    (Model, "Made by `Equations.compile`.", ("equations",)),
+    (MomentumModel, "Made by `MomentumEquations.compile`; all that `Model` has, and:", ()),
     (armillary.Run, "Made by `Model.simulate`.", ()),
     (armillary.Batch, "Made by `Model.simulate_batch`.", ()),
     (armillary.Study, "", ()),
@@ -241,7 +232,7 @@ def members(cls: type) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
     others = [other for other, _, _ in IN_DETAIL if other is not cls and issubclass(cls, other)]
     listed = {base for other in others for base in other.__mro__} | {object}
-    internal = ["felt", *INTERNAL.get(getattr(cls, "_stage", ""), "").split()]  # felt: of contributions
+    internal = ["felt"]  # of contributions
     for owner in (base for base in cls.__mro__ if base not in listed):
         for name, member in vars(owner).items():
             if name.startswith("_") or name in seen or name in internal or not inspect.getdoc(member):

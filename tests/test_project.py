@@ -75,6 +75,15 @@ def test_files_of_a_package_do_not_import_in_a_circle() -> None:
     assert not " → ".join(cycle(arrows()))
 
 
+def test_test_files_do_not_import_from_each_other() -> None:
+    """Systems that several of them use are in tests/systems, other helpers in files beside them."""
+    found = re.compile(
+        r"^\s*(?:from tests[\w.]*\.test_|import tests[\w.]*\.test_|from tests[\w.]* import test_)", re.M
+    )
+    files = (Path(__file__).parent).rglob("*.py")
+    assert not [str(path) for path in files if found.search(path.read_text(encoding="utf-8"))]
+
+
 def test_circles_are_small_with_hints_too() -> None:
     """A joint may name its body's type; more than eight files that name each other are no one idea."""
     assert not [sorted(circle) for circle in circles(arrows()) if len(circle) > 8]

@@ -11,9 +11,11 @@ import pytest
 
 import armillary as arm
 from armillary.verification import CASES
+from armillary.verification.cases.car import small_car
 from armillary.verification.cases.spacecraft_1 import declare_small
 from examples import car, cart, four_bar, spacecraft_1, spacecraft_2, stanford_arm
-from tests.verification.test_car_small import small_car
+
+pytestmark = pytest.mark.optimised
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
-from armillary.stages.other_stages import INTERNAL, VERBS
+from armillary.stages.other_stages import VERBS
 
 
 def pendulum() -> arm.System:
@@ -136,7 +137,7 @@ def test_wrong_keys_of_results_get_a_sentence(model: arm.CompiledModel) -> None:
         (lambda: table.equations(1), "there is no configuration 1"),
         (lambda: design.values("first"), "there is no run first"),
         (lambda: op["b.q2"], r"the operating point of 'pendulum' has no 'b.q2'; did you mean 'b.q1'\?"),
-        (lambda: model.loops, "'pendulum' has no loops to close"),
+        (lambda: core_of(model).loops, "'pendulum' has no loops to close"),
         (
             lambda: model.simulate(0.02, step=0.01).plot(ax=3),
             "ax: one axes of Matplotlib, .* is needed, not 3",
@@ -352,12 +353,12 @@ def test_code_of_outputs_leaves_no_zero_with_a_sign(compile: str, monkeypatch: p
     state = np.array([-0.0, 3.0])
     rows = np.full(len(model.output_names), 7.0)
     places = [a.ctypes.data for a in (state, model.constants({}), np.zeros(1), rows)]
-    model.function("outputs")(0.0, *places)
+    core_of(model).function("outputs")(0.0, *places)
     assert dict(zip(model.output_names, rows.tolist(), strict=True)).keys() >= {"b.q1", "opposite", "product"}
     assert rows[model.output_names.index("b.u1")] == 3.0
     assert not np.signbit(rows).any()
     state[:] = 0.0, -0.0
-    model.function("outputs")(0.0, *places)
+    core_of(model).function("outputs")(0.0, *places)
     assert not rows.any() and not np.signbit(rows).any()
 
 
@@ -430,10 +431,14 @@ def test_texts_call_no_methods():
 
 
 def test_names_that_are_listed_are_for_users(model: arm.CompiledModel) -> None:
-    """Completion of names in an editor shows verbs and results; what the package itself calls is left out."""
+    """Completion of names in an editor shows verbs and results, which all have a docstring; equations and
+    models hold what the package itself calls in one private field.
+    """
     system, equations = model.equations.system, model.equations
     for stage, verbs in ((system, VERBS["System"]), (equations, VERBS["Equations"]), (model, VERBS["Model"])):
-        shown = set(dir(stage))
-        internal = set(INTERNAL[type(stage).__name__].split())
-        assert set(verbs.split()) <= shown and not internal & shown
-        assert internal <= {*object.__dir__(stage)}
+        assert set(verbs.split()) <= set(dir(stage))
+    for stage in (equations, model):
+        public = [name for name in dir(stage) if not name.startswith("_")]
+        assert not {"targets", "reduction", "run_with", "run_functions", "compiler"} & set(public)
+        assert not [name for name in public if name != "equations" and not getattr(type(stage), name).__doc__]
+    assert {name for name in vars(model) if not name.startswith("_")} == {"equations"}

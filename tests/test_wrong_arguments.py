@@ -12,23 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-
-WRONG: dict[str, Any] = {
-    "None": None,
-    "a list": [1],
-    "a table": {3: "x"},
-    "an object": object(),
-    "text": "text",
-    "a fraction": 1.5,
-    "NaN": float("nan"),
-    "a huge number": 10**400,
-    "minus one": -1,
-    "a complex number": 1j,
-    "bytes": b"b",
-    "a function": lambda x: x,
-    "an array": np.array([1.0, 2.0]),
-    "an array of texts": np.array(["a"]),
-}
+from tests.wrong_arguments import WRONG
 
 
 def described() -> arm.System:

@@ -104,7 +104,7 @@ def keep(name: str, content: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         return
-    if _written(place, len(content)) > SCAN:
+    if _count_new_bytes(place, len(content)) > SCAN:
         _prune(place)
 
 
@@ -136,7 +136,7 @@ def _entries(place: Path | None) -> list[tuple[float, int, Path]]:
     return sorted(found)
 
 
-def _written(place: Path, length: int) -> int:
+def _count_new_bytes(place: Path, length: int) -> int:
     """Bytes written since the last scan, with those just written; all of them, if there was no scan yet.
 
     Two processes that write at once may lose one's bytes, so that the scan comes a little later.

@@ -23,7 +23,7 @@ class ArmillaryError(ValueError):
     """Bad input, or a computation that cannot go on."""
 
     def __str__(self) -> str:
-        return shortened(ValueError.__str__(self))  # a KeyError would quote it
+        return shorten_message(ValueError.__str__(self))  # a KeyError would quote it
 
 
 class ModelError(ArmillaryError):
@@ -60,7 +60,7 @@ class ExpressionError(ArmillaryError):
         self.column = column
 
     def __str__(self) -> str:
-        message = shortened(self.message)
+        message = shorten_message(self.message)
         return f"{message}\n{_pointer(self.text, self.column)}" if self.text else message
 
 
@@ -98,7 +98,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         raise MissingExtraError(f"{need}: pip install 'armillary[{extra}]'") from error
 
 
-def shortened(message: str) -> str:
+def shorten_message(message: str) -> str:
     """A message in which nothing quoted and no word is longer than a line: a damaged file may hold any names;
     and in which what follows a question begins a sentence: did you mean 'x'? There are x, y.
     """

@@ -17,12 +17,12 @@ class UnreadableFileError(ArmillaryError):
 
 def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
     """Return the bytes of a file up to a limit; ``remedy`` tells how to treat a larger one."""
-    with opened(path) as file:
-        return limited(file, most, remedy)
+    with open_file(path) as file:
+        return read_up_to(file, most, remedy)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading; if that fails, the error states why."""
     try:
         if path.exists() and not path.is_file():  # a pipe or device may have no end
@@ -36,7 +36,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise UnreadableFileError(f"it cannot be read: {error.strerror or error}") from None
 
 
-def limited(file: IO[bytes], most: int, remedy: str = "") -> bytes:
+def read_up_to(file: IO[bytes], most: int, remedy: str = "") -> bytes:
     """Return the bytes of an open file up to a limit."""
     found = file.read(most + 1)
     if len(found) > most:

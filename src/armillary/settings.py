@@ -203,7 +203,7 @@ class RunSettings:
         own = {name: value for name, value in arguments.items() if name in SETTINGS}
         return cls(**own), {name: value for name, value in arguments.items() if name not in SETTINGS}
 
-    def changed(self) -> DataTable:
+    def non_defaults(self) -> DataTable:
         """Return the settings that differ from their defaults, by name."""
         return {
             f.name: value for f in fields(self) if not _is_default(value := getattr(self, f.name), f.default)
@@ -282,7 +282,7 @@ def run_settings(
 def expanded_signature(options: type) -> Callable[[Verb], Verb]:
     """A verb with ``**settings: Unpack[options]``, whose signature shows each of them with its default."""
 
-    def expanded(verb: Verb) -> Verb:
+    def expand(verb: Verb) -> Verb:
         own = inspect.signature(verb)
         *others, last = own.parameters.values()
         assert last.kind is last.VAR_KEYWORD
@@ -296,4 +296,4 @@ def expanded_signature(options: type) -> Callable[[Verb], Verb]:
         vars(verb)["__signature__"] = own.replace(parameters=parameters)
         return verb
 
-    return expanded
+    return expand

@@ -44,10 +44,12 @@ def _pair(key: str, value: object) -> str:
     if len(line) <= _WIDE or not isinstance(value, list) or not value:
         return line
     inner = "".join(f"\n    {toml_value(item)}," for item in value)
-    return f"{toml_key(key)} = [{inner}\n]" if isinstance(value[0], list) else _wrapped(toml_key(key), value)
+    return (
+        f"{toml_key(key)} = [{inner}\n]" if isinstance(value[0], list) else _wrap_list(toml_key(key), value)
+    )
 
 
-def _wrapped(key: str, values: list[Given]) -> str:
+def _wrap_list(key: str, values: list[Given]) -> str:
     """A long list over several lines."""
     rows: list[str] = [""]
     for item in values:

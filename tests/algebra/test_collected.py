@@ -9,13 +9,13 @@ from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.intermediate import let
-from armillary.algebra.textbook_form import collected
+from armillary.algebra.textbook_form import collect_textbook_terms
 
 x, y, z, a, b, m = (symbol(name) for name in "xyzabm")
 
 
 def one(expression: Expr) -> str:
-    found = collected([expression])
+    found = collect_textbook_terms([expression])
     assert found is not None
     return str(found[0])
 
@@ -62,7 +62,7 @@ def test_random_expressions_keep_their_values() -> None:
         roots.append(makers[rng.integers(len(makers))](*picked))
         if len(pool) < 25:
             pool.append(roots[-1])
-    written = [(root, found[0]) for root in roots if (found := collected([root])) is not None]
+    written = [(root, found[0]) for root in roots if (found := collect_textbook_terms([root])) is not None]
     assert len(written) > 50
     values = {s: rng.normal(size=7) for s in (x, y, z, a, b, m)}
     before, after = (evaluate_all(list(side), values) for side in zip(*written, strict=True))
@@ -75,4 +75,4 @@ def test_what_is_too_long_to_be_read_is_refused() -> None:
     whole = sums[0]
     for term in sums[1:]:
         whole = whole * term
-    assert collected([whole]) is None  # 2⁹ terms
+    assert collect_textbook_terms([whole]) is None  # 2⁹ terms

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import Expr, number, power, symbol
-from armillary.algebra.intermediate import judged, let
-from armillary.algebra.node import truncated
+from armillary.algebra.intermediate import let, with_smallness
+from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.walk import Undimensioned, substitute
 
@@ -29,7 +29,7 @@ A, K = symbol("a", "parameter"), symbol("K", "parameter", smallness=-1)
         (S, 1), (K, -1), (A + Q, 0), (S * R, 2), (K * S, 0), (S / R, 0), (S**3, 3), (fn.sqrt(S), 0.5),
         (S + S * R, 1), (S + 1, 0), (K + Q, -1), (let(Q * S + R * S), 1), (fn.sin(S), 1), (fn.cos(S), 0),
         (abs(S * R), 2), (fn.maximum(S * R, S), 1), (fn.select(Q > 0, S, S * S), 1), (S > 0, 0),
-        (judged(Q - A, 1), 1), (judged(Q - A, 1) * K, 0), (number(3), 0),
+        (with_smallness(Q - A, 1), 1), (with_smallness(Q - A, 1) * K, 0), (number(3), 0),
     ],
 )  # fmt: skip
 def test_order_of_an_expression(expression: Expr, order: float) -> None:
@@ -71,7 +71,7 @@ def test_order_of_an_expression(expression: Expr, order: float) -> None:
     ],
 )  # fmt: skip
 def test_what_is_dropped(make: Any, text: str) -> None:
-    with truncated(Truncation()):
+    with truncate_new_nodes(Truncation()):
         assert str(make()) == text
 
 
@@ -93,7 +93,7 @@ SERIES = {
 
 @pytest.mark.parametrize("name", SERIES)
 def test_series_to_fifth_order(name: str) -> None:
-    with truncated(Truncation(keep=5)):
+    with truncate_new_nodes(Truncation(keep=5)):
         made = fn.BY_NAME[name][0](S)
         wanted = sum((number(float(c)) * S**k for k, c in enumerate(SERIES[name])), number(0))
     points = np.linspace(-0.5, 0.5, 7)
@@ -106,7 +106,7 @@ def test_series_to_fifth_order(name: str) -> None:
 def test_series_about_a_constant(name: str, place: float) -> None:
     """Fifth order about a: the defect falls by 2⁶ when the small part is halved; 52 allows for order 7."""
     f = fn.BY_NAME[name][0]
-    with truncated(Truncation(keep=5)):
+    with truncate_new_nodes(Truncation(keep=5)):
         made = f(A + S)
     steps = np.array([2.0**-4, 2.0**-5], np.longdouble)
     values = evaluate(made, {"a": np.longdouble(place), "s": steps})
@@ -116,7 +116,7 @@ def test_series_about_a_constant(name: str, place: float) -> None:
 
 
 def test_power_series_is_the_binomial_one() -> None:
-    with truncated(Truncation(keep=3)):
+    with truncate_new_nodes(Truncation(keep=3)):
         made = power(1 + S, -0.5)
     expected = 1 - Fraction(1, 2) * Fraction(1, 10) + Fraction(3, 8) / 100 - Fraction(5, 16) / 1000
     assert evaluate(made, {"s": 0.1}) == pytest.approx(float(expected), rel=1e-15)
@@ -126,9 +126,9 @@ def test_results_lose_what_they_do_not_need() -> None:
     """Inside intermediate values, where sums cannot see it: beside q, s·z needs z to order zero only."""
     truncation = Truncation()
     z = let(Q + R, "z")
-    with truncated(truncation):
-        (alone,) = truncation.refined([S * z])
-        (beside,) = truncation.refined([A * Q + S * z])
+    with truncate_new_nodes(truncation):
+        (alone,) = truncation.drop_small_terms([S * z])
+        (beside,) = truncation.drop_small_terms([A * Q + S * z])
     assert str(alone) == "s*(q + r)"
     assert str(beside) == "q*(a + s)"
     assert [record.term for record in truncation.neglected] == ["r"]
@@ -137,8 +137,8 @@ def test_results_lose_what_they_do_not_need() -> None:
 def test_a_value_is_kept_to_the_largest_need_of_its_users() -> None:
     truncation = Truncation()
     z = let(Q + R, "z")
-    with truncated(truncation):
-        both = truncation.refined([A * Q + S * z, Q * z])
+    with truncate_new_nodes(truncation):
+        both = truncation.drop_small_terms([A * Q + S * z, Q * z])
     assert [str(root) for root in both] == ["a*q + s*(q + r)", "q*(q + r)"]
 
 
@@ -161,7 +161,7 @@ def test_a_reader_reads_what_it_has_read() -> None:
 
 def test_the_record_of_neglected_terms() -> None:
     truncation = Truncation()
-    with truncated(truncation):
+    with truncate_new_nodes(truncation):
         fn.cos(S)
         fn.cos(S)
         Q + S * R * R
@@ -169,13 +169,13 @@ def test_the_record_of_neglected_terms() -> None:
     assert (record.total, len(record), record.by_order) == (3, 2, {2: 2, 3: 1})
     assert str(next(iter(record))) == "-0.5*s^2  (order 2 beside order 0, 2 times)"
     assert record.summary() == "3 terms, of which 2 are 2 and 1 is 3 orders above the leading"
-    assert str(record.joined(record)).splitlines()[0].startswith("neglected: 6 terms")
+    assert str(record.join(record)).splitlines()[0].startswith("neglected: 6 terms")
     assert str(Truncation().neglected) == "neglected: none"
 
 
 def test_the_record_is_bounded() -> None:
     truncation = Truncation()
-    with truncated(truncation):
+    with truncate_new_nodes(truncation):
         for i in range(5000):
             Q + i * S * S
             Q + symbol(f"x{i}") * S * S
@@ -229,8 +229,8 @@ def test_truncation_is_of_the_order_it_claims(tree: Any, keep: int) -> None:
     """Scale the small symbols by 1 and 1/4: the defect falls by 4^(order + keep + 1), or to rounding."""
     exact = build(tree)
     truncation = Truncation(keep)
-    with truncated(truncation):
-        (made,) = truncation.refined([build(tree)])
+    with truncate_new_nodes(truncation):
+        (made,) = truncation.drop_small_terms([build(tree)])
     assume(isinstance(exact, Expr) and exact.smallness < 4)
     scales = np.array([2.0**-9, 2.0**-11], np.longdouble)
     at = {"s": 0.7 * scales, "r": -0.9 * scales, "q": np.longdouble(0.8), "a": np.longdouble(1.3)}

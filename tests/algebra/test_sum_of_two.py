@@ -7,7 +7,7 @@ import pytest
 from armillary.algebra.expression import Expr, multiply, number, power, scale, symbol, total
 from armillary.algebra.functions import cos, sin
 from armillary.algebra.intermediate import let
-from armillary.algebra.node import truncated
+from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.units import LENGTH, TIME
 from armillary.errors import UnitsError
@@ -40,7 +40,7 @@ def test_a_sum_of_two_terms_is_that_of_any_number_of_terms() -> None:
 
 def test_small_terms_are_left_out_of_sums_of_two() -> None:
     small = symbol("e", "coordinate", smallness=2)
-    with truncated(Truncation(1)):
+    with truncate_new_nodes(Truncation(1)):
         assert total(((1, q), (1, small))) is q
 
 

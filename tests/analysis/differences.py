@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.analysis.sensitivities import Sensitivities
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 
 TIGHT: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-14}
 # Central differences with δ = 1e-5 leave y''' δ²/6 ≈ 1e-10 and rounding of runs over δ, 1e-14/1e-5 ≈ 1e-9.
@@ -16,7 +16,7 @@ NEAR = 1e-7
 
 
 def differences(
-    model: CompiledModel,
+    model: Model,
     t_end: float,
     to: Sequence[str],
     of: Sequence[str],
@@ -50,7 +50,7 @@ def differences(
 
 
 def assert_derivatives(
-    model: CompiledModel,
+    model: Model,
     t_end: float,
     to: Sequence[str],
     of: Sequence[str],

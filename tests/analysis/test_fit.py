@@ -16,7 +16,7 @@ from armillary.analysis.fitting.measurements import Unknown
 from armillary.analysis.fitting.outcome import _is_at_bound
 from armillary.analysis.fitting.outcome import rounded_to_error as rounded
 from armillary.errors import ArmillaryError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 
 TRUE = {"k": 5.3, "c": 0.23, "b.q1": 0.4, "b.u1": -0.2}
 PARAMETERS, INITIAL = {"k": 5.3, "c": 0.23}, {"b.q1": 0.4, "b.u1": -0.2}
@@ -25,7 +25,7 @@ TIMES = np.linspace(0.0, 6.0, 61)
 
 
 @cache
-def model() -> CompiledModel:
+def model() -> Model:
     s = arm.System("oscillator")
     for name, value, units in (("k", 4.0, "N/m"), ("m", 1.0, "kg"), ("c", 0.1, "N*s/m")):
         s.parameter(name, value, units=units)

@@ -12,14 +12,14 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ParameterError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples import bouncing_ball, four_bar, slider_crank, spacecraft_2, stanford_arm
 from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
 from tests.loading import loaded
 
 
 @cache
-def oscillator(k: float = 400.0) -> CompiledModel:
+def oscillator(k: float = 400.0) -> Model:
     s = arm.System("oscillator")
     s.parameter("k", k, units="N/m")
     s.parameter("m", 4000.0, units="g")
@@ -69,7 +69,7 @@ def test_tolerances_of_derivatives_follow_the_parameters_of_the_run() -> None:
 
 
 @cache
-def skate() -> CompiledModel:
+def skate() -> Model:
     """An edge on a slope, which slips sideways at a given speed c: a system with a speed constraint alone."""
     s = arm.System("skate")
     s.parameter("g", 1.3, units="m/s^2")
@@ -142,7 +142,7 @@ def test_bouncing_ball_has_its_closed_form() -> None:
 
 
 @cache
-def robot() -> CompiledModel:
+def robot() -> Model:
     return stanford_arm.system().derive().compile()
 
 
@@ -189,7 +189,7 @@ def test_dependent_speeds_are_exchanged_on_the_way() -> None:
 
 
 @cache
-def tumbler(formalism: str) -> CompiledModel:
+def tumbler(formalism: str) -> Model:
     """A top on a ball joint, with a lid on its inertia; Euler parameters."""
     s = arm.System("tumbler")
     s.parameter("J", 1.5, units="kg*m2")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.derivatives.sensitivities import sensitive_equations
 from examples import array_deployment, pendulum, slider_crank
@@ -37,7 +38,7 @@ def pushed(force: Any) -> arm.System:
 )
 def test_names_are_checked(to: list[str], of: list[str] | None, said: str) -> None:
     with pytest.raises(ArmillaryError, match=said):
-        sensitive_equations(pushed("-k*b.q1").derive(), to, of)
+        sensitive_equations(core_of(pushed("-k*b.q1").derive()), to, of)
 
 
 JUMPING = [
@@ -56,8 +57,8 @@ JUMPING = [
 def test_forces_that_jump_are_refused(force: str) -> None:
     equations = pushed(force).derive()
     with pytest.raises(ArmillaryError, match=r"rates of 'cart' jump with '.*', and .*make it an event"):
-        sensitive_equations(equations, ["T"])
-    assert sensitive_equations(equations, ["T"], ignore_jumps=True).directions[0].name == "T"
+        sensitive_equations(core_of(equations), ["T"])
+    assert sensitive_equations(core_of(equations), ["T"], ignore_jumps=True).directions[0].name == "T"
 
 
 CONTINUOUS = [
@@ -99,9 +100,9 @@ def test_jumps_that_only_the_parameters_of_a_run_have_are_refused() -> None:
 def test_tables_that_jump_are_refused() -> None:
     """A table of straight lines has kinks, its slope jumps."""
     table = arm.Table([-1.0, 0.5, 2.0], [3.0, 1.0, 2.0], name="drop")
-    sensitive_equations(pushed(lambda b: 1.0 * table(b.q1)).derive(), ["k"])
+    sensitive_equations(core_of(pushed(lambda b: 1.0 * table(b.q1)).derive()), ["k"])
     with pytest.raises(ArmillaryError, match=r"jump with 'drop_dx\(b.q1\)'"):
-        sensitive_equations(pushed(lambda b: 1.0 * table.derivative()(b.q1)).derive(), ["k"])
+        sensitive_equations(core_of(pushed(lambda b: 1.0 * table.derivative()(b.q1)).derive()), ["k"])
 
 
 def test_sampled_switches_are_not_refused() -> None:
@@ -120,14 +121,14 @@ def test_foreign_code_without_derivatives_is_named() -> None:
     with pytest.raises(
         ArmillaryError, match=r"'cart' has no sensitivities: foreign function 'wave'.*partials"
     ):
-        sensitive_equations(equations, ["k"])
+        sensitive_equations(core_of(equations), ["k"])
 
 
 def test_locks_and_redundant_coordinates_are_refused() -> None:
     with pytest.raises(ArmillaryError, match=r"event 'panel1 latches' locks or unlocks joints"):
-        sensitive_equations(array_deployment.system().derive(), ["k"])
+        sensitive_equations(core_of(array_deployment.system().derive()), ["k"])
     with pytest.raises(ArmillaryError, match=r"redundant coordinates.*formalism='kane'"):
-        sensitive_equations(pendulum.system().derive("redundant"), ["L"])
+        sensitive_equations(core_of(pendulum.system().derive("redundant")), ["L"])
 
 
 def test_a_start_that_loops_leave_open_is_refused() -> None:
@@ -149,4 +150,4 @@ def test_what_is_prescribed_has_no_start_to_vary() -> None:
     s.body("d", joint=arm.Prismatic("y"), mass=1, inertia=0)
     s.prescribe("d.q1", "0.1*sin(2*t)")
     with pytest.raises(ParameterError, match=r"'d.q1' is prescribed or locked"):
-        sensitive_equations(s.derive(), ["d.q1"])
+        sensitive_equations(core_of(s.derive()), ["d.q1"])

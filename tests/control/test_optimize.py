@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import simpson, solve_bvp
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.control.nonlinear_program import NonlinearProgram
 from armillary.control.phased_program import PhasedProgram
 from armillary.control.problem import read_problem
@@ -29,7 +30,7 @@ def test_schemes_integrate_polynomials_of_their_order(method):
 def test_derivatives_of_the_program_are_those_of_its_values(method):
     """Everything at once: free duration, an unknown parameter, a link, costs, constraints of the time."""
     problem = read_problem(
-        cart_pole(), "F^2 + t*cart.u1^2", (0.5, 2.0), ["F"], {"F": 0.0, "sin(pole.q1)*L": (0, 1)},
+        core_of(cart_pole()), "F^2 + t*cart.u1^2", (0.5, 2.0), ["F"], {"F": 0.0, "sin(pole.q1)*L": (0, 1)},
         {"cart.q1*pole.q1 + t^2": (0, None)}, None, {"tip*F*t": (-1, 1)}, "L*t*pole.q1^2",
         {"L": (0.3, 0.8)}, ["cart.u1*L"], ["cart.u1*t + pole.q1^2"], None, 0.2,
     )  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary import control
+from armillary.algebra.arguments import core_of
 from tests.later import later
 
 optimize = later("scipy.optimize")
@@ -76,7 +77,7 @@ def test_the_law_in_embedded_c_gives_the_same_inputs(tmp_path):
     constants, out = np.zeros(5000), np.zeros(20)
     parameters, memory = np.zeros(2), np.zeros(2)
     library.cart_and_pole_precompute(parameters.ctypes.data_as(reals), constants.ctypes.data_as(reals))
-    place = [c.name for c in equations.targets.columns].index("law")
+    place = [c.name for c in core_of(equations).targets.columns].index("law")
     for x in ([0.2, 0.3, -0.5, 0.4], [0.01, 0.0, 0.0, 0.0], [-0.5, -0.1, 1.0, 0.0]):
         state = np.array(x)
         places = [a.ctypes.data_as(reals) for a in (state, constants, memory, out)]

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 
 
 @cache
-def example(name: str) -> CompiledModel:
+def example(name: str) -> Model:
     """A published example, compiled."""
     return import_module(f"examples.{name}").system().derive().compile()
 
 
 @cache
-def everything() -> CompiledModel:
+def everything() -> Model:
     """All functions, a table, memory renewed every step and time: none of it changes a run's direction."""
     s = arm.System("everything")
     A = s.body("A", joint=arm.Revolute("z"), com=(1, 0, 0), mass=2, inertia=(0.1, 0.2, 0.3))
@@ -46,7 +46,7 @@ def everything() -> CompiledModel:
 
 
 @cache
-def stopping() -> CompiledModel:
+def stopping() -> Model:
     """A fall that an event ends: t = √(2h/g), at speed √(2gh)."""
     s = arm.System("fall")
     ball = s.body("ball", joint=arm.Prismatic("y"), mass=1, inertia=0)
@@ -56,9 +56,7 @@ def stopping() -> CompiledModel:
     return s.derive().compile()
 
 
-def worst_difference(
-    model: CompiledModel, t_end: float, given: dict[str, Any], runs: list[int], **how: Any
-) -> float:
+def worst_difference(model: Model, t_end: float, given: dict[str, Any], runs: list[int], **how: Any) -> float:
     """The largest difference between a batch and single runs, over all outputs and samples, relative to the
     largest value of each output, or to 1e-3 where it is smaller: some are rounding alone. Runs must end at
     the same time and in the same way, which is no failure.

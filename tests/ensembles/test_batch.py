@@ -5,22 +5,22 @@ from __future__ import annotations
 import _thread
 import platform
 import threading
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.batch import _Crew
 from armillary.ensembles.engines.lane_engines import Lanes
 from armillary.ensembles.plan import plan
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
+from armillary.stages.model import Model
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.later import unit_registry
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
-from tests.runtime.test_run_configurations import five_bar
+from tests.systems.changing_links import changing
 
 RANDOM = np.random.default_rng(6)
 ALL = ["final", "minimum", "maximum", "mean", "rms"]
@@ -55,6 +55,7 @@ def spread(model: Any, runs: int, share: float = 0.05) -> dict[str, Any]:
         ("spacecraft_2", 1.0, 0.005),
     ],
 )
+@pytest.mark.optimised
 def test_fixed_steps_on_lanes(name: str, t_end: float, step: float) -> None:
     model = example(name)
     batch = model.simulate_batch(step, step=step, runs=3, progress=False)
@@ -62,6 +63,7 @@ def test_fixed_steps_on_lanes(name: str, t_end: float, step: float) -> None:
     assert worst_difference(model, t_end, spread(model, 11), [0, 7, 8, 10], step=step) < 1e-11
 
 
+@pytest.mark.optimised
 def test_all_functions_tables_and_memory_on_lanes() -> None:
     model = everything()
     given = {"initial": {"A.q1": RANDOM.normal(0, 1, 13), "B.q1": RANDOM.normal(0, 0.5, 13)}}
@@ -84,6 +86,7 @@ def test_adaptive_steps_and_samples_inside_steps_are_the_single_runs(how: dict[s
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853"])
+@pytest.mark.optimised
 def test_adaptive_steps_on_lanes_are_the_single_runs(method: str) -> None:
     """Every lane has its own time and step, and takes another run when its own has ended."""
     larger = {"dopri5": (example("stanford_arm"), 0.5), "dop853": (example("spacecraft_2"), 2.0)}
@@ -94,6 +97,7 @@ def test_adaptive_steps_on_lanes_are_the_single_runs(method: str) -> None:
     platform.machine() not in ("x86_64", "AMD64"),
     reason="only x86-64 can do without fused operations",
 )
+@pytest.mark.optimised
 def test_without_fused_operations_lanes_have_the_bits_of_single_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which products a compiler fuses is its own choice, in loops of vectors another than in single runs: it
     makes the only difference in motions, and outputs differ by rounding.
@@ -102,7 +106,7 @@ def test_without_fused_operations_lanes_have_the_bits_of_single_runs(monkeypatch
     assert adaptive_difference("dopri5", (example("stanford_arm"), 0.5), (spinning(), 3.0)) < 1e-15
 
 
-def adaptive_difference(method: str, *runs: tuple[CompiledModel, float]) -> float:
+def adaptive_difference(method: str, *runs: tuple[Model, float]) -> float:
     """The worst of these models and durations, whose engine must be that of lanes."""
     found = []
     for model, t_end in runs:
@@ -179,10 +183,11 @@ def test_runs_that_turn_quickly_leave_no_trace_in_others(monkeypatch: pytest.Mon
     assert worst_difference(model, 0.5, given, list(range(6)), step=0.001) < 1e-11
 
 
+@pytest.mark.optimised
 def test_vectors_of_every_width_give_the_same_bits() -> None:
     model = everything()
     p = plan(
-        model, RunSettings(0.5, step=0.01), initial={"A.q1": np.linspace(-1, 1, 16)},
+        core_of(model), RunSettings(0.5, step=0.01), initial={"A.q1": np.linspace(-1, 1, 16)},
         metrics=["mean(reach)", "crossing(A.q1, 0.1)"],
     )  # fmt: skip
     found = [Lanes(p, width)(p.starts, 0, 16) for width in (2, 4, 8, 16)]
@@ -210,14 +215,6 @@ def test_starts_that_must_be_found_are_those_of_single_runs() -> None:
         model = s.derive(formalism).compile()
         given = {"parameters": {"d": d}, "initial": {"panel.q1": q}}
         assert worst_difference(model, 0.1, given, [0, 1, 2], step=0.05) == 0.0
-
-
-@cache
-def changing() -> CompiledModel:
-    """A linkage whose runs change their mode, with a memory that is renewed every step."""
-    s = five_bar()
-    s.memory("worst", update="max(worst, A.u1)", units="rad/s")
-    return s.derive().compile()
 
 
 def test_runs_that_change_their_mode_are_made_again() -> None:

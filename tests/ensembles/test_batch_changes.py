@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.engines.table import PythonEngine
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from tests.ensembles.batch_systems import worst_difference
-from tests.ensembles.test_batch import changing
-from tests.runtime.test_run_configurations import I1, I2, clutch
+from tests.systems.changing_configurations import I1, I2, clutch
+from tests.systems.changing_links import changing
 
 RUNS = 40
 
@@ -32,7 +33,7 @@ def singly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @cache
-def clutches(formalism: str) -> CompiledModel:
+def clutches(formalism: str) -> Model:
     """Two discs that grip at t = 1 and let go at t = 2; a run ends where the first has turned by 15 rad."""
     s = clutch()
     s.event("enough", "A.q1 - 15", stop=True)
@@ -74,10 +75,10 @@ def test_exchanges_of_dependent_speeds_are_those_of_single_runs(singly: list[int
     bit, in any order of runs.
     """
     model = changing()
-    model = model.compiler(model.equations)  # no run has met anything yet
+    model = model.equations.compile()  # no run has met anything yet
     given = {"initial": {"A.u1": np.linspace(5.5, 6.5, RUNS)}}
     assert worst_difference(model, 1.2, given, [0, 20, 39], sample=0.1) == 0.0
-    assert len(model.configuration_models) > 2
+    assert len(core_of(model).configuration_models) > 2
     assert len(singly) < RUNS / 2
     singly.clear()
     assert worst_difference(model, 1.2, given, [10, 39], sample=0.1) == 0.0
@@ -89,11 +90,11 @@ def test_a_start_with_a_poor_choice_of_dependent_speeds_is_that_of_a_single_run(
     runs do: the error of fixed steps depends on the choice. The first run meets none of this.
     """
     model = changing()
-    model = model.compiler(model.equations)
+    model = model.equations.compile()
     given = {"initial": {"A.q1": np.array([1.0, -2.5, 3.0, -3.0, 2.9, 1.5]), "B.u1": np.full(6, 3.0)}}
     for t_end, how in ((0.08, {"step": 0.02}), (0.08, {"step": 0.02}), (0.3, {"step": 0.02}), (0.3, {})):
         assert worst_difference(model, t_end, given, [*range(6)], sample=0.02, **how) < 1e-14
-    assert len(model.configuration_models) > 2
+    assert len(core_of(model).configuration_models) > 2
     runs = [
         model.simulate(0.02, initial={"A.q1": q, "B.u1": 3.0}, step=0.02) for q in given["initial"]["A.q1"]
     ]

@@ -10,28 +10,14 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.plan import plan
 from armillary.errors import ArmillaryError
 from armillary.runtime.inputs.blocks import InputBlock
 from armillary.settings import RunSettings
+from tests.systems.driven_mass import DATA, RUNS, STIFFNESS, T_END, TIMES, made
 
-RUNS, T_END = 11, 1.0
-TIMES = np.linspace(-0.1, 1.2, 40)
-DATA = np.random.default_rng(3).normal(size=(RUNS, 40))
-STIFFNESS = np.linspace(50.0, 90.0, RUNS)
-
-
-def made(rate: bool, event: bool = False) -> arm.CompiledModel:
-    s = arm.System("mass on a road")
-    s.parameter("k", 60.0, units="N/m")
-    road = s.input("road", units="mm")
-    s.input("push", 1.5, units="N")
-    b = s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
-    damping = b.u1 - arm.time_derivative(road) if rate else b.u1
-    s.force("spring", s.expression("-k*(b.q1 - road) + push") - 2 * damping, s.ground.z, at=b.com)
-    if event:
-        s.event("low", "b.q1 + 0.02", direction=-1, set={"b.u1": "-b.u1"})
-    return s.derive().compile()
+pytestmark = pytest.mark.optimised
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +87,9 @@ def test_threads_share_one_set_of_data(plain: arm.CompiledModel, monkeypatch: py
         return make(pieces)
 
     monkeypatch.setattr(InputBlock, "of", slowly)
-    asked = plan(plain, RunSettings(1.0, step=0.01), inputs={"road": arm.Signal(TIMES, DATA)}, runs=RUNS)
+    asked = plan(
+        core_of(plain), RunSettings(1.0, step=0.01), inputs={"road": arm.Signal(TIMES, DATA)}, runs=RUNS
+    )
     with ThreadPoolExecutor(4) as threads:
         memories = list(threads.map(lambda _: asked.starts.block(0, RUNS)[2], range(4)))
     for memory in memories:

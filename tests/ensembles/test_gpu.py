@@ -16,18 +16,19 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.engines.gpu_engine import Device
 from armillary.ensembles.engines.gpu_runs import FixedSteps
 from armillary.ensembles.plan import plan
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.export.cuda.ensemble import kernel
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
+from armillary.stages.model import Model
 from armillary.verification.rows import largest
 from tests.ensembles.batch_systems import everything, example
 from tests.ensembles.fake_cupy import CXX, Module, compiled
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
-from tests.runtime.test_run_configurations import five_bar
+from tests.systems.closing_five_bar import closing_five_bar
 
 NVCC = shutil.which("nvcc")
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
@@ -41,14 +42,14 @@ def numbers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def small_car() -> CompiledModel:
+def small_car() -> Model:
     s = import_module("examples.car").system()
     s.small("RB.q1", "RB.u1", "NRB.u2", "NRB.u3")
     return s.derive().compile()
 
 
 @cache
-def tumbling() -> CompiledModel:
+def tumbling() -> Model:
     """A free body with Euler parameters, spun by a moment that follows time and attitude."""
     s = arm.System("tumbler")
     b = s.body(
@@ -59,24 +60,16 @@ def tumbling() -> CompiledModel:
     return s.derive().compile()
 
 
-@cache
-def closing_five_bar() -> CompiledModel:
-    s = five_bar()
-    for name in ("catch", "let go"):
-        del s.events[name]
-    return s.derive().compile()
-
-
-def spread(model: CompiledModel, names: list[str], n: int = 3) -> dict[str, np.ndarray]:
+def spread(model: Model, names: list[str], n: int = 3) -> dict[str, np.ndarray]:
     """Parameters within a tenth of their defaults."""
     return {name: model.parameters[name] * RANDOM.uniform(0.9, 1.1, n) for name in names}
 
 
-def some_speeds(model: CompiledModel, n: int = 3) -> dict[str, np.ndarray]:
+def some_speeds(model: Model, n: int = 3) -> dict[str, np.ndarray]:
     return {name: RANDOM.uniform(-1, 1, n) for name in model.speed_names}
 
 
-def worst_difference(model: CompiledModel, t_end: float, given: dict[str, Any], **how: Any) -> float:
+def worst_difference(model: Model, t_end: float, given: dict[str, Any], **how: Any) -> float:
     """The largest difference between runs on the card and single ones, relative to a column's largest value,
     or to 0.01 where it is smaller: gaps of loops, and a tilt that is the difference of two angles.
     """
@@ -104,6 +97,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], float, float]] = {
 
 @needs_compiler
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.optimised
 def test_runs_are_those_of_the_process(name: str, card: Module) -> None:
     """In double precision, to rounding: four ulps of a column's largest value in every step."""
     make, vary, t_end, step = CASES[name]
@@ -368,14 +362,14 @@ def test_code_that_cuda_refuses_is_told(card: Module, monkeypatch: pytest.Monkey
     with pytest.raises(
         ArmillaryError, match=r"CUDA cannot take the code of 'car': .*identifier is undefined"
     ):
-        FixedSteps(plan(small_car(), RunSettings(1.0, step=0.1), runs=2))
+        FixedSteps(plan(core_of(small_car()), RunSettings(1.0, step=0.1), runs=2))
 
 
 @pytest.mark.skipif(NVCC is None, reason="no CUDA compiler (nvcc)")
 @pytest.mark.parametrize("precision", ["double", "fast"])
 def test_nvcc_takes_the_source(precision: str, tmp_path: Path) -> None:
     p = plan(
-        everything(), RunSettings(1.0, step=0.1), parameters={"k": np.ones(2)},
+        core_of(everything()), RunSettings(1.0, step=0.1), parameters={"k": np.ones(2)},
         metrics=["histogram(reach, 0, 1, 3)"],
     )  # fmt: skip
     text = kernel(p.program, p.starts.varying, 4, precision, (0,)).text

@@ -12,10 +12,10 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from tests.ensembles.batch_systems import stopping
 from tests.ensembles.fake_cupy import CXX, Module
-from tests.runtime.test_run_configurations import I1, I2, clutch
+from tests.systems.changing_configurations import I1, I2, clutch
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 NVCC = shutil.which("nvcc")
@@ -23,7 +23,7 @@ RUNS = 6
 
 
 @cache
-def juggler() -> CompiledModel:
+def juggler() -> Model:
     """A ball that bounces on the floor and under a ceiling, pushed by a controller that looks at its height
     by a clock; a counter of hits and a greatest speed; a run ends where the ball has swung by 25 rad.
     """

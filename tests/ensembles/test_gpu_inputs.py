@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.engines.gpu_runs import FixedSteps
 from armillary.ensembles.plan import plan
 from armillary.settings import RunSettings
 from tests.ensembles.fake_cupy import CXX, Module
-from tests.ensembles.test_batch_inputs import DATA, RUNS, STIFFNESS, T_END, TIMES, made
+from tests.systems.driven_mass import DATA, RUNS, STIFFNESS, T_END, TIMES, made
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 UNEVEN = np.sort(np.random.default_rng(5).uniform(-0.1, 1.2, 40))
@@ -82,7 +83,9 @@ def test_jumps_in_single_precision(plain: arm.CompiledModel, card: Module, times
 
 def test_chunks_have_the_data_of_their_own_runs(plain: arm.CompiledModel, card: Module) -> None:
     signal = arm.Signal(TIMES, DATA, interpolation="linear")
-    asked = plan(plain, RunSettings(T_END, step=0.01, sample=0.25), inputs={"road": signal}, runs=RUNS)
+    asked = plan(
+        core_of(plain), RunSettings(T_END, step=0.01, sample=0.25), inputs={"road": signal}, runs=RUNS
+    )
     engine = FixedSteps(asked)
     whole = engine(asked.starts, 0, RUNS)
     for first, end in ((0, 4), (4, RUNS)):

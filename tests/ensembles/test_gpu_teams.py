@@ -21,13 +21,13 @@ from armillary.export.cuda import teams
 from armillary.export.cuda.ensemble import kernel
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.cuda.teams import Team, best_team
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import largest
 from benchmarks.branches import hexapod, quadruped
 from tests.ensembles.batch_systems import example
 from tests.ensembles.fake_cupy import CXX, Module
-from tests.ensembles.test_gpu import closing_five_bar
-from tests.runtime.test_run_configurations import five_bar
+from tests.systems.changing_configurations import five_bar
+from tests.systems.closing_five_bar import closing_five_bar
 
 NVCC = shutil.which("nvcc")
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
@@ -55,7 +55,7 @@ def teams_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int],
 
 
 @cache
-def starfish() -> CompiledModel:
+def starfish() -> Model:
     """A trunk with four arms that are alike and two fins, all with springs; steps are counted, and one arm
     has a parameter of its own.
     """
@@ -84,7 +84,7 @@ def starfish() -> CompiledModel:
     return s.derive("recursive").compile()
 
 
-def both(model: CompiledModel, t_end: float, **given: Any) -> tuple[Any, Any]:
+def both(model: Model, t_end: float, **given: Any) -> tuple[Any, Any]:
     """A batch by the process and on the card."""
     cpu, gpu = (model.simulate_batch(t_end, progress=False, device=d, **given) for d in ("cpu", "gpu"))
     return cpu, gpu
@@ -216,7 +216,7 @@ def test_a_team_repeats_only_what_is_not_in_branches() -> None:
 def test_teams_where_registers_and_caches_do_not_suffice(make: Any, double: int, single: int) -> None:
     """Choices that were measured on a card."""
     made = make()
-    program = (made.equations if isinstance(made, CompiledModel) else made.derive()).program
+    program = (made.equations if isinstance(made, Model) else made.derive()).program
     writer = SectionWriter(program, frozenset())
     assert best_team(writer, "double", 256).threads == double
     assert best_team(writer, "float", 384).threads == single

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.engines import lane_engines
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.engines.lane_engines import LanesWithEvents
 from armillary.ensembles.engines.scalar import Scalar
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan, plan
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
+from armillary.stages.model import Model
 
 RUNS = 21
 
 
 @cache
-def latched() -> CompiledModel:
+def latched() -> Model:
     """A pendulum on a free body, released at some time, that locks where it hangs straight; a run ends where
     the body has turned far. In three configurations' time, motion is an oscillation of many steps.
     """
@@ -52,7 +53,7 @@ def latched() -> CompiledModel:
 def planned(t_end: float = 6.0, **how: Any) -> Plan:
     random = np.random.default_rng(2)
     return plan(
-        latched(),
+        core_of(latched()),
         RunSettings(t_end, sample=0.05, **how),
         parameters={"k": random.uniform(20.0, 40.0, RUNS), "release": random.uniform(0.1, 0.9, RUNS)},
         initial={
@@ -125,5 +126,7 @@ def test_models_without_events_are_left_to_other_engines() -> None:
     s = arm.System("pendulum")
     s.body("A", joint=arm.Revolute("y"), com=(0, 0, -1), mass=1, inertia=0)
     s.gravity(9.81, -s.ground.z)
-    made = plan(s.derive().compile(), RunSettings(1.0, method="dop853"), initial={"A.q1": np.ones(3)})
+    made = plan(
+        core_of(s.derive().compile()), RunSettings(1.0, method="dop853"), initial={"A.q1": np.ones(3)}
+    )
     assert LanesWithEvents.refusal(made) == "there are no events"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.batch import Prepared
 from armillary.ensembles.engines import lane_engines
 from armillary.ensembles.engines.engine import Outcome
@@ -22,17 +23,17 @@ from armillary.ensembles.engines.scalar import Scalar
 from armillary.ensembles.plan import FINISHED, Plan, plan
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import lanes_module
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
-from tests.ensembles.test_batch import changing
-from tests.verification.test_parallelogram import model as parallelogram
-from tests.verification.test_parallelogram import started
+from armillary.stages.model import Model
+from tests.systems.changing_links import changing
+from tests.systems.parallelogram import model as parallelogram
+from tests.systems.parallelogram import started
 
 RUNS = 9
 
 
 @cache
-def held() -> CompiledModel:
+def held() -> Model:
     """A top on a loop: a free body with Euler parameters, one point of which stays in place."""
     s = arm.System("held top")
     top = s.body("top", joint=arm.Free(), mass=2, inertia=(0.02, 0.02, 0.03))
@@ -66,7 +67,7 @@ def planned(name: str, step: float = 2e-3) -> Plan:
     for value in range(0, RUNS, 4):  # meets the configurations
         model.simulate(t_end, step=step, initial={q: float(x[value]) for q, x in initial.items()})
     settings = RunSettings(t_end, step=step, sample=5 * step)
-    return plan(model, settings, initial=initial, outputs=[first], metrics=[f"max({second})"])
+    return plan(core_of(model), settings, initial=initial, outputs=[first], metrics=[f"max({second})"])
 
 
 @cache
@@ -105,7 +106,9 @@ def test_parallelograms_without_gravity_turn_at_constant_speed() -> None:
     q0, u0 = np.linspace(0.2, 1.2, RUNS), np.linspace(2.0, 4.0, RUNS)
     initial = {"A.q1": q0, "B.q1": -q0, "C.q1": q0, "A.u1": u0}
     settings = RunSettings(1.0, step=2e-3, sample=0.5)
-    made = plan(parallelogram(), settings, initial=initial, parameters={"g": 0.0}, outputs=["A.q1", "C.q1"])
+    made = plan(
+        core_of(parallelogram()), settings, initial=initial, parameters={"g": 0.0}, outputs=["A.q1", "C.q1"]
+    )
     rows = LanesWithEvents(made)(made.starts, 0, RUNS).rows
     for column in range(2):
         np.testing.assert_allclose(rows[:, column], q0 + np.outer(made.samples, u0), atol=1e-6)
@@ -125,7 +128,10 @@ def test_slider_cranks_of_any_size_are_made_on_lanes(size: float, on_lanes: list
     s.start({"crank.q1": 0.8, "rod.q1": -1.04, "slider.q1": 0.36 * size})
     settings, speeds = RunSettings(1.0, step=5e-3, sample=0.1), np.linspace(3.0, 4.0, 3)
     made = plan(
-        s.derive().compile(), settings, initial={"crank.u1": speeds}, outputs=["crank.q1", "slider.q1"]
+        core_of(s.derive().compile()),
+        settings,
+        initial={"crank.u1": speeds},
+        outputs=["crank.q1", "slider.q1"],
     )
     q, x = LanesWithEvents(made)(made.starts, 0, 3).rows.transpose(1, 0, 2)
     np.testing.assert_allclose(
@@ -148,14 +154,16 @@ def test_forecasts_of_a_run_are_in_sizes_of_its_own_whichever_run_is_first(
     model.simulate(1.5, initial=start, **how)  # meets the configurations
     found = []
     for lengths in ([1.0, 1e3], [1e3, 1.0]):
-        made = plan(model, settings, initial=start, parameters={"L": np.array(lengths)}, outputs=["A.q1"])
+        made = plan(
+            core_of(model), settings, initial=start, parameters={"L": np.array(lengths)}, outputs=["A.q1"]
+        )
         found.append(engine(made)(made.starts, 0, 2).rows[:, 0])
     np.testing.assert_array_equal(found[0], found[1][:, ::-1])
     np.testing.assert_allclose(found[0][:, 0], found[0][:, 1], atol=1e-6)
 
 
 @cache
-def equal_arms() -> CompiledModel:
+def equal_arms() -> Model:
     s = arm.System("slider-crank with arms of equal length")
     L = s.parameter("L", 1.0, units="m")
     J = [0.1 * L * L] * 3
@@ -171,7 +179,9 @@ def test_a_held_top_keeps_its_energy_and_its_foot() -> None:
     """The steps of rk4 leave some 1e-8 J of energy, corrections keep the foot to rounding."""
     model = held()
     model.simulate(0.5, step=1e-3)  # meets the configurations that lanes know
-    made = plan(model, RunSettings(0.5, step=1e-3), initial=CASES["Euler parameters"][1], outputs=["energy"])
+    made = plan(
+        core_of(model), RunSettings(0.5, step=1e-3), initial=CASES["Euler parameters"][1], outputs=["energy"]
+    )
     outcome = LanesWithEvents(made)(made.starts, 0, RUNS)
     energy = outcome.rows[:, 0]
     np.testing.assert_allclose(energy, np.broadcast_to(energy[:1], energy.shape), atol=1e-6)
@@ -255,5 +265,7 @@ def test_a_short_block_of_a_study_is_made_as_whole_ones_are(monkeypatch: pytest.
     """The block with which a study begins or goes on may be the last."""
     monkeypatch.setattr(lane_engines, "LEAST_STEPS", 50 * RUNS)
     settings, metrics = RunSettings(0.1, step=2e-3), ["final(top.q1)"]
-    short, whole = (Prepared(held(), settings, metrics=metrics, runs=2, size=size) for size in (2, RUNS))
+    short, whole = (
+        Prepared(core_of(held()), settings, metrics=metrics, runs=2, size=size) for size in (2, RUNS)
+    )
     assert isinstance(whole.engine, LanesWithEvents) and not isinstance(short.engine, LanesWithEvents)

@@ -27,6 +27,8 @@ from armillary.ensembles.metrics import (
 from armillary.ensembles.plan import BatchMetric
 from tests.ensembles.batch_systems import everything
 
+pytestmark = pytest.mark.optimised
+
 TIME = np.array([0.0, 0.5, 2.0, 3.0])
 VALUES = np.array([1.0, 3.0, -1.0, 0.0])
 

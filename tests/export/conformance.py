@@ -21,9 +21,10 @@ from functools import cache
 import numpy as np
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.text.reference import at, example_parameters, start_values
-from armillary.program.equations import DerivedEquations
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.equations import Equations
+from armillary.stages.model import Model
 from examples import bouncing_ball, car, four_bar, spinning_boom
 
 ULP = 2.0**-52
@@ -297,7 +298,7 @@ class Happened:
 class Expected:
     """All numbers of one case; parameters in the user's units, values of a start in the model's."""
 
-    equations: DerivedEquations
+    equations: Equations
     parameters: dict[str, float]
     constants: Numbers
     start: dict[str, float]
@@ -307,7 +308,7 @@ class Expected:
 
 
 @cache
-def equations(name: str) -> DerivedEquations:
+def equations(name: str) -> Equations:
     """A case derived."""
     return CASES[name].system().derive(CASES[name].formalism)
 
@@ -317,14 +318,14 @@ def expected(name: str) -> Expected:
     """What exported code must find for a case."""
     case, eom = CASES[name], equations(name)
     model = eom.compile()
-    parameters = {**example_parameters(eom), **case.parameters}
+    parameters = {**example_parameters(core_of(eom)), **case.parameters}
     random = np.random.default_rng(7)
     count = len(eom.program.constants)
     constants = _bounded(
         model.constants(parameters)[:count],
         [model.constants(_changed(random, parameters))[:count] for _ in range(CHANGES)],
     )
-    begin = start_values(model, parameters, case.initial)
+    begin = start_values(core_of(model), parameters, case.initial)
     start, memory = np.array(begin.state), np.array(begin.memory)
     for place, (key, record) in enumerate(eom.system.memories.items()):
         memory[place] = case.memory[key] * record.factor if key in case.memory else memory[place]
@@ -345,7 +346,7 @@ def _bounded(values: np.ndarray, others: Sequence[np.ndarray]) -> Numbers:
 
 
 def _at(
-    model: CompiledModel,
+    model: Model,
     parameters: dict[str, float],
     start: np.ndarray,
     memory: np.ndarray,
@@ -354,13 +355,13 @@ def _at(
 ) -> At:
     t, state = 0.1 * k, start + 0.05 * (1 + np.abs(start)) * random.standard_normal(len(start))
     memory = memory + 0.05 * random.standard_normal(len(memory))
-    point = at(model, t, state, parameters, memory)
+    point = at(core_of(model), t, state, parameters, memory)
 
     def perturbed(values: np.ndarray) -> np.ndarray:
         return values * (1 + ULPS_OF_INPUTS * ULP * random.uniform(-1, 1, len(values)))
 
     others = [
-        at(model, t, perturbed(state), _changed(random, parameters), perturbed(memory))
+        at(core_of(model), t, perturbed(state), _changed(random, parameters), perturbed(memory))
         for _ in range(CHANGES)
     ]
     sections = ("derivatives", "outputs", "events", "update")
@@ -370,9 +371,7 @@ def _at(
     return At(t, state, memory, *found)
 
 
-def _run(
-    case: Case, model: CompiledModel, parameters: dict[str, float], random: np.random.Generator
-) -> Happened:
+def _run(case: Case, model: Model, parameters: dict[str, float], random: np.random.Generator) -> Happened:
     def simulated(initial: dict[str, float], values: dict[str, float]) -> arm.Run:
         return model.simulate(
             case.duration, step=case.step, method="rk4", initial=initial, parameters=values,

@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.equations import DerivedEquations
+from armillary.algebra.arguments import core_of
+from armillary.stages.equations import Equations
 from examples import four_bar
 from tests.loading import loaded
 
@@ -28,14 +29,14 @@ STEP = 1e-3
 
 
 @cache
-def linkage() -> DerivedEquations:
+def linkage() -> Equations:
     s = four_bar.system()
     s.start({"A.q1": -0.1})
     return s.derive()
 
 
 @cache
-def slider_crank() -> DerivedEquations:
+def slider_crank() -> Equations:
     """In millimetres, so that 0.1 of a unit is nothing."""
     s = arm.System("slider crank", units="mm-kg-s")
     N = s.ground
@@ -53,7 +54,7 @@ def slider_crank() -> DerivedEquations:
 class Start:
     """A run of no length: what is given, in the user's units."""
 
-    model: Callable[[], DerivedEquations]
+    model: Callable[[], Equations]
     initial: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
 
@@ -83,7 +84,7 @@ def refusal(name: str) -> str:
 
 
 @cache
-def compiled(model: Callable[[], DerivedEquations]) -> arm.CompiledModel:
+def compiled(model: Callable[[], Equations]) -> arm.CompiledModel:
     return model().compile()
 
 
@@ -225,7 +226,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Any], P
     base = tmp_path_factory.mktemp("assembly")
 
     @cache
-    def made(language: str, model: Callable[[], DerivedEquations]) -> Path:
+    def made(language: str, model: Callable[[], Equations]) -> Path:
         needs = LANGUAGES[language].needs
         if needs and shutil.which(needs) is None:
             pytest.skip(f"{needs} is not installed")
@@ -338,7 +339,7 @@ fn main() {{
 """
 
 
-def microcontroller_starts(eom: DerivedEquations, starts: list[Start], rust: bool) -> str:
+def microcontroller_starts(eom: Equations, starts: list[Start], rust: bool) -> str:
     """Statements that close the loops of each start, in C or in Rust."""
     stem = eom.system.name.replace("-", "_").replace(" ", "_")
     lines = []
@@ -361,9 +362,7 @@ def microcontroller_starts(eom: DerivedEquations, starts: list[Start], rust: boo
     return "\n".join(lines)
 
 
-def on_microcontroller(
-    eom: DerivedEquations, folder: Path, starts: list[Start], precision: str
-) -> np.ndarray:
+def on_microcontroller(eom: Equations, folder: Path, starts: list[Start], precision: str) -> np.ndarray:
     """Rows of code, status of the run and coordinates, of C."""
     stem = eom.system.name.replace("-", "_").replace(" ", "_")
     eom.export("c", folder, profile="embedded", precision=precision, measure=False)
@@ -391,7 +390,7 @@ def test_microcontrollers_close_loops_from_rough_values(model: Any, precision: s
     for (name, start), (code, status, *values) in zip(starts, rows, strict=True):
         if name in OPEN:
             assert (code, status) == (1, 6), name
-            left = [v for v in values[: len(model().reduction.layout.gaps)] if v != 0.0]
+            left = [v for v in values[: len(core_of(model()).reduction.layout.gaps)] if v != 0.0]
             flat = 1e-3 if precision == "single" else 1e-4  # the root of rounding: gaps are smallest there
             np.testing.assert_allclose(left, _numbers(refusal(name)), rtol=flat)
         else:

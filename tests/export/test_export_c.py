@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import ctypes
-import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -14,27 +12,14 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.c import program_files
 from armillary.export.text.source import make_source
 from armillary.model.units import state_factor
-from tests.export.conformance import CASES, DIFFERENT, NATIVE, At, equations, expected
+from tests.export.c_programs import CC, FLAGS, Library, compiled, stem_of
+from tests.export.conformance import CASES, DIFFERENT, equations, expected
 
-CC = shutil.which("cc")
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
-# Fused operations as in the process; warnings are errors, and more of them than anybody asks for.
-FLAGS = [
-    "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Wconversion", "-Werror", "-O1",
-    "-ffp-contract=fast", *NATIVE,
-]  # fmt: skip
-
-_REALS = ctypes.POINTER(ctypes.c_double)
-
-
-def compiled(folder: Path, *names: str, output: str, shared: bool = False) -> Path:
-    # Optimised, for their warnings: all models, and the solver of two of them.
-    kind = ["-shared", "-fPIC"] if shared else [] if output in ("car", "four_bar_linkage") else ["-O0"]
-    subprocess.run([str(CC), *FLAGS, *kind, *names, "-o", output, "-lm"], cwd=folder, check=True)
-    return folder / output
 
 
 @pytest.fixture(scope="module")
@@ -55,41 +40,9 @@ def test_headers_list_the_bodies_with_what_they_hang_on(tmp_path: Path) -> None:
         assert ["pole", "cart", "revolute", "y", "pole.q1"] in rows
 
 
-def stem_of(folder: Path) -> str:
-    return next(p.name.removesuffix("_solver.c") for p in folder.glob("*_solver.c"))
-
-
 def sources(folder: Path) -> list[str]:
     """The model and its solver."""
     return sorted(p.name for p in folder.glob(f"{stem_of(folder)}*.c"))
-
-
-class Library:
-    """The functions of a case, called from here."""
-
-    def __init__(self, folder: Path) -> None:
-        self.stem = stem_of(folder)
-        path = compiled(folder, f"{self.stem}.c", output="model.so", shared=True)
-        self.library = ctypes.CDLL(str(path))
-
-    def constants(self, parameters: np.ndarray, count: int) -> np.ndarray:
-        out = np.zeros(count + 1)
-        getattr(self.library, f"{self.stem}_precompute")(*map(_pointer, (np.append(parameters, 0.0), out)))
-        return out[:count]
-
-    def call(self, name: str, point: At, constants: np.ndarray, count: int) -> np.ndarray:
-        if not count:
-            return np.zeros(0)
-        function = getattr(self.library, f"{self.stem}_{name}")
-        function.argtypes = [ctypes.c_double, *[_REALS] * 4]
-        out = np.zeros(count)
-        arrays = (point.state, np.append(constants, 0.0), np.append(point.memory, 0.0), out)
-        function(point.t, *map(_pointer, arrays))
-        return out
-
-
-def _pointer(values: np.ndarray) -> ctypes._Pointer[ctypes.c_double]:
-    return np.ascontiguousarray(values, dtype=float).ctypes.data_as(_REALS) if values.size else None
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -115,7 +68,7 @@ def test_exported_program_runs_as_the_process_does(name: str, exported: Callable
     with (folder / "run.csv").open() as file:
         head, *rows = csv.reader(file)
     table = np.array(rows, dtype=float)
-    assert tuple(head[1:]) == tuple(c.name for c in equations(name).targets.columns)
+    assert tuple(head[1:]) == tuple(c.name for c in core_of(equations(name)).targets.columns)
     assert table[:, 0] == pytest.approx(wanted.time, abs=wanted.event_room, rel=0)
     wanted.rows.check(table[:, 1:], f"{name}: rows")
     told = [line.split(": event ") for line in done.stderr.splitlines()]
@@ -248,7 +201,7 @@ def test_long_sections_are_cut_into_pieces_with_the_same_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("armillary.export.c.text.PIECE", 5)
-    for name, text in program_files(make_source(equations("tumbler"))).items():
+    for name, text in program_files(make_source(core_of(equations("tumbler")))).items():
         (tmp_path / name).write_text(text)
     assert "tumbler_derivatives_3(" in (tmp_path / "tumbler.c").read_text()
     wanted, library = expected("tumbler"), Library(tmp_path)

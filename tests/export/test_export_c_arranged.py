@@ -14,9 +14,10 @@ import pytest
 from mpmath import mp, mpf, pi
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.c import program_files
 from armillary.export.text.source import make_source
-from armillary.program.equations import DerivedEquations
+from armillary.stages.equations import Equations
 
 REALS = ctypes.POINTER(ctypes.c_double)
 COMPILERS = [
@@ -32,7 +33,7 @@ FLAGS = {
 
 
 @cache
-def chain() -> DerivedEquations:
+def chain() -> Equations:
     s = arm.System("three links")
     s.gravity(9.81, -s.ground.z)
     link = None
@@ -47,7 +48,7 @@ def rates_of(
     compiler: str, flags: list[str], tmp_path: Path, older: bool = False
 ) -> Callable[[list[float]], np.ndarray]:
     """The exported chain's rates at given angles; ``older``: as if the compiler were GCC 11."""
-    for name, text in program_files(make_source(chain())).items():
+    for name, text in program_files(make_source(core_of(chain()))).items():
         (tmp_path / name).write_text(text.replace("__GNUC__ >= 12", "0") if older else text)
     assert "#if defined(ARRANGED)" in (tmp_path / "three_links.c").read_text()
     warnings = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Wconversion", "-Werror"]
@@ -102,6 +103,6 @@ def test_few_operations_and_choices_have_the_plain_text_alone() -> None:
     s = arm.System("pendulum")
     s.gravity(9.81, -s.ground.z)
     s.body("bob", joint=arm.Revolute("x"), com=(0, 0, -1), mass=1, inertia=0)
-    code = program_files(make_source(s.derive()))["pendulum.c"]
+    code = program_files(make_source(core_of(s.derive())))["pendulum.c"]
     assert "ARRANGED" not in code
     assert "void pendulum_derivatives(" in code

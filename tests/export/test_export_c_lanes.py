@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.c import program_files
 from armillary.export.text.source import exported_equations, make_source
+from armillary.runtime.models.compilation import compile_equations
+from tests.export.c_programs import CC, Library
 from tests.export.conformance import equations
-from tests.export.test_export_c import CC, Library
-from tests.program.test_packs import derived
+from tests.systems.walker import derived
 
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
 
@@ -24,8 +26,8 @@ def test_vectors_change_nothing_but_rounding(
 ) -> None:
     """Legs that are alike up to numbers and signs, with choices, roots and sines of sums on lanes."""
     monkeypatch.setattr("armillary.export.c.arranged.PIECE", piece)
-    legs = exported_equations(derived(wheel=lanes == 2))
-    model = legs.compile()
+    legs = exported_equations(core_of(derived(wheel=lanes == 2)))
+    model = compile_equations(legs)
     for name, text in program_files(make_source(legs), lanes).items():
         (tmp_path / name).write_text(text)
     code = (tmp_path / "walker.c").read_text()
@@ -44,7 +46,7 @@ def test_vectors_change_nothing_but_rounding(
 
 
 def test_vectors_are_written_where_they_are_wanted_and_pay() -> None:
-    walker, tables = make_source(derived(wheel=False)), make_source(equations("tables"))
+    walker, tables = make_source(core_of(derived(wheel=False))), make_source(core_of(equations("tables")))
     assert "const lanes_2 z" in program_files(walker)["walker.c"]
     assert "are on vectors of" not in program_files(walker, 1)["walker.c"]
     assert "lanes" not in "".join(program_files(tables, 4).values())

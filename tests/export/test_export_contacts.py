@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armillary.algebra.arguments import core_of
 from armillary.export.text.source import blocks_of, make_source
 from armillary.export.wasm.module import WasmModule
 from tests.ensembles.conftest import card as card
 from tests.ensembles.fake_cupy import Module
+from tests.export.c_programs import FLAGS
 from tests.export.contact_models import (
     CONTACT_CASES,
     contact_equations,
@@ -26,12 +28,11 @@ from tests.export.contact_models import (
     run_table,
     written_rows,
 )
+from tests.export.cuda_programs import CXX, library
 from tests.export.fmi.host import simulate_fmu
-from tests.export.test_export_c import FLAGS
-from tests.export.test_export_cuda import CXX, library
-from tests.export.test_export_fortran import make
-from tests.export.test_export_matlab import OCTAVE, octave, package_of
-from tests.export.test_export_rust import cargo, needs_cargo
+from tests.export.fortran_programs import make
+from tests.export.matlab_programs import OCTAVE, octave, package_of
+from tests.export.rust_programs import cargo, needs_cargo
 from tests.export.wasm_host import FINISHED, Host
 from tests.loading import loaded
 
@@ -65,7 +66,7 @@ def test_kernels_have_the_same_run(name: str, tmp_path: Path) -> None:
     """Exported CUDA, compiled for the CPU."""
     equations, case = contact_equations(name), CONTACT_CASES[name]
     code = library(equations.export("cuda", tmp_path), level="-O0")
-    d = make_source(equations).description
+    d = make_source(core_of(equations)).description
     numbers = [
         [p.default or 0.0 for p in d.parameters],
         [s.initial for s in d.starts],
@@ -224,7 +225,7 @@ def test_fortran_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
 def test_modules_for_browsers_have_the_same_run(name: str) -> None:
     """The box takes more of the stack than is usual."""
     case, run = CONTACT_CASES[name], contact_run(name)
-    made = WasmModule(make_source(contact_equations(name)), methods=("rk4",))
+    made = WasmModule(make_source(core_of(contact_equations(name))), methods=("rk4",))
     host = Host(made.linked.code, json.loads(json.dumps(made.description())))
     about = host.about
     host.set_parameters({})
@@ -255,7 +256,7 @@ def test_jax_finds_forces_and_statuses_and_their_slopes(tmp_path: Path) -> None:
     equations = contact_equations("ball")
     equations.export("jax", tmp_path)
     module = loaded(next(p for p in tmp_path.glob("*.py") if not p.name.startswith("test_")))
-    made = make_source(equations)
+    made = make_source(core_of(equations))
     constants = module.precompute(module.Parameters())
     for p in made.reference.points:
         found = module.derivatives(p.t, jax.numpy.array(p.state), constants, jax.numpy.array(p.memory))

@@ -12,47 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.export.conformance import CASES, DIFFERENT, NATIVE, equations, expected
+from armillary.algebra.arguments import core_of
+from tests.export.conformance import CASES, DIFFERENT, equations, expected
+from tests.export.cuda_programs import CXX, FLAGS, NVCC, library
 
-CXX = shutil.which("c++")
-NVCC = shutil.which("nvcc")
-FLAGS = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=fast", *NATIVE]
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
-
-# The kernel thread by thread, and one function of the model, for ctypes.
-WRAPPER = """
-#include "{stem}.cuh"
-extern "C" void all_runs(long long runs, real step, long long steps, long long stride, const real *parameters,
-    real *state, real *memory, real *rows, int *status)
-{{
-    blockDim.x = 32;
-    for (long long i = 0; i < (runs + 31) / 32 * 32; i++) {{
-        blockIdx.x = (unsigned)(i / 32);
-        threadIdx.x = (unsigned)(i % 32);
-        {stem}_runs(runs, 0, step, steps, stride, parameters, state, memory, rows, status);
-    }}
-}}
-extern "C" void rates(real t, const real *parameters, const real *state, const real *memory, real *out)
-{{
-    real constants[{upper}_CONSTANTS_ROOM];
-    {stem}_precompute(parameters, constants);
-    {stem}_derivatives(t, state, constants, memory, out);
-}}
-"""
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     base = tmp_path_factory.mktemp("cuda")
     return cache(lambda name: equations(name).export("cuda", base / name.replace(" ", "_")))
-
-
-def library(folder: Path, real: str = "double", level: str = "-O1") -> ctypes.CDLL:
-    stem = next(folder.glob("*.cuh")).stem
-    (folder / "wrapper.cpp").write_text(WRAPPER.format(stem=stem, upper=stem.upper()))
-    command = [str(CXX), *FLAGS, level, f"-DREAL={real}", "-shared", "-fPIC", "wrapper.cpp"]
-    subprocess.run([*command, "-o", f"{real}.so"], cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / f"{real}.so"))
 
 
 def at(values: np.ndarray) -> ctypes.c_void_p:
@@ -67,7 +37,7 @@ def runs_of(
     steps = round(case.duration / case.step)
     columns = [list(wanted.parameters.values()), list(wanted.start.values()), wanted.memory]
     arrays = [np.repeat(np.append(c, 0.0)[:, None], copies, axis=1).astype(kind) for c in columns]
-    outputs = len(wanted.equations.targets.columns)
+    outputs = len(core_of(wanted.equations).targets.columns)
     rows, status = np.zeros((steps + 1, outputs, copies), kind), np.full(copies, -1, np.int32)
     real = ctypes.c_double if kind is np.float64 else ctypes.c_float
     code.all_runs.argtypes = [

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.embedded.cost import TARGETS, counts_on, event_operations, parse_counts
 from armillary.export.text.reference import reference
 from armillary.export.text.selftest import self_test
@@ -326,7 +327,7 @@ def test_points_of_the_self_test_are_where_the_model_is_defined() -> None:
     a = s.body("a", joint=arm.Prismatic("x"), mass=1, inertia=0)
     s.output("root", arm.sqrt(a.q1) * arm.sqrt(0.02 - a.q1))
     s.start({"a.q1": 0.01})
-    points = reference(s.derive(), several=False).points
+    points = reference(core_of(s.derive()), several=False).points
     assert len({p.state for p in points}) == len(points) and all(p.state[0] != 0.01 for p in points)
     assert all(
         np.all(np.isfinite([*p.derivatives, *p.outputs])) and abs(p.state[0] - 0.01) < 0.01 for p in points
@@ -364,7 +365,7 @@ def test_rooms_in_single_precision_hold_the_rounding_of_times() -> None:
     s = arm.System("timed")
     s.body("A", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
     s.event("late", "t - 0.1003")
-    made = make_source(s.derive())
+    made = make_source(core_of(s.derive()))
     test = self_test(made, "single", METHODS["rk4"], {"events"})
     for [t, room] in zip(test.inputs["times"][0], test.compared["events"][1], strict=True):
         assert room[0] >= abs(float(np.float32(t)) - t)

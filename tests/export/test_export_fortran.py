@@ -15,26 +15,18 @@ import pytest
 import armillary as arm
 from armillary.export.text.printer import partial_sums
 from tests.export.conformance import CASES, DIFFERENT, equations, expected
+from tests.export.fortran_programs import make
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed"),
     pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
 ]
-# The other cases differ from these in the mechanics, not in what is printed: Python's test has them all.
-# Every warning is an error. Unoptimised code is built faster, position-independent code can be called here.
-FLAGS = "FFLAGS=-std=f2008 -O0 -fPIC -Wall -Wextra -pedantic -Werror"
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 
 
 def stem_of(folder: Path) -> str:
     return next(p.name.removesuffix("_solver.f90") for p in folder.glob("*_solver.f90"))
-
-
-def make(folder: Path, *targets: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["make", "-s", FLAGS, *targets], cwd=folder, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import armillary as arm
-from armillary.program.equations import DerivedEquations
+from armillary.stages.equations import Equations
 
 MARK = "EVIL("
 # Ends of comments and strings in every language, also in disguise; line breaks of every kind; marks of
@@ -35,7 +35,7 @@ _SHELL = re.compile(r"#[^\n]*")
 
 
 @cache
-def hostile() -> DerivedEquations:
+def hostile() -> Equations:
     """A system with the text wherever a system takes a text that is not a name."""
     s = arm.System(f"system {TEXT}")
     s.parameter("k", 2.0, units="N\n/\r\nm", about=TEXT)

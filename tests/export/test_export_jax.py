@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.jax.module import needs_runs
 from armillary.export.text.source import make_source
 from tests.export.conformance import CASES, equations, expected
@@ -154,7 +155,7 @@ def test_events_that_only_end_the_run_are_located_too() -> None:
     s = arm.System("ended")
     s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
     s.event("end", "t - 0.5", stop=True)
-    assert needs_runs(make_source(s.derive()))
+    assert needs_runs(make_source(core_of(s.derive())))
 
 
 def test_steps_that_do_not_fit_are_refused_and_rows_are_picked(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,16 +10,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from tests.export.conformance import CASES, DIFFERENT, equations, expected
+from tests.export.matlab_programs import OCTAVE, octave, package_of
 
-OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
 pytestmark = pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
 # The other cases differ from these in the mechanics, not in what is printed: Python's test has them all.
-
-
-def octave(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
-    command = [str(OCTAVE), "--norc", "--quiet", "--eval", program]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +23,6 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a case, written when it is first requested."""
     base = tmp_path_factory.mktemp("matlab")
     return cache(lambda name: equations(name).export("matlab", base / name.replace(" ", "_")))
-
-
-def package_of(folder: Path) -> str:
-    return next(p.name[1:] for p in folder.glob("+*"))
 
 
 def column(values: np.ndarray) -> str:
@@ -85,7 +75,7 @@ def test_exported_matlab_gives_the_numbers_of_the_process(name: str, exported: C
 
 
 def test_the_example_runs_and_the_test_notices_a_wrong_number(exported: Callable[[str], Path]) -> None:
-    folder, names = exported("controller"), [c.name for c in equations("controller").targets.columns]
+    folder, names = exported("controller"), [c.name for c in core_of(equations("controller")).targets.columns]
     example = folder / "run_controlled_pendulum.m"
     before, at, after = example.read_text().partition("initial_state();")
     example.write_text(f"{before}{at} state(1) = -0.0;{after}")

@@ -18,12 +18,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.equations import DerivedEquations
-from tests.export.test_export_configurations import CC, FIXED, FLAGS, LANGUAGES, TOOLS, Case, run_cuda
-from tests.export.test_export_rust import cargo
-from tests.export.test_export_wasm import NODE, _node
+from armillary.stages.equations import Equations
+from tests.export.c_programs import CC
+from tests.export.configuration_cases import FIXED, FLAGS, LANGUAGES, TOOLS, Case, run_cuda
+from tests.export.rust_programs import cargo
+from tests.export.wasm_modules import NODE, run_node
 from tests.loading import loaded
-from tests.verification.test_parallelogram import parallelogram, started
+from tests.systems.parallelogram import parallelogram, started
 
 TOLERANCE = 1e-9
 STEPS = 1200
@@ -43,7 +44,7 @@ def counted(caught: bool = True) -> arm.System:
 
 
 @cache
-def equations() -> DerivedEquations:
+def equations() -> Equations:
     return counted().derive()
 
 
@@ -216,7 +217,7 @@ def test_modules_pass_flat_positions_and_end_in_one(tmp_path: Path) -> None:
     run = eom.compile().simulate(3.0, **how)
     assert run.events[-1].name == "over" and str(run.info["configurations"]).count("passed") >= 4
     folder = eom.export("wasm", tmp_path / "wasm", methods=["dopri5"])
-    told = _node(folder, f"""import {{ load }} from "./parallelogram.js";
+    told = run_node(folder, f"""import {{ load }} from "./parallelogram.js";
 const { "{ time, values, events, status }" } = (await load()).simulate(3.0, {json.dumps(how)});
 const rows = Object.fromEntries(Object.entries(values).map(([name, row]) => [name, Array.from(row)]));
 console.log(JSON.stringify({ "{ status, events: events.length, time: Array.from(time), rows }" }));

@@ -16,7 +16,7 @@ import armillary as arm
 from armillary.errors import ArmillaryError
 from examples import four_bar
 from tests.export.conformance import CASES, equations, expected
-from tests.loading import loaded
+from tests.export.python_programs import load
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +24,6 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a case, written when it is first requested."""
     base = tmp_path_factory.mktemp("python")
     return cache(lambda name: equations(name).export("python", base / name.replace(" ", "_")))
-
-
-load = cache(loaded)
 
 
 def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,29 +12,16 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.export.text.source import make_source
-from tests.export.test_export_configurations import CC, FIXED, LANGUAGES, TOOLS, Case, exported, linked_bars
-from tests.export.test_export_wasm import NODE, _node
+from tests.export.c_programs import CC
+from tests.export.configuration_cases import FIXED, LANGUAGES, TOOLS, Case, exported
+from tests.export.wasm_modules import NODE, run_node
 from tests.loading import loaded
+from tests.systems.reclosing import crank, five_bar, five_bar_equations
 
 TOLERANCE = 1e-10
 STEPS = 400  # of one size
-
-
-def crank(thrown: str = "A.u1") -> arm.System:
-    """A slider-crank whose crank is put back whenever it reaches 1 rad, and a wheel that another event puts
-    back then.
-    """
-    s = arm.System("slider crank")
-    A = s.body("A", joint=arm.Revolute("z"), mass=1.0, inertia=(0.01, 0.01, 0.01))
-    B = s.body("B", A, arm.Revolute("z"), at=(0.4, 0, 0), mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
-    C = s.body("C", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
-    s.body("W", joint=arm.Revolute("z"), mass=1.0, inertia=(0.1, 0.1, 0.1))
-    s.close_loop(B.point("end", (1.0, 0, 0)), C.origin, [s.ground.x, s.ground.y], name="pin")
-    s.event("back", A.q1 - 1.0, direction=1, set={"A.q1": "0.2 + 0.01*W.u1", thrown: "0.5*A.u1 + 5"})
-    s.event("wound", A.q1 - 1.0, direction=1, set={"W.q1": 0.0})
-    s.start({"A.q1": 0.5, "B.q1": -0.7, "C.q1": 1.3, "A.u1": 9.0, "W.u1": 2.0})
-    return s
 
 
 @cache
@@ -64,24 +51,6 @@ def test_loops_are_closed_anew_after_events(language: str, configurations: bool,
     assert np.abs(0.4 * np.cos(a) + np.cos(a + b) - x).max() < 1e-12
 
 
-def five_bar() -> arm.System:
-    """A five-bar linkage that exchanges dependent speeds, whose first crank is turned a little by a clock.
-    The other one is caught for a while and must not move when loops are closed then.
-    """
-    s = linked_bars("five bar")
-    s.memory("times", 0.0)
-    s.event("turn", "sin(40*t + 0.1)", direction=1, set={"A.q1": "A.q1 + 0.05", "times": "times + t"})
-    s.event("catch", "t - 0.05", direction=1, lock="C.q1")
-    s.event("let go", "t - 0.5", direction=1, unlock="C.q1")
-    s.start({"A.q1": 1.8, "B.q1": -0.8, "C.q1": 1.2, "D.q1": 0.9, "A.u1": -6.0})
-    return s
-
-
-@cache
-def five_bar_equations() -> arm.Equations:
-    return five_bar().derive()
-
-
 @pytest.mark.parametrize("language", ["c", "cuda", "embedded", "python", "fortran", "matlab", "rust"])
 def test_programs_close_loops_anew_in_all_configurations(language: str, tmp_path: Path) -> None:
     """Eight events, four exchanges; MATLAB, which is slow, has three events."""
@@ -109,7 +78,7 @@ def test_modules_close_loops_anew_in_all_configurations(tmp_path: Path) -> None:
     run = eom.compile().simulate(1.0, **how)
     assert len(run.events) == 8 and str(run.info["configurations"]).count("became independent") >= 4
     folder = eom.export("wasm", tmp_path / "wasm", methods=["dopri5"])
-    told = _node(folder, f"""import {{ load }} from "./five_bar.js";
+    told = run_node(folder, f"""import {{ load }} from "./five_bar.js";
 const { "{ values, status }" } = (await load()).simulate(1.0, {json.dumps(how)});
 const rows = Object.entries(values).map(([name, row]) => [name, Array.from(row)]);
 console.log(JSON.stringify({ "{ status, values: Object.fromEntries(rows) }" }));
@@ -168,10 +137,10 @@ def test_runs_end_at_a_start_for_which_the_only_choice_of_dependent_speeds_is_po
     s.start({"A.u1": 0.0})
     eom = s.derive()  # with C.u1 as the independent one, a poor choice at the start
     run = eom.compile().simulate(0.01, step=1e-3)
-    assert make_source(eom).reference.trajectory is None
+    assert make_source(core_of(eom)).reference.trajectory is None
     module = loaded(eom.export("python", tmp_path / "python") / "slider_crank.py")
     assert "t = 0 s" in str(run.info["configurations"])
     ended = module.simulate(0.01, 1e-3)
     assert ended.status.startswith("stopped: from here on other dependent speeds are needed, which")
     assert ended.t == 0.0 and len(ended.rows) == 1
-    assert make_source(equations()).reference.trajectory is not None
+    assert make_source(core_of(equations())).reference.trajectory is not None

@@ -19,15 +19,15 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.equations import DerivedEquations
-from tests.export.test_export_matlab import OCTAVE
+from armillary.stages.equations import Equations
+from tests.export.matlab_programs import OCTAVE
 from tests.loading import loaded
 
 STEP, SAMPLE, DURATION, STOP = 0.1, 0.3, 3.0, 2.57
 
 
 @cache
-def swinging() -> DerivedEquations:
+def swinging() -> Equations:
     """A pendulum, a memory that counts the steps begun, and an end between rows and grid points."""
     s = arm.System("swinging")
     bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1.0, inertia=0)

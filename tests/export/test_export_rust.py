@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -15,8 +14,8 @@ import pytest
 
 import armillary as arm
 from tests.export.conformance import CASES, equations, expected
+from tests.export.rust_programs import cargo, needs_cargo
 
-needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="no Rust compiler (cargo)")
 Exported = Callable[[str, str], Path]
 
 
@@ -35,16 +34,6 @@ def exported(base: Path) -> Exported:
         return equations(name).export("rust", folder, precision=precision)
 
     return written
-
-
-def cargo(folder: Path, *arguments: str) -> str:
-    """The output of cargo, without a network and with one folder for all that it builds."""
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(folder.parent / "target"), "CARGO_INCREMENTAL": "0"}
-    command = ["cargo", arguments[0], "--offline", "--quiet", *arguments[1:]]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "warning" not in done.stderr
-    return done.stdout
 
 
 @needs_cargo

@@ -13,10 +13,10 @@ import pytest
 
 import armillary as arm
 from armillary.runtime.models.configurations.supply import ConfigurationSupply
+from tests.export.configuration_cases import FIXED, LANGUAGES, TOOLS, Case, linked_bars
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import simulate_fmu
-from tests.export.test_export_configurations import FIXED, LANGUAGES, TOOLS, Case, linked_bars
-from tests.export.test_export_wasm import NODE, _node
+from tests.export.wasm_modules import NODE, run_node
 from tests.loading import loaded
 
 SPAN, STEPS = 0.4, 64
@@ -183,7 +183,7 @@ def test_programs_adjust_speeds_as_the_process_does(language: str, name: str, tm
 def test_modules_adjust_speeds(tmp_path: Path) -> None:
     how = {"method": "rk4", "step": SPAN / STEPS, "sample": SPAN / 8}
     folder = equations("differential").export("wasm", tmp_path / "wasm", methods=["rk4"])
-    told = _node(folder, f"""import {{ load }} from "./differential.js";
+    told = run_node(folder, f"""import {{ load }} from "./differential.js";
 const { "{ values, status }" } = (await load()).simulate({SPAN}, {json.dumps(how)});
 const rows = Object.entries(values).map(([name, row]) => [name, Array.from(row)]);
 console.log(JSON.stringify({ "{ status, values: Object.fromEntries(rows) }" }));

@@ -12,10 +12,10 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives import rate_columns as partial_rates
-from tests.export import test_export_adaptive as adaptive
+from tests.export import adaptive_programs as adaptive
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import simulate_fmu
-from tests.program.test_sparse_rates import cable
+from tests.systems.cable import cable
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")
 FLAGS = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Werror"]

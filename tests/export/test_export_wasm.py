@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -12,23 +11,24 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import make_source
 from armillary.export.wasm.module import WasmModule
 from armillary.viewer.poses import PoseFunction
 from examples import car, pendulum
+from tests.export.configuration_cases import latched
 from tests.export.conformance import CASES, equations, expected
-from tests.export.test_export_configurations import latched
 from tests.export.wasm_host import EVENT, FINISHED, Host
-from tests.runtime.test_run_configurations import five_bar
+from tests.export.wasm_modules import NODE, run_node
+from tests.systems.changing_configurations import five_bar
 
-NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node.js to run the class with")
 
 
 @cache
 def module(name: str) -> WasmModule:
-    return WasmModule(make_source(equations(name)))
+    return WasmModule(make_source(core_of(equations(name))))
 
 
 def host(name: str) -> Host:
@@ -36,6 +36,7 @@ def host(name: str) -> Host:
     return Host(made.linked.code, json.loads(json.dumps(made.description())))
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", CASES)
 def test_a_module_gives_the_numbers_of_the_process(name: str) -> None:
     wanted, case, found = expected(name), CASES[name], host(name)
@@ -68,7 +69,7 @@ def test_a_module_gives_the_numbers_of_the_process(name: str) -> None:
 )
 def test_ten_seconds_agree_to_twelve_digits(system, method: str, step: float) -> None:
     eom = system.system().derive()
-    made = WasmModule(make_source(eom), [method])
+    made = WasmModule(make_source(core_of(eom)), [method])
     found = Host(made.linked.code, made.description())
     given = {p["name"]: p["value"] for p in found.about["parameters"]}
     initial = {"bob.q1": 2.0} if system is pendulum else {}
@@ -97,7 +98,7 @@ def test_a_module_changes_its_configuration_as_the_process_does(
 ) -> None:
     """Rows through impulses of locks and other choices of dependent speeds, and times of events."""
     eom = system().derive()
-    made = WasmModule(make_source(eom, configurations=True), ["rk4"])
+    made = WasmModule(make_source(core_of(eom), configurations=True), ["rk4"])
     found = Host(made.linked.code, json.loads(json.dumps(made.description())))
     model = eom.compile()
     run = model.simulate(span, sample=span / 40, initial=initial, method="rk4", step=step)
@@ -126,7 +127,7 @@ def test_poses_are_those_of_the_viewer() -> None:
     found, eom = host("four bar"), equations("four bar")
     state = np.array(list(expected("four bar").start.values()))
     row = found.function("outputs", found.about["row"], 0.0, state)
-    poses = PoseFunction(eom).at(0.0, state[None], {})
+    poses = PoseFunction(core_of(eom)).at(0.0, state[None], {})
     assert [b["name"] for b in found.about["bodies"]] == list(poses.names)
     numbers = row[len(found.about["outputs"]) + len(state) :].reshape(-1, 12)
     for i, body in enumerate(found.about["bodies"]):
@@ -137,19 +138,12 @@ def test_poses_are_those_of_the_viewer() -> None:
         np.testing.assert_allclose(R, poses.rotations[0, i], atol=1e-14)
 
 
+@pytest.mark.optimised
 def test_the_car_takes_less_than_forty_kilobytes() -> None:
     assert len(module("car").linked.code) < 40_000
 
 
 # ------------------------------------------------------------------------------------ the class in JavaScript
-
-
-def _node(folder: Path, program: str) -> dict:
-    (folder / "ask.mjs").write_text(program, encoding="utf-8")
-    assert NODE
-    done = subprocess.run([NODE, "ask.mjs"], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @needs_node
@@ -160,7 +154,7 @@ def test_an_exported_folder_passes_its_own_test_and_runs_as_the_process_does(tmp
     assert (done.returncode, done.stdout) == (0, "all numbers agree\n"), done.stderr
     case = CASES["door"]
     start = {"initial": case.initial, "inputs": case.memory, "step": case.step, "method": "rk4"}
-    found = _node(folder, f"""
+    found = run_node(folder, f"""
 import {{ load }} from "./door.js";
 const model = await load();
 model.setParameters({json.dumps(case.parameters)});
@@ -187,7 +181,7 @@ def test_the_class_refuses_a_negative_mass_and_keeps_what_was(tmp_path: Path) ->
     a = s.body("a", joint=arm.Prismatic("x"), mass="2*m", inertia=0)
     s.force("f", "1.0*m*9.81", s.ground.x, at=a.com)
     folder = s.derive().export("wasm", tmp_path / "masses", methods=["rk4"])
-    found = _node(
+    found = run_node(
         folder,
         """
 import { load } from "./two_masses.js";
@@ -205,7 +199,7 @@ console.log(JSON.stringify({ told, kept: model.parameters.m, rate: model.derivat
 def test_the_class_starts_momenta_from_speeds(tmp_path: Path) -> None:
     case = CASES["momenta"]
     folder = equations("momenta").export("wasm", tmp_path / "momenta", methods=["rk4"])
-    found = _node(folder, f"""
+    found = run_node(folder, f"""
 import {{ load }} from "./double_pendulum.js";
 const model = await load();
 const run = model.simulate({case.duration}, {json.dumps({"step": case.step, "initial": case.initial})});
@@ -228,7 +222,7 @@ def test_the_class_locks_and_unlocks_and_goes_on_with_other_parameters(tmp_path:
     s.moment("push", "w", s.ground.z, on=b)
     s.start({"b.u1": 1.0})
     folder = s.derive().export("wasm", tmp_path / "caught")
-    found = _node(folder, """
+    found = run_node(folder, """
 import { load } from "./caught.js";
 const model = await load();
 model.setParameters({ w: 0 });
@@ -257,7 +251,7 @@ console.log(JSON.stringify({
 @needs_node
 def test_loops_are_closed_in_the_class_as_in_the_process(tmp_path: Path) -> None:
     folder = equations("four bar").export("wasm", tmp_path / "bar")
-    found = _node(folder, """
+    found = run_node(folder, """
 import { load } from "./four_bar_linkage.js";
 const model = await load(), places = [];
 for (const angle of [0.1, 0.4, -0.5]) places.push([...model.reset({ initial: { "A.q1": angle } }).state]);
@@ -272,7 +266,7 @@ console.log(JSON.stringify({ places, poses, said }));
     assert found["said"] == str(refused.value)
     for angle, place in zip([0.1, 0.4, -0.5], found["places"], strict=True):
         np.testing.assert_allclose(place, model.state({"A.q1": angle}), atol=1e-9)
-    poses = PoseFunction(equations("four bar")).at(0.0, np.array(found["places"][-1])[None], {})
+    poses = PoseFunction(core_of(equations("four bar"))).at(0.0, np.array(found["places"][-1])[None], {})
     np.testing.assert_allclose([p["position"] for p in found["poses"]], poses.positions[0], atol=1e-14)
     np.testing.assert_allclose(
         [p["rotation"] for p in found["poses"]], poses.rotations[0].reshape(-1, 9), atol=1e-14

@@ -15,7 +15,7 @@ from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.solver.language import language
 from armillary.runtime.solver.language.translator import FEATURES, _comments, read_solver
 from armillary.runtime.solver.methods import exported_methods, source
-from tests.export.test_export_python import load
+from tests.export.python_programs import load
 
 TABLEAU = Tableau(2, (0, 2 / 3), ((), (2 / 3,)), (1 / 4, 3 / 4))
 RALSTON = Method("ralston", 2, False, "Ralston's method", TABLEAU, exported=True)

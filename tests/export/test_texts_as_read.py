@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.export import conformance
-from tests.export.test_export_configurations import latched
+from tests.export.configuration_cases import latched
 
 CASES = ("four bar", "controller", "momenta", "bouncing")
 FUNCTIONS: dict[str, Any] = {

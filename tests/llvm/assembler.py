@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from armillary.llvm.jit import prepared
+from armillary.llvm.jit import prepare_llvm
 
 
 @cache
 def _machine(triple: str, features: str) -> Any:
-    llvm = prepared()
+    llvm = prepare_llvm()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     try:
@@ -24,7 +24,7 @@ def _machine(triple: str, features: str) -> Any:
 
 def assembled(lines: list[str], triple: str, features: str) -> bytes:
     """The bytes of instructions."""
-    llvm = prepared()
+    llvm = prepare_llvm()
     module = llvm.parse_assembly("\n".join([f'module asm "{line}"' for line in lines]))
     module.triple = triple
     found = llvm.ObjectFileRef.from_data(_machine(triple, features).emit_object(module))

@@ -14,11 +14,11 @@ from armillary.llvm.arrangement.machine_code import (
     FOUR,
     Entry,
     MachineCode,
-    encoded,
+    encode_lines,
     machine_code,
 )
 from armillary.llvm.jit import Compiled
-from tests.llvm.test_arrangement import lines_of
+from tests.llvm.arranged_lines import lines_of
 
 Code = tuple[list[str], dict[str, Any], dict[str, str], list[Any]]
 PLACES = [*range(9), 31, 33, 4094, 4095, 4097, 5001, 9000, 9001, 13000]  # near and far, odd and even
@@ -181,7 +181,7 @@ define double @kept(ptr %state, ptr %out) {
 
 def machine_text(code: Code, machine: type[MachineCode], registers: int) -> str:
     """The code, and two callers: one with twenty values that are needed after the call."""
-    found = encoded(lines_of(code[0]), *code[1:], ENTRY, machine, registers)
+    found = encode_lines(lines_of(code[0]), *code[1:], ENTRY, machine, registers)
     assert found is not None
     loads = "\n".join(
         f"  %p{i} = getelementptr double, ptr %state, i64 {i}\n  %x{i} = load double, ptr %p{i}"

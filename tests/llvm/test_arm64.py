@@ -9,12 +9,12 @@ import pytest
 
 import armillary as arm
 from armillary.llvm import sections
-from armillary.llvm.arrangement.arm64 import TOUCHED_PAGE, Arm64, framed, reaches
+from armillary.llvm.arrangement.arm64 import TOUCHED_PAGE, Arm64, frame_code, reaches
 from armillary.llvm.arrangement.arrangement import PAIR
-from armillary.llvm.arrangement.machine_code import Entry, encoded
+from armillary.llvm.arrangement.machine_code import Entry, encode_lines
+from tests.llvm.arranged_lines import lines_of
 from tests.llvm.assembler import assembled
 from tests.llvm.random_sections import ENTRY
-from tests.llvm.test_arrangement import lines_of
 
 
 def words_of(code: bytes) -> list[int]:
@@ -24,7 +24,7 @@ def words_of(code: bytes) -> list[int]:
 def test_words_of_a_small_section() -> None:
     lines = ["%v1 = fdiv double %v0, %v0", "%v2 = fsub double %v0, %v1"]
     stores = [("%v2", ("out", 0, "double"))]
-    found = encoded(lines_of(lines), {"%v0": ("state", 0, "double")}, {}, stores, ENTRY, Arm64, 32)
+    found = encode_lines(lines_of(lines), {"%v0": ("state", 0, "double")}, {}, stores, ENTRY, Arm64, 32)
     assert found is not None
     text = ["ldr d0, [x0]", "fdiv d1, d0, d0", "fmov v30.2d, 1.0", "fnmsub d2, d0, d30, d1"]
     text += ["str d2, [x1]", "ret"]
@@ -35,7 +35,7 @@ def test_words_of_a_small_section() -> None:
 
 
 def test_a_section_without_operations_returns() -> None:
-    found = encoded([], {}, {}, [], ENTRY, Arm64, 32)
+    found = encode_lines([], {}, {}, [], ENTRY, Arm64, 32)
     assert found is not None and words_of(found.code)[0] == 0xD65F03C0
 
 
@@ -43,7 +43,7 @@ def test_inputs_that_are_results_go_by_registers_of_integers() -> None:
     """Of one double and of two; no register for doubles is loaded, and none of their units has to store."""
     loads = {"%v0": ("state", 3, "double"), "%v1": ("state", 4, PAIR), "%v2": ("state", 1000, PAIR)}
     stores = [("%v0", ("out", 0, "double")), ("%v1", ("out", 2, PAIR)), ("%v2", ("out", 4, PAIR))]
-    found = encoded([], loads, {}, stores, ENTRY, Arm64, 32)
+    found = encode_lines([], loads, {}, stores, ENTRY, Arm64, 32)
     assert found is not None
     text = [
         *("ldr x17, [x0, 24]", "str x17, [x1]", "ldp x17, x13, [x0, 32]", "stp x17, x13, [x1, 16]"),
@@ -60,7 +60,7 @@ def test_the_first_lane_of_an_input_is_copied_as_one_double() -> None:
     """By a register of integers; the second lane takes one for doubles."""
     lines = [f"%v{i + 1} = extractelement {PAIR} %v0, i64 {i}" for i in range(2)]
     stores = [("%v1", ("out", 5, "double")), ("%v2", ("out", 9, "double"))]
-    found = encoded(lines_of(lines), {"%v0": ("state", 4, PAIR)}, {}, stores, ENTRY, Arm64, 32)
+    found = encode_lines(lines_of(lines), {"%v0": ("state", 4, PAIR)}, {}, stores, ENTRY, Arm64, 32)
     assert found is not None
     assert {0xF9401011, 0xF9001431} < set(words_of(found.code))  # ldr x17, [x0, 32]; str x17, [x1, 40]
 
@@ -76,7 +76,7 @@ def test_single_sums_are_fused_with_one() -> None:
     others = [(f"%v{i}", ("out", 2 * i, "<2 x double>")) for i in range(10, 30)]
 
     def sums(text: list[str], stores: list[tuple[str, tuple[str, int, str]]]) -> list[int]:
-        found = encoded(lines_of(text), loads, {}, stores, ENTRY, Arm64, 32)
+        found = encode_lines(lines_of(text), loads, {}, stores, ENTRY, Arm64, 32)
         assert found is not None
         words = words_of(found.code)
         return [word & 0xFFE08000 for word in words if word >> 24 == 0x1F and word >> 16 & 31 == 30]
@@ -101,7 +101,7 @@ def test_values_are_in_no_register_that_holds_a_number(operation: str, holds: bo
             lines.append(f"{name} = {operation} double {last}, %v{i % 40}")
             last = name
         stores.append((last, ("out", step, "double")))
-    found = encoded(lines_of(lines), loads, {}, stores, ENTRY, Arm64, 32)
+    found = encode_lines(lines_of(lines), loads, {}, stores, ENTRY, Arm64, 32)
     assert found is not None
     into = {
         word for word in words_of(found.code) if word >> 24 in (0x1E, 0x1F, 0x6F, 0xFD) and word & 31 == 30
@@ -115,7 +115,7 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     stores = [("%v1", ("out", 0, "double"))]
 
     def left(line: str) -> bool:
-        return encoded(lines_of([line]), loads, {}, stores, ENTRY, Arm64, 32) is None
+        return encode_lines(lines_of([line]), loads, {}, stores, ENTRY, Arm64, 32) is None
 
     assert left("%v1 = call double @exp(double %v0)") and left("%v1 = fadd double %v0, %t")
     stores.append(("%t", ("out", 1, "double")))
@@ -143,7 +143,7 @@ def test_code_that_one_instruction_does_not_cross_is_left_to_llvm() -> None:
     entry = Entry(["state", "out"], [0, 1], [0.5])
     body = [0xD503201F] * (2**18 - 40)
     assert reaches(entry, len(body)) and not reaches(entry, 2**18 - 1)
-    found = framed(entry, [], body, [], entry.arrays([], 8))
+    found = frame_code(entry, [], body, [], entry.arrays([], 8))
     words = words_of(found.code)
     assert found.second < found.address < 4 * 2**18
     numbers = next(word for word in words if word & 0x9F00001F == 0x10000004)  # adr x4
@@ -155,7 +155,7 @@ def test_an_opposite_goes_to_the_same_place_of_two_arrays() -> None:
     stores = [("%v1", (array, 3, "double")) for array in ("new_memory", "new_state")]
     entry = Entry(["state", "new_memory", "new_state"], [], [])
     loads, opposites = {"%v0": ("state", 0, "double")}, {"%v1": "%v0"}
-    found = encoded([], loads, opposites, stores, entry, Arm64, 32)
+    found = encode_lines([], loads, opposites, stores, entry, Arm64, 32)
     assert found is not None
     assert {word >> 5 & 31 for word in words_of(found.code) if word >> 22 == 0xFD000000 >> 22} == {1, 2}
 
@@ -170,7 +170,7 @@ def test_a_large_frame_takes_its_pages_one_after_the_other() -> None:
     for last, i in enumerate([*range(count), *reversed(range(count))], 2 * count - 1):
         lines.append(f"%v{last + 1} = fdiv double %v{last}, %v{count + i}")
     stores = [(f"%v{4 * count - 1}", ("out", 0, "double"))]
-    found = encoded(lines_of(lines), loads, {}, stores, ENTRY, Arm64, 32)
+    found = encode_lines(lines_of(lines), loads, {}, stores, ENTRY, Arm64, 32)
     assert found is not None
     words = words_of(found.code)
     sub_page, touch = TOUCHED_PAGE

@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import symbol
 from armillary.llvm import sections
 from armillary.llvm.arrangement.arranged_writer import _by_two
-from armillary.llvm.arrangement.arrangement import SPARE, Line, Store, arranged, parsed
+from armillary.llvm.arrangement.arrangement import SPARE, Store, schedule_and_allocate
 from armillary.llvm.jit import Compiled
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from tests.llvm.arranged_lines import lines_of
 from tests.mechanics import random_trees
 
 INPUTS = 12
-
-
-def lines_of(texts: list[str]) -> list[Line]:
-    """Lines from their texts, ``%v… = …``."""
-    return [parsed(*text.strip().split(" = ", 1)) for text in texts]
 
 
 def random_code(seed: int, size: int) -> tuple[list[str], dict[str, Any], dict[str, str], list[Store]]:
@@ -82,7 +79,7 @@ def test_random_code_keeps_its_values(seed: int, registers: int) -> None:
         x, y = (-plain[opposites[n]] if n in opposites else plain[n] for n in (a, b))
         plain[name] = x * y if operation == "fmul" else x + y if operation == "fadd" else x - y
     out: dict[int, float] = {}
-    _, found = arranged(lines_of(lines), loads, opposites, stores, registers)
+    _, found = schedule_and_allocate(lines_of(lines), loads, opposites, stores, registers)
     most = evaluated([line.strip() for line in found], {"state": state, "out": out})
     expected = [-plain[opposites[v]] if v in opposites else plain[v] for v, _ in stores]
     assert [out[i] for i in range(len(stores))] == expected
@@ -91,7 +88,7 @@ def test_random_code_keeps_its_values(seed: int, registers: int) -> None:
 
 def test_what_no_result_needs_is_left_out() -> None:
     lines = ["  %v1 = fmul double %v0, %v0", "  %v2 = fadd double %v1, %v0", "  %v3 = fmul double %v1, %v1"]
-    _, found = arranged(
+    _, found = schedule_and_allocate(
         lines_of(lines), {"%v0": ("state", 0, "double")}, {}, [("%v3", ("out", 0, "double"))], 32
     )
     assert [line.split()[0] for line in found] == ["%r1", "%v1", "%v3", "store"]
@@ -101,7 +98,9 @@ def test_the_time_is_an_argument_and_not_loaded() -> None:
     """Also where it is negated."""
     loads = {"%v0": ("state", 0, "double")}
     lines = ["  %v1 = fadd double %v0, %t", "  %v2 = fmul double %v1, %v3"]
-    _, found = arranged(lines_of(lines), loads, {"%v3": "%t"}, [("%v2", ("out", 0, "double"))], 32)
+    _, found = schedule_and_allocate(
+        lines_of(lines), loads, {"%v3": "%t"}, [("%v2", ("out", 0, "double"))], 32
+    )
     assert [line.split()[2] for line in found if "=" in line] == ["load", "fadd", "fneg", "fmul"]
     assert sum("%t" in line for line in found) == 2
 
@@ -117,7 +116,7 @@ def test_pairs_and_whole_numbers_are_stored_with_their_kind() -> None:
         lines.append(f"  %v{i} = xor <2 x i64> %v{i - 15}, %v{i - 1 if i > 17 else 2}")
         lines.append(f"  %v{i + 1} = add <2 x i64> %v{i}, %v2")
     lines.append("  %v33 = bitcast <2 x i64> %v32 to <2 x double>")
-    room, found = arranged(lines_of(lines), loads, {}, [("%v33", ("out", 0, "<2 x double>"))], 8)
+    room, found = schedule_and_allocate(lines_of(lines), loads, {}, [("%v33", ("out", 0, "<2 x double>"))], 8)
     kinds = {line[: line.index(">") + 1] for line in found if "store" in line}
     assert kinds == {"  store volatile <2 x double>", "  store volatile <2 x i64>"}
     stored = [line for line in found if "store volatile <2 x i64>" in line]
@@ -126,7 +125,7 @@ def test_pairs_and_whole_numbers_are_stored_with_their_kind() -> None:
 
 def test_each_value_is_stored_at_most_once() -> None:
     lines, loads, opposites, stores = random_code(3, 400)
-    _, found = arranged(lines_of(lines), loads, opposites, stores, 8)
+    _, found = schedule_and_allocate(lines_of(lines), loads, opposites, stores, 8)
     stored = [line.split()[3] for line in found if "store" in line]
     assert len(stored) > 100 and len(stored) == len(set(stored)) + len(stores) - len({s[0] for s in stores})
 
@@ -137,7 +136,9 @@ def test_a_model_has_the_same_digits_for_any_number_of_registers(seed: int) -> N
     equations = random_trees.build(case, parameters=True).derive()
     state = np.concatenate([case.q, case.u])
     models = [
-        CompiledModel(equations, Compiled(sections.llvm_text(equations.program, n)), 0.0, compile_equations)
+        CompiledModel(
+            core_of(equations), Compiled(sections.llvm_text(equations.program, n)), 0.0, compile_equations
+        )
         for n in (0, 16, 32)
     ]
     first, *others = (model.derivatives(0.0, state) for model in models)

@@ -17,6 +17,8 @@ from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
 from armillary.runtime.loop.machine_code import CONSTANTS_FROM
 
+pytestmark = pytest.mark.optimised
+
 TEXT = "define double @twice(double %x) {{\n  %y = fmul double %x, {factor}\n  ret double %y\n}}"
 
 PENDULUM = """

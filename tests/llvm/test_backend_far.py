@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.optimised
+
 CODE = """
 import ctypes
 import armillary as arm

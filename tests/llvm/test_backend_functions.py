@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import Undimensioned
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
+
+pytestmark = pytest.mark.optimised
 
 # Values of x and y: signs, zero, equal ones, near and far.
 POINTS = [
@@ -143,7 +146,7 @@ CASES = [
 
 
 @cache
-def model() -> CompiledModel:
+def model() -> Model:
     """A slider whose outputs are all functions, once of its coordinate and speed, once of two parameters."""
     s = arm.System("functions")
     s.body("A", joint=arm.Prismatic("x"), mass=1)
@@ -161,7 +164,7 @@ def test_compiled_functions_equal_their_evaluation(
     name: str, make: Any, points: list[tuple[float, float]]
 ) -> None:
     """To 4 units in the last place: library functions and fused operations round differently."""
-    columns = {c.name: c.expression for c in model().equations.targets.columns}
+    columns = {c.name: c.expression for c in core_of(model().equations).targets.columns}
     for x, y in points:
         values = {"A.q1": x, "A.u1": y, "x": x, "y": y}
         found = model().outputs(0.0, [x, y], {"x": x, "y": y})
@@ -185,7 +188,9 @@ def test_nan_goes_through_as_in_evaluation(name: str) -> None:
     """A minimum that hides a NaN would hide a run that has diverged."""
     found = model().outputs(0.0, [math.nan, 0.5], {"x": 1.0, "y": 1.0})
     assert math.isnan(found[f"{name} of state"])
-    expression = {c.name: c.expression for c in model().equations.targets.columns}[f"{name} of state"]
+    expression = {c.name: c.expression for c in core_of(model().equations).targets.columns}[
+        f"{name} of state"
+    ]
     assert np.isnan(arm.evaluate(expression, {"A.q1": math.nan, "A.u1": 0.5}))
 
 

@@ -13,31 +13,35 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, total
 from armillary.llvm import node_writer, pieces
 from armillary.llvm import sections as llvm
 from armillary.llvm.instructions import real
-from armillary.llvm.jit import Compiled, unfused
-from armillary.program.equations import DerivedEquations
+from armillary.llvm.jit import Compiled, without_fusion
 from armillary.program.program import Program
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.settings import RunSettings
+from armillary.stages.equations import Equations
 from tests.mechanics import random_trees
-from tests.program.test_program_counts import everything
+from tests.systems.everything import everything
+
+pytestmark = pytest.mark.optimised
 
 
 def compiled(
-    equations: DerivedEquations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool
+    equations: Equations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool
 ) -> CompiledModel:
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(equations.program)
     assert ("derivatives_1(" in text) == (len(equations.program.derivatives.nodes) > 2 * piece)
-    code = Compiled(text if fused else unfused(text))
-    return CompiledModel(equations, code, 0.0, compile_equations)
+    code = Compiled(text if fused else without_fusion(text))
+    return CompiledModel(core_of(equations), code, 0.0, compile_equations)
 
 
 @cache
-def derived(seed: int) -> DerivedEquations:
+def derived(seed: int) -> Equations:
     return random_trees.build(random_trees.tree_case(seed), parameters=True).derive()
 
 
@@ -76,8 +80,8 @@ def test_every_section_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     start = {"A.q1": 0.5, "B.q1": 0.3, "A.u1": 0.2, "B.u1": 0.4, "ball.u1": 1.0, "ball.u2": 0.1}
     runs = [
-        compiled(equations, piece, monkeypatch, fused=False).simulate(
-            1.0, method="dopri5", initial=start, parameters=parameters
+        compiled(equations, piece, monkeypatch, fused=False).run_with(
+            RunSettings(1.0, method="dopri5"), initial=start, parameters=parameters
         )
         for piece in (10**9, 2)
     ]
@@ -210,7 +214,7 @@ def resident_megabytes() -> float:
 
 def test_code_is_freed_with_its_model() -> None:
     model = small_model(0)
-    engine, code = weakref.ref(model._code._engine), weakref.ref(model._code)
+    engine, code = weakref.ref(core_of(model)._code._engine), weakref.ref(core_of(model)._code)
     assert engine() is not None
     run = model.simulate(0.1, step=0.01)
     del model

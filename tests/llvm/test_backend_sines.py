@@ -15,9 +15,11 @@ import armillary as arm
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import for_this_machine, llvm_text, process_text
 from armillary.llvm.sines import LIMIT, PI_OVER_2, sine_cosine_function
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import largest
 from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
+
+pytestmark = pytest.mark.optimised
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 
@@ -158,7 +160,7 @@ def test_parts_of_half_pi_add_up_to_it() -> None:
 
 
 @cache
-def fan(count: int) -> CompiledModel:
+def fan(count: int) -> Model:
     """So many angles, with sine and cosine of each as outputs, of some only one."""
     s = arm.System("fan")
     for i in range(count):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from armillary.llvm.arrangement.arranged_writer import ProductForms, shortened, used_lines
+from armillary.llvm.arrangement.arranged_writer import ProductForms, shorten_chains, used_lines
 from armillary.llvm.arrangement.arrangement import Line, latency
 from armillary.llvm.instructions import ValueTypes
 
@@ -32,7 +32,7 @@ def regrouped(lines: Sequence[Line], opposites: dict[str, str], stored: Sequence
         opposites[made] = name
         return made
 
-    return shortened(lines, opposites, stored, FORMS, negative, lambda: f"%v{next(numbers)}")
+    return shorten_chains(lines, opposites, stored, FORMS, negative, lambda: f"%v{next(numbers)}")
 
 
 def values(

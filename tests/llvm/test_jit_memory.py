@@ -12,6 +12,8 @@ import pytest
 import armillary as arm
 from armillary.llvm import jit
 
+pytestmark = pytest.mark.optimised
+
 # The fields of glibc's mallinfo2 (malloc/malloc.h), of which two are requested below.
 FIELDS = (
     "arena",

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.llvm import sections
 from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.jit import Compiled, encodes, features, vector_doubles
-from armillary.program.equations import DerivedEquations
 from armillary.program.pack_choice import in_lanes
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.equations import Equations
 from tests.llvm.random_sections import SIZE, called, machine_text, plain_text, random_code
 from tests.mechanics import random_trees
 
@@ -98,7 +99,7 @@ def test_a_model_has_the_digits_of_llvms_code(
     near = np.concatenate([case.q, case.u])
     far = near.copy()
     far[: len(case.q)] *= 1e7
-    models = [CompiledModel(equations, Compiled(text), 0.0, compile_equations) for text in texts]
+    models = [CompiledModel(core_of(equations), Compiled(text), 0.0, compile_equations) for text in texts]
     lost = near.copy()
     lost[: len(case.q)] = np.nan
     for state in (near, far, lost):
@@ -125,7 +126,7 @@ def test_two_runs_at_once_have_the_digits_of_llvms_code(
     model = equations.compile()
     parameters = np.repeat([model.parameters[p.name] for p in equations.program.parameters], 2)
     texts = [sections.lanes_module(equations.program, 2).text()]
-    monkeypatch.setattr(arranged_writer, "encoded", lambda *given: None)
+    monkeypatch.setattr(arranged_writer, "encode_lines", lambda *given: None)
     texts.append(sections.lanes_module(equations.program, 2).text())
     assert [text.count("module asm") > 0 for text in texts] == [True, False]
     codes = [Compiled(text) for text in texts]
@@ -162,7 +163,7 @@ def test_two_runs_at_once_have_the_digits_of_llvms_code(
 
 
 @cache
-def four_legs() -> DerivedEquations:
+def four_legs() -> Equations:
     """A trunk on four legs of three links, with a number of its own for each."""
     s = arm.System("legs")
     s.gravity(9.81, -s.ground.z)
@@ -194,7 +195,7 @@ def test_packs_of_four_have_the_digits_of_llvms_code(
     product = f"fmul <{lanes} x double>"
     assert product in texts[0] and product not in texts[1].partition("@derivatives")[2]
     assert "derivatives_1_code" in texts[1] if piece == 60 else "derivatives_code" in texts[1]
-    models = [CompiledModel(equations, Compiled(text), 0.0, compile_equations) for text in texts]
+    models = [CompiledModel(core_of(equations), Compiled(text), 0.0, compile_equations) for text in texts]
     rng = np.random.default_rng(5)
     for scale in (1.0, 1.0, 1e7):
         state = scale * rng.uniform(-1, 1, len(program.state))

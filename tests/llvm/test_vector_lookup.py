@@ -12,6 +12,8 @@ from armillary.algebra.tables import Piecewise
 from armillary.llvm.piecewise import FEW, lookup_function
 from tests.llvm.vector_runner import Runner
 
+pytestmark = pytest.mark.optimised
+
 OUTSIDE = ("clamp", "extend", "zero")
 
 

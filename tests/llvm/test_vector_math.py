@@ -16,6 +16,8 @@ from armillary.verification.rows import largest
 from tests.later import later
 from tests.llvm.vector_runner import Runner
 
+pytestmark = pytest.mark.optimised
+
 mpmath = later("mpmath")
 
 NAMES = (*UNARY, *BINARY)

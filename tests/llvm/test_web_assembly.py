@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from armillary.llvm.web_assembly import STACK, Reader, signed, web_assembly, whole
+from armillary.llvm.web_assembly import STACK, Reader, signed_bytes, web_assembly, whole
 from tests.export.wasm_host import instance
 from tests.later import later
 
@@ -109,6 +109,6 @@ def test_constants_and_addresses_of_constants_are_found(functions) -> None:
 
 @pytest.mark.parametrize("value", [0, 1, 63, 64, 127, 128, -1, -64, -65, 624485, -123456, 2**31 - 1])
 def test_numbers_of_seven_bits_are_read_as_they_are_written(value: int) -> None:
-    assert Reader(signed(value)).whole(signed=True) == value
+    assert Reader(signed_bytes(value)).whole(signed=True) == value
     if value >= 0:
         assert Reader(whole(value)).whole() == value

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import armillary as arm
 from armillary.llvm.node_writer import RUN
+
+pytestmark = pytest.mark.optimised
 
 
 def test_each_state_meets_its_own_factor_in_a_long_sum() -> None:

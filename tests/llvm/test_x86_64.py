@@ -11,11 +11,11 @@ import pytest
 
 from armillary.llvm import jit
 from armillary.llvm.arrangement import x86_instructions as x86
-from armillary.llvm.arrangement.machine_code import Entry, encoded, machine_code
+from armillary.llvm.arrangement.machine_code import Entry, encode_lines, machine_code
 from armillary.llvm.arrangement.x86_64 import X86
+from tests.llvm.arranged_lines import lines_of
 from tests.llvm.assembler import assembled
 from tests.llvm.random_sections import ENTRY
-from tests.llvm.test_arrangement import lines_of
 
 HERE = platform.machine() in ("x86_64", "AMD64")
 FEATURES = "+avx512vl,+avx512dq,+fma,+avx2"
@@ -34,10 +34,10 @@ FORMS = {
     "vsqrtsd {0}, {1}, {2}": x86.ROOT[0],
     "vunpckhpd {0}, {1}, {2}": x86.SECOND_LANES,
     "vunpcklpd {0}, {1}, {2}": x86.FIRST_LANES,
-    "vfmadd132sd {0}, {1}, {2}": x86.fused(132, False, False, False),
-    "vfmsub213pd {0}, {1}, {2}": x86.fused(213, True, False, True),
-    "vfnmadd231sd {0}, {1}, {2}": x86.fused(231, False, True, False),
-    "vfnmsub213pd {0}, {1}, {2}": x86.fused(213, True, True, True),
+    "vfmadd132sd {0}, {1}, {2}": x86.fused_multiply_add(132, False, False, False),
+    "vfmsub213pd {0}, {1}, {2}": x86.fused_multiply_add(213, True, False, True),
+    "vfnmadd231sd {0}, {1}, {2}": x86.fused_multiply_add(231, False, True, False),
+    "vfnmsub213pd {0}, {1}, {2}": x86.fused_multiply_add(213, True, True, True),
 }
 IN_MEMORY = {
     **{text: what for text, what in FORMS.items() if "sqrt" not in text},
@@ -239,7 +239,7 @@ def test_bytes_of_a_small_section() -> None:
         "%v5 = fadd double %v4, %v2",
     ]
     stores = [("%v5", ("out", 0, "double"))]
-    found = encoded(lines_of(lines), loads, {}, stores, ENTRY, X86, 32)
+    found = encode_lines(lines_of(lines), loads, {}, stores, ENTRY, X86, 32)
     assert found is not None
     text = [
         "vmovsd xmm0, qword ptr [rdi]",
@@ -261,7 +261,9 @@ def test_a_product_with_an_opposite_takes_no_instruction_of_its_own() -> None:
     """c − (−a) b is c + a b."""
     loads = {f"%v{i}": ("state", i, "double") for i in range(3)}
     lines = ["%v4 = fmul double %v3, %v1", "%v5 = fsub double %v2, %v4"]
-    found = encoded(lines_of(lines), loads, {"%v3": "%v0"}, [("%v5", ("out", 0, "double"))], ENTRY, X86, 32)
+    found = encode_lines(
+        lines_of(lines), loads, {"%v3": "%v0"}, [("%v5", ("out", 0, "double"))], ENTRY, X86, 32
+    )
     assert found is not None
     assert found.code.startswith(bytes.fromhex("c5fb1007 c5fb594f08 c5f3584710 c5fb1106 c3"))
 
@@ -271,7 +273,7 @@ def test_what_is_not_written_here_is_left_to_llvm() -> None:
     stores = [("%v1", ("out", 0, "double"))]
 
     def left(line: str) -> bool:
-        return encoded(lines_of([line]), loads, {}, stores, ENTRY, X86, 32) is None
+        return encode_lines(lines_of([line]), loads, {}, stores, ENTRY, X86, 32) is None
 
     assert left("%v1 = call double @exp(double %v0)") and left("%v1 = fadd double %v0, %t")
     assert left("%v1 = call double @llvm.maximum.f64(double %v0, double %v0)")
@@ -326,7 +328,7 @@ def test_registers_of_addresses_are_kept_for_the_caller(size: int) -> None:
     words = ["fadd", "fsub"]  # the same number in turns
     lines += [f"%v{i + 8} = {words[i % 2 == 0]} double %v{i + 7}, %v1" for i in range(7, size)]
     stores = [(f"%v{size + 7}", ("out", 0, "double"))]
-    found = encoded(lines_of(lines), loads, {}, stores, Entry(ARRAYS, [0], [2048.0]), X86, 16)
+    found = encode_lines(lines_of(lines), loads, {}, stores, Entry(ARRAYS, [0], [2048.0]), X86, 16)
     assert found is not None and found.arrays == ARRAYS and found.code[0] == 0x53
     numbers = [
         f"  %p{i} = getelementptr i64, ptr %whole, i64 {i}\n  %n{i} = load volatile i64, ptr %p{i}"

@@ -210,7 +210,7 @@ def outputs_at(
 ) -> dict[str, float]:
     """All outputs of a system at a place, by the expressions that its program would be made of."""
     reduction = reduce_system(s, Undimensioned(), initial_configuration(s))
-    reduction = reduction.regrouped() if regroup else reduction
+    reduction = reduction.regroup() if regroup else reduction
     loads = applied_loads(s, reduction.tree, reduction.plain)
     wanted = targets(s, speed_rates(reduction.tree, _RATES[formalism](reduction, loads)), reduction)
     at: dict[str, Any] = {name: node.data.default for name, node in s.parameters.items()}

@@ -18,8 +18,8 @@ from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.mechanics.tree.tree import Tree
 from armillary.program.formalisms.back_substitution import eliminate_branches
 from armillary.program.formalisms.hubs import branches
+from tests.mechanics.constrained_agreement import LOOPS, check
 from tests.mechanics.solving import close, planted_on_numbers
-from tests.mechanics.test_formalism_agreement_constrained import LOOPS, check
 
 AXES: tuple[Any, ...] = ("x", "y", "z", (0.36, -0.48, 0.8))
 

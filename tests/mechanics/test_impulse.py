@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
+from armillary.stages.model import Model
 from examples import array_deployment
 
 SIZES = [1e-6, 1e-3, 1.0, 1e4, 1e6, 1e8]
@@ -34,7 +35,7 @@ def test_a_run_of_heavy_discs_grips_as_the_light_ones_do() -> None:
 
 
 @cache
-def wing(formalism: str) -> CompiledModel:
+def wing(formalism: str) -> Model:
     """The array of the example with all panels free, and an event that could lock them."""
     s = array_deployment.system(together=True)
     return s.derive(formalism).compile()
@@ -50,7 +51,9 @@ def test_latches_keep_momentum_and_lose_the_energy_of_the_change(
 ) -> None:
     """No impulse from outside; and Carnot's theorem, T⁻ − T⁺ = T of the difference of both motions."""
     model = wing(formalism)
-    free, locked = (Instance(model.in_configuration(Configuration(frozenset(names)))) for names in ((), held))
+    free, locked = (
+        Instance(core_of(model).in_configuration(Configuration(frozenset(names)))) for names in ((), held)
+    )
     chance = np.random.default_rng(7)
     q = np.concatenate([chance.normal(size=3), _unit(chance.normal(size=4)), chance.normal(size=3)])
     before, nothing = chance.normal(size=9), np.empty(0)
@@ -102,7 +105,7 @@ def linkage(closed: bool) -> arm.System:
 
 
 @cache
-def linkages() -> tuple[CompiledModel, CompiledModel]:
+def linkages() -> tuple[Model, Model]:
     closed, opened = (linkage(closed).derive().compile() for closed in (True, False))
     return closed, opened
 
@@ -122,7 +125,7 @@ def rows(q: np.ndarray) -> np.ndarray:
 def test_a_crank_caught_in_a_loop_is_an_impulse_on_all_joints(held: tuple[str, ...]) -> None:
     """M (u⁺ − u⁻) = JᵀΛ with M from the kinetic energy of the open chains, J by hand, solved by NumPy."""
     closed, opened = linkages()
-    place = Instance(closed).place(0.0, closed.state({"A.u1": 2.0, "C.u1": 3.0}), np.empty(0))
+    place = Instance(core_of(closed)).place(0.0, closed.state({"A.u1": 2.0, "C.u1": 3.0}), np.empty(0))
     T = lambda u: opened.outputs(0.0, np.concatenate([place.q, u]))["T"]  # noqa: E731
     e = np.eye(4)
     M = np.array([[T(e[i] + e[j]) - T(e[i]) - T(e[j]) for j in range(4)] for i in range(4)])
@@ -130,7 +133,7 @@ def test_a_crank_caught_in_a_loop_is_an_impulse_on_all_joints(held: tuple[str, .
     J = np.vstack([rows(place.q), e[[names.index(name) for name in held]]])
     K = np.block([[M, -J.T], [J, np.zeros((len(J), len(J)))]])
     expected = np.linalg.solve(K, np.concatenate([M @ place.u, np.zeros(len(J))]))[:4]
-    instance = Instance(closed.in_configuration(Configuration(frozenset(held))))
+    instance = Instance(core_of(closed).in_configuration(Configuration(frozenset(held))))
     after = instance.changes.impulse(0.0, place.motion, np.empty(0))
     assert after == pytest.approx(expected, abs=1e-12)
     again = instance.changes.impulse(0.0, np.concatenate([place.q, after]), np.empty(0))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import Undimensioned
@@ -25,7 +26,7 @@ from armillary.program.formalisms.momentum_states import (
     solved_speeds,
     velocities,
 )
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples import (
     car,
     momentum_tree,
@@ -140,13 +141,13 @@ def tumbling(joint: Any) -> arm.System:
 
 
 @cache
-def tumbling_in_momenta() -> CompiledModel:
+def tumbling_in_momenta() -> Model:
     """The free tree with its momenta as states."""
     return tumbling(arm.Free()).derive(formalism="momentum").compile()
 
 
 @cache
-def both_ways(change: Callable[[arm.System], None]) -> tuple[CompiledModel, CompiledModel]:
+def both_ways(change: Callable[[arm.System], None]) -> tuple[Model, Model]:
     """The free tree with this change, in momenta and in speeds."""
     s = tumbling(arm.Free())
     change(s)
@@ -167,7 +168,7 @@ def test_momenta_of_a_free_tree_stay_to_the_last_bit(velocity: str) -> None:
         model = tumbling(arm.Free(velocity=velocity)).derive(formalism="momentum").compile()
     eom = model.equations
     names = [*eom.coordinates, *eom.momenta]
-    at_rest = [n for n, rate in zip(names, eom.targets.rates, strict=True) if rate is ZERO]
+    at_rest = [n for n, rate in zip(names, core_of(eom).targets.rates, strict=True) if rate is ZERO]
     whole = [f"{of} {a}" for of in ("momentum", "angular momentum") for a in "xyz"]
     assert at_rest == whole
     run = model.simulate(2000.0, step=0.05, sample=10.0, initial=START)
@@ -341,8 +342,9 @@ def test_clocks_stand_at_the_time_of_the_momenta(monkeypatch: pytest.MonkeyPatch
     s.thruster("jet", 2.0, body.x, at=body.com, on=[(2, 10)])
     model = s.derive(formalism="momentum").compile()
     seen = []
-    plain = model.second_half
-    monkeypatch.setattr(model, "second_half", lambda *args: (seen.append(args[-1].copy()), plain(*args))[1])
+    core = core_of(model)
+    plain = core.second_half
+    monkeypatch.setattr(core, "second_half", lambda *args: (seen.append(args[-1].copy()), plain(*args))[1])
     q, u = [0, 0, 0, 1, 0, 0, 0], [3, 0, 0, 0, 0, 0]
     assert model.momenta(5.0, q, u)[0] == 6.0
     assert model.accelerations(5.0, q, u)[0] == 1.0

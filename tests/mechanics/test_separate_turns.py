@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.program.formalisms.kane import implicit_equations, separable_speeds
 
 
@@ -89,15 +90,18 @@ def test_the_motion_is_that_of_the_recursion(more: Callable[[arm.System], None],
     more(s)
     rng = np.random.default_rng(5)
     kane, other = s.derive("kane"), s.derive("recursive")
-    wanted = kane.targets
+    wanted = core_of(kane).targets
     at = {x: float(rng.normal()) for x in (*wanted.coordinates, *wanted.speeds)}
     attitude = wanted.coordinates[3:7]
     size = np.sqrt(sum(at[e] ** 2 for e in attitude))
     at |= {e: at[e] / size for e in attitude} | {wanted.time: 0.4}
-    found, expected = (np.array(evaluate_all(e.targets.rates, at), dtype=float) for e in (kane, other))
+    found, expected = (
+        np.array(evaluate_all(core_of(e).targets.rates, at), dtype=float) for e in (kane, other)
+    )
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
-    tree, factors = kane.reduction.tree, kane.reduction.elimination.factors
-    loads = applied_loads(s, tree, kane.reduction.plain)
+    reduction = core_of(kane).reduction
+    tree, factors = reduction.tree, reduction.elimination.factors
+    loads = applied_loads(s, tree, reduction.plain)
     solved = implicit_equations(tree, loads, separable_speeds(tree, factors))
     assert {s.speeds[k].data.name for k, _, _ in solved.separate} == separate
 
@@ -118,7 +122,7 @@ def test_other_turns_stay_in_the_matrix() -> None:
             s.body(
                 "pendulum", wheel, arm.Revolute("y"), com=(0, 0, -0.2), mass=0.1, inertia=(0.01, 0.01, 0.01)
             )
-        tree = simplified(build_tree(s, Undimensioned()))
+        tree = simplify_tree(build_tree(s, Undimensioned()))
         turns = implicit_equations(tree, applied_loads(s, tree), separable_speeds(tree, {})).separate
         assert turns == (), change
 

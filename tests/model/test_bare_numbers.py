@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 
 
 def pendulum() -> tuple[arm.System, arm.Body]:
@@ -180,7 +181,7 @@ def test_energies_of_round_numbers_have_their_dimension(size: float) -> None:
     with pytest.raises(arm.UnitsError, match="output 'power' in W"):
         s.output("power", s.total_energy(), units="W")
     model = s.derive().compile()
-    units = {c.name: c.units for c in model.equations.targets.columns}
+    units = {c.name: c.units for c in core_of(model.equations).targets.columns}
     assert (units["momentum"], units["turning"]) == ("N*s", "N*m*s")
     u = [0.3, 0.4]
     found = model.outputs(0.0, [0.0, 0.0, *u])

@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from tests.model.mistakes import cases
-from tests.model.test_bad_constraints import Model
+from tests.systems.bad_constraints import Model
 
 Said = list[tuple[str, Callable[[arm.System], Any], str]]
 

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.errors import ModelError
 from armillary.program.configuration_changes import RATINGS, with_changes
 from armillary.program.configurations import ConfigurationTable, lock_sets
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, POOR_PIVOT
 from armillary.runtime.models.compilation import compile_equations
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations.changes import ChangeCode, Changes, rated_choices
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.place import Place
+from armillary.stages.model import Model
 from examples import array_deployment, bowling_ball, five_bar, four_bar, rolling_disc, slider_crank
 
 # ---------------------------------------------------------------- sets of locked speeds
@@ -159,12 +160,12 @@ def linkage() -> tuple[ConfigurationTable, arm.System]:
 
 def changes(table: ConfigurationTable, number: int) -> Changes:
     equations = table.equations(number)
-    values = parameter_table(equations)
+    values = parameter_table(core_of(equations))
     return Changes(ChangeCode(equations.program), lambda: values.inside(values.values(None)))
 
 
 @cache
-def compiled(number: int) -> CompiledModel:
+def compiled(number: int) -> Model:
     return compile_equations(linkage()[0].equations(number))
 
 
@@ -216,7 +217,7 @@ def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
     table, _ = linkage()
     t, motion, memory = place()
     n = len(table.system.coordinates)
-    rated = rated_choices(table.derived, frozenset())
+    rated = rated_choices(core_of(table.derived), frozenset())
     assert rated is not None and rated.configurations == tuple(entry.configuration for entry in table)
     here = Place(t, motion[:n], motion[n:], memory, np.empty(0))
     constants = rated.code.constants(changes(table, 0).inside())
@@ -231,7 +232,7 @@ def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
         A = np.array(columns).T[[names.index(d) for d in entry.dependents]]
         found = ratings[entry.number]
         assert 0.0 < found <= 1.0 / max(1.0, float(np.max(A**2))) * (1 + 1e-9)
-        watching = Instance(compiled(entry.number), None)
+        watching = Instance(core_of(compiled(entry.number)), None)
         event = watching.model.watched_index[DEPENDENT_SPEEDS]
         quality = watching.events(t, watching.pack_state(here), memory)[event] + POOR_PIVOT
         assert found <= quality * (1 + 1e-9)
@@ -240,10 +241,10 @@ def test_ratings_tell_how_fast_dependent_speeds_are() -> None:
 def test_all_configurations_are_compiled_at_once() -> None:
     model = clutch().derive().compile()
     assert model.compile_configurations() == 2
-    kept = dict(model.configuration_models)
+    kept = dict(core_of(model).configuration_models)
     run = model.simulate(3.0, sample=0.5, initial={"D0.u1": 1.0})
     assert len(run.events) == 2
-    assert model.configuration_models == kept
+    assert core_of(model).configuration_models == kept
 
 
 def test_sections_of_changes_are_made_once_and_only_where_joints_move_bodies() -> None:
@@ -251,8 +252,8 @@ def test_sections_of_changes_are_made_once_and_only_where_joints_move_bodies() -
     first = s.body("first", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=0)
     s.body("second", first, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass=1, inertia=0)
     plain = s.derive("kane")
-    changed = with_changes(plain)
+    changed = with_changes(core_of(plain))
     assert changed.program.changes and not plain.program.changes
     assert with_changes(changed) is changed
-    absolute = s.derive("redundant")
+    absolute = core_of(s.derive("redundant"))
     assert not absolute.joints_move_bodies and with_changes(absolute) is absolute

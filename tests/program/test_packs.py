@@ -4,61 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.intermediate import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program import pack_choice as worth
-from armillary.program.branch_packs import Pack, _Numbering, meant, possible_packs
+from armillary.program.branch_packs import Pack, _Numbering, possible_packs, strip_lets
 from armillary.program.checker import IllegalProgram, check_section
-from armillary.program.equations import DerivedEquations
-from armillary.program.pack_choice import packed
+from armillary.program.pack_choice import pack_section
 from armillary.program.program import Program, ProgramSection, section
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from tests.systems.walker import derived
 
-
-def walker(wheel: bool) -> arm.System:
-    """A trunk with four legs: mirrored in y, with numbers and parameters of their own, axes of either sign,
-    springs that go slack, damping by the root of a speed, and perhaps a wheel that only the last one has.
-    """
-    s = arm.System("walker")
-    s.gravity(9.81, -s.ground.z)
-    one_per_second = s.parameter("one_per_second", 1.0, units="rad/s")
-    trunk = s.body("trunk", joint=arm.Free(velocity="body"), mass=12, inertia=(0.3, 0.5, 0.6))
-    for i, (x, y) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1))):
-        k = s.parameter(f"k{i}", 40.0 + i)
-        axis = (0, 1, 0) if y > 0 else (0, -1, 0)
-        hip = s.body(
-            f"hip{i}", trunk, arm.Revolute("x"), at=(0.4 * x, 0.2 * y, 0), mass=1.1, com=(0, 0.05 * y, 0.01),
-            inertia=(0.01, 0.02, 0.03),
-        )  # fmt: skip
-        thigh = s.body(
-            f"thigh{i}", hip, arm.Revolute(axis), at=(0.03 * x, 0.08 * y, 0), mass=2 + 0.1 * i,
-            com=(0.02, 0.01 * y, -0.15), inertia=(0.03, 0.04, 0.01),
-        )  # fmt: skip
-        shank = s.body(
-            f"shank{i}", thigh, arm.Revolute(axis), at=(0, 0.02 * y, -0.3), mass=0.6, com=(0, 0, -0.1),
-            inertia=(0.01, 0.011, 0.002),
-        )  # fmt: skip
-        s.moment(f"stop{i}", -k * arm.max(shank.q1 - 0.1 * y, 0), thigh.y, on=shank, reaction=thigh)
-        w = hip.u1 / one_per_second
-        loss = arm.sqrt(1 + w**2) * arm.select(w > 0, w, abs(w) * w) + arm.sin(hip.q1 + 2 * thigh.q1)
-        s.moment(f"loss{i}", -0.3 * loss, trunk.x, on=hip, reaction=trunk)
-    if wheel:
-        s.body("wheel", shank, arm.Revolute("y"), at=(0, 0, -0.3), mass=0.2, inertia=(1e-3, 2e-3, 1e-3))
-    return s
-
-
-@cache
-def derived(wheel: bool = True) -> DerivedEquations:
-    return walker(wheel).derive("recursive", check=True)
+pytestmark = pytest.mark.optimised
 
 
 def model(program: Program, piece: int, monkeypatch: pytest.MonkeyPatch, registers: int = 0) -> CompiledModel:
@@ -66,7 +31,7 @@ def model(program: Program, piece: int, monkeypatch: pytest.MonkeyPatch, registe
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(program, registers)
     assert ("derivatives_1(" in text) == (piece < 1000)
-    return CompiledModel(replace(equations, program=program), Compiled(text), 0.0, compile_equations)
+    return CompiledModel(replace(core_of(equations), program=program), Compiled(text), 0.0, compile_equations)
 
 
 @pytest.mark.parametrize(("piece", "lanes", "registers"), [(150, 2, 32), (150, 4, 0), (10**9, 4, 0)])
@@ -75,7 +40,7 @@ def test_packs_change_nothing_but_rounding(
 ) -> None:
     """In one function, and in pieces that hand packs on through memory; arranged for registers, and not."""
     program = derived(wheel=lanes == 2).program
-    packs = packed(program.derivatives, program.alike, {}).packs
+    packs = pack_section(program.derivatives, program.alike, {}).packs
     assert lanes in {len(pack.lanes) for pack in packs}
     wide = model(program, piece, monkeypatch, registers)
     single = model(replace(program, alike=()), piece, monkeypatch)
@@ -92,11 +57,11 @@ def test_a_sum_over_lanes_keeps_a_value_beside_a_name_of_it(monkeypatch: pytest.
     """2 x + 3 y + 5 z, where (x, y) is a pack and z a name of x: an element of back substitution has such."""
     program = derived().program
     rates = program.derivatives
-    wide = packed(rates, program.alike, {})
+    wide = pack_section(rates, program.alike, {})
     x, y = next(p.lanes for p in wide.packs if p.kind == "sum")
     results = [total([(2, x), (3, y), (5, let(x, "z"))]), *rates.results[1:]]
     program = replace(program, derivatives=section("derivatives", rates.labels, results))
-    assert {x, y} <= {n for p in packed(program.derivatives, program.alike, {}).packs for n in p.lanes}
+    assert {x, y} <= {n for p in pack_section(program.derivatives, program.alike, {}).packs for n in p.lanes}
     state = np.random.default_rng(4).uniform(-1, 1, len(program.state))
     found, expected = (
         model(p, 10**9, monkeypatch).derivatives(0.0, state)[0] for p in (program, replace(program, alike=()))
@@ -114,14 +79,14 @@ def test_legs_with_other_numbers_and_signs_are_computed_in_pairs() -> None:
     text = llvm.llvm_text(equations.program)
     fused = text.count("@llvm.fmuladd.v2f64(") + text.count(" = fmul <2 x double>")
     assert fused > 0.25 * equations.operations.multiplications
-    packs = packed(equations.program.derivatives, equations.program.alike, {}).packs
+    packs = pack_section(equations.program.derivatives, equations.program.alike, {}).packs
     assert {"sin", "cos", "max", "select", "gt", "abs"} <= {
         p.lanes[0].data for p in packs if p.kind == "call"
     }
 
 
 def test_columns_of_operands_count_the_packs_in_use_that_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = worth._Choice.made
+    made = worth._Choice.choose_packs
     given_up: list[int] = []
 
     def checked(choice: worth._Choice) -> list[Pack]:
@@ -131,9 +96,9 @@ def test_columns_of_operands_count_the_packs_in_use_that_share_them(monkeypatch:
         given_up.append(len(choice.saved) - len(chosen))
         return chosen
 
-    monkeypatch.setattr(worth._Choice, "made", checked)
+    monkeypatch.setattr(worth._Choice, "choose_packs", checked)
     program = derived(wheel=False).program
-    packed(program.derivatives, program.alike, {})
+    pack_section(program.derivatives, program.alike, {})
     assert max(given_up) > 0
 
 
@@ -224,7 +189,7 @@ def of_different_operations(section: ProgramSection) -> ProgramSection:
     """Of two neighbours that are different."""
     pairs = zip(section.nodes, section.nodes[1:], strict=False)
     a, b = next((a, b) for a, b in pairs if {a.kind, b.kind} == {"sum", "product"})
-    columns, factors = tuple((x, x) for x in map(meant, a.args)), tuple((f, f) for f in a.data[1])
+    columns, factors = tuple((x, x) for x in map(strip_lets, a.args)), tuple((f, f) for f in a.data[1])
     return replace(section, packs=(Pack((a, b), columns, factors),))
 
 
@@ -245,7 +210,7 @@ def test_the_checker_finds_faults_of_packs(
     fault: Callable[[ProgramSection], ProgramSection], message: str
 ) -> None:
     program = derived().program
-    section = packed(program.derivatives, program.alike, {})
+    section = pack_section(program.derivatives, program.alike, {})
     inputs = {program.time, *program.state, *program.constants, *program.memory}
     check_section(section, inputs)
     with pytest.raises(IllegalProgram, match=message):

@@ -19,7 +19,7 @@ from armillary.program.checker import IllegalProgram, check_program
 from armillary.program.passes import Graph, sequence
 from armillary.program.program import Program
 from armillary.verification.momentum_systems import MomentumSystem
-from tests.program.test_program_counts import everything
+from tests.systems.everything import everything
 
 TREES = ("kane", "recursive", "back_substitution")
 # Small examples with formalisms that take them: trees, loops, quaternions, modes, events, prescribed motion.

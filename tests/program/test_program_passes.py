@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, number, symbol, total
 from armillary.algebra.functions import cos, sin, sqrt
@@ -18,10 +19,10 @@ from armillary.algebra.intermediate import let
 from armillary.algebra.node import settle
 from armillary.algebra.walk import operands_first, symbols
 from armillary.program.cost import count
-from armillary.program.equations import DerivedEquations
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
 from armillary.program.passes.sequence import improve
 from armillary.program.passes.sums import MANY
+from armillary.stages.equations import Equations
 from tests.algebra.random_expressions import NAMES, build, smooth_trees
 from tests.mechanics import random_trees
 
@@ -94,7 +95,7 @@ def test_passes_in_any_order_keep_the_values_of_random_expressions(
 
 
 @cache
-def derived(seed: int, formalism: str) -> tuple[DerivedEquations, dict[str, Any]]:
+def derived(seed: int, formalism: str) -> tuple[Equations, dict[str, Any]]:
     case = random_trees.tree_case(seed)
     system = random_trees.build(case, parameters=True)
     speeds = np.random.default_rng(seed).normal(size=(3, case.tree.nu))
@@ -107,7 +108,7 @@ def derived(seed: int, formalism: str) -> tuple[DerivedEquations, dict[str, Any]
 @pytest.mark.parametrize("seed", SEEDS)
 def test_passes_name_all_nodes_that_they_change(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     equations, _ = derived(seed, "recursive")
-    quick, gains = improve(equations.targets.rates, Constants())
+    quick, gains = improve(core_of(equations).targets.rates, Constants())
     remade, changed = Graph.remade, []
 
     def of_all_nodes(graph: Graph, make: Callable[[Expr, list[Expr]], Expr | None], among: Any) -> Graph:
@@ -116,7 +117,7 @@ def test_passes_name_all_nodes_that_they_change(seed: int, monkeypatch: pytest.M
         return made
 
     monkeypatch.setattr(Graph, "remade", of_all_nodes)
-    slow, same_gains = improve(equations.targets.rates, Constants())
+    slow, same_gains = improve(core_of(equations).targets.rates, Constants())
     assert sum(changed) >= 3
     assert [settle(r).digest for r in quick.roots] == [settle(r).digest for r in slow.roots]
     assert gains == same_gains
@@ -127,7 +128,7 @@ def test_passes_name_all_nodes_that_they_change(seed: int, monkeypatch: pytest.M
 def test_each_pass_keeps_the_accelerations_of_random_systems(seed: int, formalism: str) -> None:
     equations, at = derived(seed, formalism)
     constants = Constants()
-    now = list(equations.targets.rates)
+    now = list(core_of(equations).targets.rates)
     expected, _ = values_of(now, constants, at)
     order = (
         "inline",
@@ -153,7 +154,7 @@ def test_each_pass_keeps_the_accelerations_of_random_systems(seed: int, formalis
 def test_improve_as_a_whole_keeps_the_accelerations_and_saves_operations(seed: int) -> None:
     equations, at = derived(seed, "recursive")
     constants = Constants()
-    roots = list(equations.targets.rates)
+    roots = list(core_of(equations).targets.rates)
     improved = improve(roots, constants)[0].roots
     expected, _ = values_of(roots, constants, at)
     found, _ = values_of(improved, constants, at)

@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr, multiply, number, power, symbol, total
 from armillary.algebra.intermediate import let, own_intermediates
-from armillary.algebra.walk import rebuild, renamed
+from armillary.algebra.walk import rebuild, rebuild_simply
 from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, fold, hoist, inline
 
@@ -53,13 +53,13 @@ def test_every_node_that_a_derivation_renames_is_the_one_made_anew(
     seen = {"sum": 0, "product": 0}
 
     def checked(node: Expr, args: list[Expr]) -> Expr | None:
-        made = renamed(node, args)
+        made = rebuild_simply(node, args)
         if made is not None:
             seen[node.kind] += 1
             assert made is rebuild(node, args)
         return made
 
-    monkeypatch.setattr(graph_module, "renamed", checked)
+    monkeypatch.setattr(graph_module, "rebuild_simply", checked)
     tree(5).derive(formalism=formalism)
     assert min(seen.values()) > 10
 
@@ -68,12 +68,12 @@ def test_signs_of_new_operands_move_to_coefficients() -> None:
     a, b = value(x), value(y)
     node = total([(1, multiply(a, x)), (2, multiply(b, power(y, 2)))])
     args = [negative(t) for t in node.args]
-    assert renamed(node, args) is rebuild(node, args)
+    assert rebuild_simply(node, args) is rebuild(node, args)
     product = multiply(power(total([(1, a), (3, b)]), 3), number(5))
     for base in (negative(value(z)), value(z)):
-        assert renamed(product, [base]) is rebuild(product, [base])
+        assert rebuild_simply(product, [base]) is rebuild(product, [base])
     root = power(value(w), 0.5)
-    assert renamed(root, [negative(value(z))]) is None
+    assert rebuild_simply(root, [negative(value(z))]) is None
 
 
 def test_intermediate_values_that_become_equal_are_collected() -> None:

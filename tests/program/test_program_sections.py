@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.errors import ModelError
 from armillary.export.c.model import CModel
 from armillary.export.text.source import make_source
 from armillary.program import program
-from armillary.program.equations import DerivedEquations
 from armillary.program.program import ProgramSection
+from armillary.stages.equations import Equations
 from tests.mechanics import random_trees
 from tests.program.listings import run_listing
-from tests.program.test_program_counts import everything
+from tests.systems.everything import everything
 
 SEEDS = (3, 11)
 
@@ -116,13 +117,13 @@ def test_unknown_section_names_the_nearest() -> None:
 # ---------------------------------------------------------------- listings are programs
 
 
-def constants_of(equations: DerivedEquations, parameters: dict[str, float]) -> dict[str, float]:
+def constants_of(equations: Equations, parameters: dict[str, float]) -> dict[str, float]:
     """The named constants, by running the listing of precompute."""
     found = run_listing(equations.show("precompute"), parameters)
     return {label: found[label] for label in equations.program.precompute.labels}
 
 
-def state_of(equations: DerivedEquations, seed: int) -> tuple[np.ndarray, dict[str, float]]:
+def state_of(equations: Equations, seed: int) -> tuple[np.ndarray, dict[str, float]]:
     state = np.random.default_rng(seed).uniform(0.2, 0.9, len(equations.program.state))
     return state, dict(zip([*equations.coordinates, *equations.speeds], state, strict=True))
 
@@ -179,7 +180,7 @@ def test_names_of_a_listing_are_not_those_of_parameters() -> None:
     np.testing.assert_allclose([found[f"{n.replace('.', '__')}'"] for n in values], expected, rtol=1e-12)
 
 
-def sprung() -> DerivedEquations:
+def sprung() -> Equations:
     """Loads that are used twice, so that listings name them: each is minus something, as springs are."""
     s = arm.System("sprung")
     s.parameter("K", 3.0, units="N/m")
@@ -221,7 +222,7 @@ def test_a_named_load_has_the_sign_that_the_user_gave_it() -> None:
             assert found[name] == pytest.approx(expected[name], rel=1e-12), (section, name)
             named.add(name)
     assert named == expected.keys()
-    model = CModel(make_source(equations))
+    model = CModel(make_source(core_of(equations)))
     lines = dict(re.findall(r"const double (\w+) = ([^;]*);", model.functions()[1]))
     written = eval(  # the expression that stands in C
         lines["spring"], {"C": C, "K": K, "b_u1": u, "b_q1": q}

@@ -8,36 +8,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.program.derivatives import rate_columns as chosen
 from armillary.program.derivatives.sparse_rates import SparseStructure, sparse_rates
 from armillary.program.formalisms.formalism import derivation
-
-
-def cable(n: int, branches: int = 1) -> arm.System:
-    """Links with stiff bending springs, a branch of them or several, with drag that has no slope at rest and
-    a state of the user's own.
-    """
-    s = arm.System("cable")
-    s.state("heat")
-    for b in range(branches):
-        previous = None
-        for i in range(n):
-            turned = s.body(
-                f"g{b}x{i}",
-                previous,
-                arm.Revolute("z"),
-                at=(0.2, 0, 0),
-                com=(0.1, 0, 0),
-                mass=0.1,
-                inertia=(1e-3, 1e-3, 1e-3),
-            )
-            drag = f"-0.1*g{b}x{i}.u1*sqrt(g{b}x{i}.u1^2) - (1e4 + heat)*g{b}x{i}.q1 - 20*g{b}x{i}.u1"
-            s.moment(f"m{b}x{i}", drag, s.ground.z, on=turned, reaction=previous or s.ground)
-            previous = turned
-    s.rate("heat", "50*(g0x0.u1*g0x0.u1 - heat)")
-    s.gravity(9.81, -s.ground.y)
-    return s
+from tests.systems.cable import cable
 
 
 @cache
@@ -79,7 +55,7 @@ def test_intermediate_values_eliminated_leave_the_dense_derivatives(n: int, bran
         np.eye(len(between)) - matrix[np.ix_(between, between)], matrix[np.ix_(between, own)]
     )
     found = matrix[np.ix_(own, own)] + matrix[np.ix_(own, between)] @ inner
-    dense = evaluate_all(chosen.partial_rates(equations(n, branches)), values)
+    dense = evaluate_all(chosen.partial_rates(core_of(equations(n, branches))), values)
     wanted = np.reshape(dense, (states + 1, states))[:-1].T
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
 

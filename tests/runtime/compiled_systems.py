@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import armillary as arm
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 
 
 def pendulum() -> arm.System:
@@ -23,12 +23,12 @@ def pendulum() -> arm.System:
 
 
 @cache
-def pendulum_model() -> CompiledModel:
+def pendulum_model() -> Model:
     return pendulum().derive().compile()
 
 
 @cache
-def oscillator() -> CompiledModel:
+def oscillator() -> Model:
     """ẍ = −ω² x, x = cos ωt from x = 1."""
     s = arm.System("oscillator")
     s.parameter("m", 1.0, units="kg")
@@ -39,7 +39,7 @@ def oscillator() -> CompiledModel:
 
 
 @cache
-def escaping() -> CompiledModel:
+def escaping() -> Model:
     """ẍ = k x³ from x = 1: infinite after a finite time."""
     s = arm.System("escaping")
     body = s.body("A", joint=arm.Prismatic("x"), mass=1)
@@ -50,7 +50,7 @@ def escaping() -> CompiledModel:
 
 
 @cache
-def spinning() -> CompiledModel:
+def spinning() -> Model:
     """A free body with three different moments of inertia, tumbling."""
     s = arm.System("tumbling")
     s.body("A", joint=arm.Free(), mass=1, inertia=(1.0, 2.0, 2.5))

@@ -12,8 +12,8 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError, ParameterError
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start import assembly
+from armillary.stages.model import Model
 
 CRANK, ROD = 0.1, 0.3
 
@@ -34,7 +34,7 @@ def crank(**prescribed: str) -> arm.System:
 
 
 @cache
-def model() -> CompiledModel:
+def model() -> Model:
     return crank().derive().compile()
 
 

@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.program.targets.targets import INTERNAL_EVENTS
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
-
-SMALL, LARGE = 0.109, 1.0  # radii: a bowling ball's, and nine times that
-
-
-@cache
-def ball(radius: float) -> CompiledModel:
-    """A ball that rolls on a plane with its centre above the curve y = sin(k x)/k.
-
-    Its velocities are in body axes, which turn with it, so dependent speeds are exchanged again and again.
-    """
-    s = arm.System("ball in a slot")
-    m, a = s.parameter("m", 7.0, units="kg"), s.parameter("a", radius, units="m")
-    k = s.parameter("k", 2.0, units="1/m")
-    body = s.body("ball", joint=arm.Free("quaternion", "body"), mass=m, inertia=[0.4 * m * a * a] * 3)
-    N = s.ground
-    s.gravity(9.81, -N.z)
-    slip = arm.velocity(body) + arm.cross(arm.angular_velocity(body), -a * N.z)
-    x, y, z = (arm.dot(arm.position(body.origin), axis) for axis in (N.x, N.y, N.z))
-    s.constrain(z - a, name="touches")
-    s.constrain(arm.dot(slip, N.x), name="no slip x")
-    s.constrain(arm.dot(slip, N.y), name="no slip y")
-    s.constrain(arm.sin(k * x) / k - y, name="slot")
-    s.output("kinetic energy", s.kinetic_energy())
-    return s.derive().compile()
+from armillary.stages.model import Model
+from tests.systems.ball_in_a_slot import LARGE, SMALL, ball
 
 
 def start(seed: int) -> dict[str, float]:
@@ -44,11 +20,11 @@ def start(seed: int) -> dict[str, float]:
     return {name: float(chance.uniform(-size, size)) for name, size in names.items()}
 
 
-def watched(model: CompiledModel, state: np.ndarray) -> dict[str, Any]:
+def watched(model: Model, state: np.ndarray) -> dict[str, Any]:
     """Values of what watches over the dependent speeds, with the large radius."""
-    instance = Instance(model, {"a": LARGE})
+    instance = Instance(core_of(model), {"a": LARGE})
     values = instance.events(0.0, state, np.zeros(0))
-    names = [e.name for e in model.equations.targets.watched]
+    names = [e.name for e in core_of(model.equations).targets.watched]
     assert set(names) <= set(INTERNAL_EVENTS)
     return {f"{name} {i}": v for i, (name, v) in enumerate(zip(names, values, strict=True))}
 

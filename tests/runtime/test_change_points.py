@@ -19,16 +19,16 @@ from scipy.integrate import solve_ivp
 
 import armillary as arm
 from armillary.errors import SimulationError
-from armillary.program.equations import DerivedEquations
 from armillary.results import Run
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.equations import Equations
+from armillary.stages.model import Model
 from tests.loading import loaded
 
 SPAN, SPEED, ANGLE = 2.0, 3.0, 1.0
 
 
 @cache
-def equations() -> DerivedEquations:
+def equations() -> Equations:
     s = arm.System("nearly foldable")
     apart = s.parameter("apart", 2.0, units="m")
     bar = {"mass": 1, "inertia": (0.1, 0.1, 0.1)}
@@ -42,7 +42,7 @@ def equations() -> DerivedEquations:
 
 
 @cache
-def model() -> CompiledModel:
+def model() -> Model:
     return equations().compile()
 
 

@@ -11,12 +11,11 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, SimulationError
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start import assembly
-from tests.verification.test_parallelogram import model as parallelogram_model
-from tests.verification.test_parallelogram import started
-
-INERTIA = (0.01, 0.01, 0.01)
+from armillary.stages.model import Model
+from tests.systems.locks import discs, locking, two_motors
+from tests.systems.parallelogram import model as parallelogram_model
+from tests.systems.parallelogram import started
 
 # ---------------------------------------------------------------- redundant first, violated later
 
@@ -37,27 +36,6 @@ def test_a_speed_constraint_that_was_redundant_and_is_not_any_more_stops_the_run
     run = stopped.value.run
     assert run.time[-1] >= 5.0
     assert run["A.q1"][run.time <= 5.0] == pytest.approx(run.time[run.time <= 5.0], abs=1e-9)
-
-
-@cache
-def two_motors() -> CompiledModel:
-    """Both cranks of a parallelogram are driven; the second runs away from 5 s on."""
-    s = arm.System("two motors")
-    N = s.ground
-    crank = {"com": (0.15, 0, 0), "mass": 1, "inertia": INERTIA}
-    A = s.body("A", joint=arm.Revolute("z"), **crank)
-    B = s.body("B", A, arm.Revolute("z"), at=(0.3, 0, 0), com=(0.5, 0, 0), mass=1, inertia=INERTIA)
-    C = s.body("C", joint=arm.Revolute("z"), at=(1, 0, 0), **crank)
-    s.body("D", joint=arm.Revolute("z"), mass=1, inertia=INERTIA)  # so that something is left to move
-    s.parameter("w", 1.0, units="1/s")
-    s.parameter("r", 0.1, units="1/s2")
-    s.close_loop(B.point("e", (1, 0, 0)), C.point("e", (0.3, 0, 0)), [N.x, N.y], name="pin")
-    s.prescribe("A.q1", "1.0 + 0.2*sin(w*t)")
-    s.prescribe("C.q1", "1.0 + 0.2*sin(w*t) + r*max(t - 5, 0)*max(t - 5, 0)")
-    s.start({"B.q1": -1.0})
-    equations = s.derive()
-    assert len(equations.redundant_constraints) == 1
-    return equations.compile()
 
 
 def test_closing_loops_is_interrupted_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +103,6 @@ def test_a_lock_that_contradicts_a_constraint_of_time_names_the_event_and_its_ti
 
 
 # ---------------------------------------------------------------- locks and sets
-
-
-def discs() -> arm.System:
-    """Disc B turns on disc A, each with inertia 1: M = [[2, 1], [1, 1]]."""
-    s = arm.System("discs")
-    A = s.body("A", joint=arm.Revolute("z"), mass=0, inertia=(1, 1, 1))
-    s.body("B", A, arm.Revolute("z"), mass=0, inertia=(1, 1, 1))
-    return s
 
 
 def test_an_event_that_unlocks_and_sets_a_speed_does_both() -> None:
@@ -232,15 +202,8 @@ BAD: dict[str, tuple[float, dict[str, Any], str]] = {
 
 
 @cache
-def tree() -> CompiledModel:
+def tree() -> Model:
     return discs().derive().compile()
-
-
-@cache
-def locking() -> CompiledModel:
-    s = discs()
-    s.event("grip", "t - 0.3", lock="B.q1")
-    return s.derive().compile()
 
 
 @pytest.mark.parametrize(("t_end", "how", "message"), BAD.values(), ids=BAD)
@@ -259,7 +222,7 @@ def test_bad_input_has_one_answer_in_trees_and_loops_and_with_locks(
 
 
 @cache
-def pinned() -> CompiledModel:
+def pinned() -> Model:
     """A free body with one point on the ground; its speeds are along its own axes, so no rate is a speed."""
     s = arm.System("pinned")
     F = s.body("F", joint=arm.Free("xyz", "body"), mass=1, inertia=(1, 1, 1))

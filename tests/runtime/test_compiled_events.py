@@ -12,12 +12,14 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from tests.runtime.problems import bounces
+
+pytestmark = pytest.mark.optimised
 
 
 @cache
-def counter() -> CompiledModel:
+def counter() -> Model:
     """A body at rest that counts the steps of whoever moves it."""
     s = arm.System("counter")
     s.body("A", joint=arm.Prismatic("x"), mass=1)
@@ -122,7 +124,7 @@ def runs_of(values: np.ndarray) -> list[tuple[float, int]]:
 # ---------------------------------------------------------------- events
 
 
-def ball(**event: Any) -> CompiledModel:
+def ball(**event: Any) -> Model:
     s = arm.System("ball")
     s.parameter("restitution", 0.8, units="1")
     s.body("A", joint=arm.Prismatic("y"), mass=1)

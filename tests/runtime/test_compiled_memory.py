@@ -8,6 +8,8 @@ import pytest
 
 import armillary as arm
 
+pytestmark = pytest.mark.optimised
+
 
 def held_controller(period: float) -> arm.System:
     s = arm.System("sample and hold")

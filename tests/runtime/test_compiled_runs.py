@@ -33,6 +33,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.optimised
 def test_every_method_gives_the_same_motion(method: str) -> None:
     """x = cos 2t. To 1e-7 over 2 s, of which each method's own error may be most."""
     run = oscillator().simulate(2.0, method=method, initial={"A.q1": 1.0}, sample=0.25, **METHODS[method])

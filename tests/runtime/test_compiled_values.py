@@ -12,10 +12,12 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, UnitsError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from tests.later import unit_registry
 from tests.mechanics import random_trees, reference
 from tests.runtime.compiled_systems import pendulum, pendulum_model, spinning
+
+pytestmark = pytest.mark.optimised
 
 C = {"c": 0.0}
 
@@ -148,7 +150,7 @@ def test_prescribed_speeds_have_no_initial_value() -> None:
 
 
 @cache
-def random_model(seed: int, formalism: str, regroup: bool) -> CompiledModel:
+def random_model(seed: int, formalism: str, regroup: bool) -> Model:
     """A random tree with its data as parameters."""
     case = random_trees.tree_case(seed)
     return random_trees.build(case, parameters=True).derive(formalism, regroup=regroup).compile()

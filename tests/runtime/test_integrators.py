@@ -30,6 +30,8 @@ from tests.runtime.problems import (
     van_der_pol,
 )  # fmt: skip
 
+pytestmark = pytest.mark.optimised
+
 
 def _error(method: str, steps: int, sample: float | None) -> float:
     """The largest error in e^(sin t) over 0 … 4 with so many equal steps."""

@@ -75,6 +75,7 @@ def test_a_mass_does_not_pass_its_stop(method, stop, direction):
 
 
 @pytest.mark.parametrize("method", COMPILED)
+@pytest.mark.optimised
 def test_relays_that_undo_each_other_at_once_end_the_run(method):
     """ẏ = 1 below zero and −1 above: at zero nothing moves any more.
 
@@ -149,6 +150,7 @@ def test_a_relay_whose_function_stays_beyond_zero_fires_once(method, direction):
 
 
 @pytest.mark.parametrize("method", COMPILED)
+@pytest.mark.optimised
 def test_crossings_of_a_chirp_and_of_a_narrow_peak_are_all_found(method):
     """cos(t²) has 31 zeros up to t = 10, ever closer; a peak of width 2e-4 is crossed twice a turn."""
     chirp = compile_model(

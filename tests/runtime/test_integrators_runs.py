@@ -32,6 +32,8 @@ from tests.runtime.problems import (
 )
 from tests.runtime.traced import compile_model
 
+pytestmark = pytest.mark.optimised
+
 
 def _step(method: str, size: float) -> dict[str, float]:
     return {} if METHODS[method].adaptive else {"step": size}

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.runtime.integrators import METHODS
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.instance import Instance
+from armillary.stages.model import Model
 from examples import four_bar, spinning_top
 from tests.later import later
 from tests.runtime.problems import integrate
@@ -98,7 +99,7 @@ def test_a_slow_motion_beside_a_fast_decay_takes_few_steps(
 
 
 @cache
-def robertson() -> CompiledModel:
+def robertson() -> Model:
     """Robertson's reactions as states of the user's own; rates of 0.04 and 3e7 1/s."""
     s = arm.System("robertson")
     s.body("b", joint=arm.Prismatic("x"), mass=1.0)
@@ -128,7 +129,7 @@ def test_robertsons_reactions_agree_with_radau_at_a_tight_tolerance() -> None:
 
 
 @cache
-def springs(n: int = 6) -> CompiledModel:
+def springs(n: int = 6) -> Model:
     """Masses of 0.1 kg in a row, between springs of 1e7 N/m with dampers of 1e4 N·s/m; the first one soft."""
     s = arm.System("springs")
     previous = None
@@ -162,7 +163,7 @@ def test_a_stiff_row_of_springs_moves_as_its_matrix_exponential() -> None:
 
 
 @cache
-def cart() -> CompiledModel:
+def cart() -> Model:
     """A cart between bump stops of 1e7 N/m, with a spring that varies in time, an input and friction."""
     s = arm.System("cart")
     push = s.input("push", 0.0, units="N")
@@ -176,20 +177,20 @@ def cart() -> CompiledModel:
 
 
 @cache
-def linkage() -> CompiledModel:
+def linkage() -> Model:
     return four_bar.system().derive().compile()
 
 
 @cache
-def top() -> CompiledModel:
+def top() -> Model:
     return spinning_top.system().derive().compile()
 
 
 @pytest.mark.parametrize("made", [cart, linkage, top, robertson, springs])
 def test_partial_rates_are_the_differences_of_the_rates(made: Any) -> None:
     """Central differences at a state beside the start, in the order of the solver: columns, then the time."""
-    model = made().differentiated
-    instance, rng = Instance(model), np.random.default_rng(3)
+    model = core_of(made()).differentiated
+    instance, rng = Instance(core_of(model)), np.random.default_rng(3)
     n, memory = len(model.equations.program.state), np.zeros(len(model.equations.program.memory))
     state = model.state() + 0.05 * rng.uniform(size=n)
     found = instance.call("partial_rates", n * (n + 1), 0.3, state, memory).reshape(n + 1, n)
@@ -202,7 +203,7 @@ def test_partial_rates_are_the_differences_of_the_rates(made: Any) -> None:
         assert found[j] == pytest.approx(slope, abs=room)
 
 
-def _same_motion(model: CompiledModel, t_end: float, room: float, rtol: float = 1e-8, **how: Any) -> None:
+def _same_motion(model: Model, t_end: float, room: float, rtol: float = 1e-8, **how: Any) -> None:
     """Runs by rodas5p are those of dop853, and later ones those of the first to the last bit."""
     sample = t_end / 20
     wanted = model.simulate(t_end, rtol=1e-11, atol=1e-12, sample=sample, **how)
@@ -244,7 +245,7 @@ def test_derivatives_of_a_stiff_motion_are_carried_along() -> None:
 # ---------------------------------------------------------------- the change between methods
 
 
-def relaxing() -> CompiledModel:
+def relaxing() -> Model:
     """x follows cos t, with a rate of 1e5 1/s that an event at t = 1 makes 1/s, beside a fast pendulum."""
     s = arm.System("relaxing")
     rate = s.memory("rate", initial=1e5)

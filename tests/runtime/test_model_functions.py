@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, symbol
 from armillary.runtime.models.programs.functions import ModelFunctions
@@ -21,11 +22,13 @@ def model():
 
 @pytest.fixture(scope="module")
 def functions(model):
-    t = model.equations.targets
+    t = core_of(model.equations).targets
     q, u = t.integrated
     push = symbol("push")
     rates = [t.rates[1] + push * q, u * t.time]
-    return ModelFunctions(model.equations, {"pushed": rates, "slope": tangents(t.rates, {q: UNIT})}, [push])
+    return ModelFunctions(
+        core_of(model.equations), {"pushed": rates, "slope": tangents(t.rates, {q: UNIT})}, [push]
+    )
 
 
 def test_values_at_one_place_are_those_of_the_model(model, functions):

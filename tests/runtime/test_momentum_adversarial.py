@@ -13,7 +13,8 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError, SimulationError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
+from tests.systems.falling_four_bar import four_bar
 
 START = {"hub.u4": 0.3, "hub.u5": 0.2, "arm.u1": 0.5, "slider.u1": 0.2}
 TIGHT: dict[str, Any] = {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}
@@ -87,7 +88,7 @@ RUNS: dict[str, tuple[Callable[[arm.System], None], dict[str, Any]]] = {
 
 
 @cache
-def in_momenta() -> CompiledModel:
+def in_momenta() -> Model:
     """The spacecraft as it is, with its momenta as states."""
     return spacecraft().derive("momentum").compile()
 
@@ -162,17 +163,6 @@ def test_an_event_that_locks_a_joint_does_not_set_it_moving() -> None:
     s = spacecraft()
     with pytest.raises(ModelError, match=r"event 'catch'.*'arm\.u1' is locked.*cannot be set"):
         s.event("catch", "t - 0.5", lock="arm.u1", set={"arm.u1": 1.0})
-
-
-def four_bar() -> arm.System:
-    s = arm.System("four-bar")
-    bar = {"com": (0.5, 0, 0), "mass": 1, "inertia": (0.1, 0.1, 0.1)}
-    crank = s.body("crank", joint=arm.Revolute("z"), **bar)
-    rod = s.body("rod", parent=crank, at=(1, 0, 0), joint=arm.Revolute("z"), **bar)
-    rocker = s.body("rocker", at=(2, 0, 0), joint=arm.Revolute("z"), **bar)
-    s.close_loop(rod.point((1.2, 0, 0)), rocker.point((1.3, 0, 0)), [s.ground.x, s.ground.y], name="pin")
-    s.gravity(9.81, -s.ground.y)
-    return s
 
 
 def test_a_loop_locked_more_often_than_needed_stands_still_until_all_are_released() -> None:

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.errors import ParameterError, SimulationError
 from armillary.runtime import progress
 from armillary.runtime.integrators import compiled_run, driving
 from armillary.runtime.models import repeated_runs
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start import assembly
-from tests.ensembles.test_batch import changing
+from armillary.stages.model import Model
 from tests.runtime.compiled_systems import pendulum_model, spinning
-from tests.runtime.test_checked_runs import locking, two_motors
+from tests.systems.changing_links import changing
+from tests.systems.locks import locking, two_motors
 
 
 @pytest.fixture
@@ -37,12 +38,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @cache
-def linkage() -> CompiledModel:
+def linkage() -> Model:
     return changing()
 
 
 @cache
-def with_a_state() -> CompiledModel:
+def with_a_state() -> Model:
     s = arm.System("pendulum")
     s.body("A", joint=arm.Revolute("z"), mass=1, com=(0, -1, 0), inertia=(1, 1, 1))
     s.state("z", "cos(A.q1)", units="ms")  # whose values are multiplied in entering
@@ -108,7 +109,7 @@ def test_runs_in_rooms_that_others_have_used(
         model.simulate(initial=initial, **how)
     expected = []
     for initial in starts:
-        model._kept = None
+        core_of(model)._kept = None
         expected.append(model.simulate(initial=initial, **how))
     del made[:]
     model.simulate(initial=starts[0], **how)
@@ -144,8 +145,8 @@ def test_rows_with_room_from_the_start_are_those_of_a_room_that_grows(
     model, results = with_a_state(), []
     for room in (compiled_run._GIVEN_AT_ONCE, 0):
         monkeypatch.setattr(compiled_run, "_GIVEN_AT_ONCE", room)
-        model._kept = None
-        model.run_functions.plans.clear()
+        core_of(model)._kept = None
+        core_of(model).run_functions.plans.clear()
         for q, most in ((0.3, 10_000), (0.5, 1300), (0.7, 10_000)):
             given = {"sample": 4e-4, "step": 4e-4, "max_steps": most, "initial": {"A.q1": q}}
             try:
@@ -217,13 +218,13 @@ def test_a_change_of_what_code_is_compiled_for_is_noticed(monkeypatch: pytest.Mo
     model = pendulum_model()
     for _ in range(3):
         model.simulate(0.1, step=1e-2, parameters={"c": 0.0})
-    plans = len(model.run_functions.plans)
+    plans = len(core_of(model).run_functions.plans)
     monkeypatch.setenv("ARMILLARY_CPU", "-nothing")
     model.simulate(0.1, step=1e-2, parameters={"c": 0.0})
-    assert len(model.run_functions.plans) == plans + 1
+    assert len(core_of(model).run_functions.plans) == plans + 1
 
 
-def rod(middle: Any, last: str) -> CompiledModel:
+def rod(middle: Any, last: str) -> Model:
     """Three bars in a row, held by a rod, of which a joint is locked for a while."""
     s = arm.System("rod")
     s.gravity(9.81, -s.ground.z)
@@ -244,7 +245,7 @@ def test_the_first_run_through_a_change_is_its_repetition() -> None:
     model = rod(arm.Gimbal("zxy"), "y")
     at_once = []
     for q in (0.0, 0.6, -0.8):
-        fresh = model.compiler(model.equations)
+        fresh = model.equations.compile()
         start = {"B.q1": q, "B.q2": 0.3, "B.u1": -2.0, "C.u1": 0.7}
         runs = [fresh.simulate(0.2, initial=start, step=0.01) for _ in range(2)]
         at_once.append(str(runs[0].info["configurations"]).startswith("t = 0 s"))

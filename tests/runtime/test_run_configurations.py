@@ -11,8 +11,9 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples import slider_crank
+from tests.systems.changing_configurations import I1, I2, W1, W2, clutch, five_bar
 
 METHODS: dict[str, dict[str, Any]] = {
     "dop853": {"sample": 0.05},
@@ -25,25 +26,9 @@ METHODS: dict[str, dict[str, Any]] = {
 
 # ---------------------------------------------------------------- two discs and a clutch
 
-I1, I2, W1, W2 = 0.5, 0.3, 10.0, 2.0  # moments of inertia and speeds before the clutch bites
-
-
-def clutch(**more: Any) -> arm.System:
-    """Disc A on the ground and B on the same axis, turning on A; they grip at t = 1 and let go at t = 2."""
-    s = arm.System("clutch")
-    A = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, I1))
-    B = s.body("B", A, arm.Revolute("z"), mass=1, inertia=(1, 1, I2))
-    s.parameter("torque", 0.0, units="N*m", about="on B, from A")
-    s.moment("motor", "torque", s.ground.z, on=B, reaction=A)
-    s.event("grip", "t - 1", lock=B.q1, **more)
-    s.event("release", "t - 2", unlock=B.q1)
-    s.output("L", arm.dot(s.angular_momentum(), s.ground.z))
-    s.output("energy", s.kinetic_energy())
-    return s
-
 
 @cache
-def clutch_model() -> CompiledModel:
+def clutch_model() -> Model:
     return clutch().derive().compile()
 
 
@@ -166,26 +151,8 @@ def test_elbow_lock_keeps_the_angular_momentum_about_the_shoulder() -> None:
 # ---------------------------------------------------------------- locking inside a closed loop
 
 
-def five_bar() -> arm.System:
-    """Cranks A and C, links B and D on them, joined; C is caught at t = 0.1 and let go at t = 0.2."""
-    s = arm.System("five-bar")
-    bar = {"com": (0.15, 0, 0), "mass": 1.0, "inertia": (0, 0.01, 0.01)}
-    A = s.body("A", joint=arm.Revolute("z"), at=(-0.1, 0, 0), **bar)
-    B = s.body("B", A, arm.Revolute("z"), at=(0.3, 0, 0), **bar)
-    C = s.body("C", joint=arm.Revolute("z"), at=(0.1, 0, 0), **bar)
-    D = s.body("D", C, arm.Revolute("z"), at=(0.3, 0, 0), **bar)
-    s.close_loop(
-        B.point("end", (0.4, 0, 0)), D.point("end", (0.4, 0, 0)), [s.ground.x, s.ground.y], name="pin"
-    )
-    s.start({"A.q1": 2.3, "B.q1": -1.3, "C.q1": 0.8, "D.q1": 1.3})
-    s.event("catch", "t - 0.1", lock="C.q1")
-    s.event("let go", "t - 0.2", unlock="C.q1")
-    s.output("energy", s.kinetic_energy())
-    return s
-
-
 @cache
-def caught() -> CompiledModel:
+def caught() -> Model:
     return five_bar().derive().compile()
 
 
@@ -225,7 +192,7 @@ def test_a_crank_caught_in_a_loop_leaves_the_other_its_momentum(how: dict[str, A
 
 
 @cache
-def thrice() -> CompiledModel:
+def thrice() -> Model:
     """A clutch that grips again off the grid of rows, and a run that ends where A has turned by 15 rad."""
     s = clutch()
     s.event("again", "t - 2.3333", lock="B.q1")
@@ -234,7 +201,7 @@ def thrice() -> CompiledModel:
 
 
 @cache
-def crank() -> CompiledModel:
+def crank() -> Model:
     s = slider_crank.system(keep_slider=True)
     s.memory("ticks", 0.0, update="ticks + 1", every=0.03)
     return s.derive().compile()

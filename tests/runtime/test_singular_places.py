@@ -17,10 +17,10 @@ import pytest
 import armillary as arm
 from armillary.ensembles.engines.table import PythonEngine
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.configurations import legs
+from armillary.stages.model import Model
+from tests.systems.parallelogram import CRANK, parallelogram, pendulum, started
 from tests.verification.common import assert_near
-from tests.verification.test_parallelogram import CRANK, parallelogram, pendulum, started
 
 # Tolerances on the energy, of some 6 J, are those of the methods.
 HOW: dict[str, tuple[dict[str, Any], float]] = {
@@ -34,7 +34,7 @@ TURNING: dict[str, Any] = {"initial": started(Q0, U0), "parameters": {"g": 0.0}}
 
 
 @cache
-def model(start: float | None = None) -> CompiledModel:
+def model(start: float | None = None) -> Model:
     """The parallelogram, described as flat or as started elsewhere, which leads to other dependents."""
     s = parallelogram()
     if start is not None:
@@ -46,7 +46,7 @@ def model(start: float | None = None) -> CompiledModel:
 
 
 @cache
-def pantograph() -> CompiledModel:
+def pantograph() -> Model:
     """Two long bars a, b with a parallelogram c, d between them, flat where a and b are in line."""
     s = arm.System("pantograph")
     s.gravity(9.81, -s.ground.y)
@@ -119,7 +119,7 @@ def test_two_parallelograms_that_are_flat_at_once(
 
 
 @cache
-def twins() -> CompiledModel:
+def twins() -> Model:
     """Two parallelograms, one to each side, on one crank."""
     s = arm.System("twins")
     N = s.ground
@@ -148,7 +148,7 @@ TIMES = (0.60, 0.6520, 0.6571, 0.6600, 0.6615, 0.6640, 0.70)
 
 
 @cache
-def watched() -> CompiledModel:
+def watched() -> Model:
     """Events at times and angles that each run gives, and otherwise never."""
     s = parallelogram()
     s.memory("count", 0.0)
@@ -231,7 +231,7 @@ def test_an_event_that_changes_the_motion_in_the_flat_position_itself_is_refused
 
 
 @cache
-def pushed() -> CompiledModel:
+def pushed() -> Model:
     """A moment that an event switches on where the parallelogram is flat."""
     s = parallelogram()
     s.memory("on", 0.0)
@@ -290,7 +290,7 @@ def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: 
     starts = {**started(Q0, 0.0), "A.u1": np.array(speeds)}
     singly, one = [], PythonEngine.one
     monkeypatch.setattr(PythonEngine, "one", lambda *a: (singly.append(a[2]), one(*a)))
-    fresh = model().compiler(model().equations)  # of which one configuration is known
+    fresh = model().equations.compile()  # of which one configuration is known
     batch = fresh.simulate_batch(1.0, sample=0.1, initial=starts, outputs=["A.q1", "C.u1"])
     assert list(batch.status) == ["finished"] * 3 and singly == [0]  # which shows what the others will meet
     for i, run in enumerate(runs):
@@ -299,7 +299,7 @@ def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: 
 
 
 @cache
-def shaken() -> CompiledModel:
+def shaken() -> Model:
     """A moment M sin(w t) on a crank: (2 I + m_B r²) q̈ = M sin(w t)."""
     s = parallelogram()
     s.parameter("M", 0.0, units="N*m")
@@ -405,7 +405,7 @@ def test_metrics_of_batches_have_the_row_of_a_stop_in_the_flat_position() -> Non
 
 
 @cache
-def clocked() -> CompiledModel:
+def clocked() -> Model:
     s = parallelogram()
     s.memory("ticks", 0.0, update="ticks + 1", every=0.004)
     s.memory("steps", 0.0, update="steps + 1")
@@ -451,7 +451,7 @@ def test_a_start_where_rank_is_lost_is_refused() -> None:
         level_coupler().simulate(0.5, initial={"A.u1": 1.0})
 
 
-def level_coupler() -> CompiledModel:
+def level_coupler() -> Model:
     """A four-bar linkage in a plane whose coupler may spin and yaw but not pitch: nothing then tells how its
     end moves out of the plane, and no speed that is left can keep it from doing so.
     """

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.algebra.arguments import core_of
 from armillary.runtime.models.programs.instance import Instance
+from armillary.stages.model import Model
 
 
 @cache
-def slider_crank(length: float, units: str = "SI") -> CompiledModel:
+def slider_crank(length: float, units: str = "SI") -> Model:
     """With lengths in so many units for a metre; inertias and weights are those of the same bodies."""
     s = arm.System("slider crank", units=units)
     s.parameter("crank", 0.04 * length)
@@ -61,7 +62,7 @@ def test_a_correction_is_judged_by_the_size_of_the_mechanism_of_the_run() -> Non
     place = program.state.index(next(s for s in program.state if s.data.name == "C.q1"))
     for scale, mended in ((10.0, True), (0.1, False)):
         parameters = {"crank": 0.04 * scale, "rod": 0.12 * scale}
-        instance = Instance(model, parameters)
+        instance = Instance(core_of(model), parameters)
         state = model.state({"A.q1": 0.7}, parameters)
         off = state.copy()
         off[place] += 0.02

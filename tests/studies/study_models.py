@@ -14,8 +14,8 @@ from typing import Any
 
 from armillary.model.joints import Revolute
 from armillary.run_files.models import example_system
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
+from armillary.stages.model import Model
 from armillary.studies import Study
 from armillary.studies.sampling import Normal, Uniform
 from armillary.studies.store import folder as folders
@@ -24,7 +24,7 @@ RUNS, BLOCK = 200, 30  # seven blocks, the last with 20 runs
 
 
 @cache
-def pendulum() -> CompiledModel:
+def pendulum() -> Model:
     return example_system("pendulum").derive().compile()
 
 
@@ -55,7 +55,7 @@ class Hinge(Revolute):
     """A joint of the user's own, which no text can say."""
 
 
-def weighted() -> CompiledModel:
+def weighted() -> Model:
     """A pendulum whose mass is a parameter."""
     s = System("weighted")
     s.body("A", joint=Revolute("z"), com=(1, 0, 0), mass="m", inertia=(0, 1, 1))

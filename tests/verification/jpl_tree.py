@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import armillary as arm
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from tests.verification.common import reference
 
 AXES = "xyz"
@@ -51,7 +51,7 @@ def tree(data: dict[str, Any], formulation: str, prescribed: Any = None) -> arm.
 
 
 @cache
-def compiled(formulation: str) -> CompiledModel:
+def compiled(formulation: str) -> Model:
     """The tree of the reference data with free hinges, by a formulation."""
     return tree(GENERIC, formulation).derive(formulation).compile()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples.chain import system
 from tests.verification.common import ACCELERATIONS, TIGHT, WAYS, accelerations, assert_constant, assert_near
 
@@ -53,7 +53,7 @@ def joint_torques(q: Any, u: Any, a: Any) -> np.ndarray:
 
 
 @cache
-def chain(n: int) -> CompiledModel:
+def chain(n: int) -> Model:
     """A passive chain with its energy as an output."""
     return system(n).derive().compile()
 

@@ -21,7 +21,13 @@ def test_all_examples_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in EXAMPLES if path != DEMONSTRATION], ids=lambda path: path.stem
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.optimised) if path.stem == "car_study" else path
+        for path in EXAMPLES
+        if path != DEMONSTRATION
+    ],
+    ids=lambda path: path.stem,
 )
 def test_example_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

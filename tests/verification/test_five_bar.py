@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples import bricard, five_bar
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_near, counts
 from tests.verification.maximal import check_accelerations, hinge, read, watch
@@ -20,7 +20,7 @@ DOWN = np.array([0.0, -GRAVITY, 0.0])
 
 
 @cache
-def five() -> CompiledModel:
+def five() -> Model:
     """The linkage without motors, its bodies watched."""
     s = five_bar.system(motors=False)
     watch(s)
@@ -82,7 +82,7 @@ def test_five_bar_keeps_its_energy() -> None:
 
 
 @cache
-def ring() -> CompiledModel:
+def ring() -> Model:
     """Bricard's linkage, its bodies watched."""
     s = bricard.system()
     watch(s)

@@ -16,7 +16,7 @@ import pytest
 
 import armillary as arm
 from armillary.program.formalisms.jpl_formulations import solve
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.cases.jpl import STATES, TIPS
 from armillary.verification.rows import columns
 from examples.jpl_spinning_rotor import START, system
@@ -27,7 +27,7 @@ DATA = reference("jpl_spinning_rotor")
 
 
 @cache
-def compiled(damping: float) -> CompiledModel:
+def compiled(damping: float) -> Model:
     """MBDYFR with momentum, energy of motion, springs and preload, and strain energy as outputs."""
     s = system(damping)
     for axis in "xyz":

@@ -12,7 +12,7 @@ import pytest
 
 import armillary as arm
 from armillary.program.formalisms.jpl_substructures import hinged_groups, reader
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from tests.verification.common import ACCELERATIONS, assert_close
 from tests.verification.jpl_tree import GENERIC, compiled, parameters, tree
 
@@ -46,7 +46,7 @@ def rotors(velocity: str = "parent", given: bool = False) -> arm.System:
 
 
 @cache
-def wheels(velocity: str, given: bool, formalism: str) -> CompiledModel:
+def wheels(velocity: str, given: bool, formalism: str) -> Model:
     return rotors(velocity, given).derive(formalism).compile()
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import equations, largest
 from examples.rolling_disc import GRAVITY, RADIUS
 from tests.verification.common import TIGHT, assert_constant, assert_near
@@ -28,7 +28,7 @@ MU_K = 4 / 3
 
 
 @cache
-def model() -> CompiledModel:
+def model() -> Model:
     return equations("rolling_disc").compile()
 
 

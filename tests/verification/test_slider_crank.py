@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples.slider_crank import system
 from tests.verification.common import TIGHT, assert_near, counts
 
@@ -18,7 +18,7 @@ CRANK, ROD, GRAVITY = 0.1, 0.3, 9.81
 
 
 @cache
-def model(keep_slider: bool = False) -> CompiledModel:
+def model(keep_slider: bool = False) -> Model:
     return system(keep_slider).derive().compile()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scipy.special import jvp
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples.slosh import DEPTH, FORMALISMS, RADIUS, XI, equivalent, frequency_squared, system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -42,7 +42,7 @@ START = {"slosh.u1": 0.3, "slosh.u2": -0.2, "craft.u4": 0.2, "craft.u5": -0.3, "
 
 
 @cache
-def compiled_slosh(model: str = "pendulum") -> CompiledModel:
+def compiled_slosh(model: str = "pendulum") -> Model:
     """The flying spacecraft of the example, once for all parameters and starts."""
     return system(model).derive().compile()
 

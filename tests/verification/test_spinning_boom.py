@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples.spinning_boom import DENSITY, FORMALISMS, LENGTH, RIGIDITY, SPIN, THROWN, satellite, system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -21,13 +21,13 @@ from tests.verification.common import (
     assert_close,
     assert_constant,
 )
-from tests.verification.test_rotating_beam import polynomials, ritz, ritz_matrices
+from tests.verification.ritz_beam import polynomials, ritz, ritz_matrices
 
 RATE = np.sqrt(RIGIDITY / DENSITY) / LENGTH**2  # rad/s per unit of dimensionless frequency
 
 
 @cache
-def thrown(stiffening: bool = True, formalism: str = "auto") -> CompiledModel:
+def thrown(stiffening: bool = True, formalism: str = "auto") -> Model:
     """The satellite with two booms and thrusters."""
     return satellite(stiffening).derive(formalism).compile()
 

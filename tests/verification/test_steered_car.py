@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import equations
 from examples.steered_car import PARAMETERS
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_close, assert_near, assert_same
@@ -26,7 +26,7 @@ WHEELS = [(x, y) for x in (0.0, P["L"]) for y in (P["T"] / 2, -P["T"] / 2)]
 
 
 @cache
-def model(curvature: str = "tightest*sin(pace*t)") -> CompiledModel:
+def model(curvature: str = "tightest*sin(pace*t)") -> Model:
     return equations("steered_car", curvature=curvature).compile()
 
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from examples.stewart_platform import CYLINDER, HEIGHT, LEGS, ROD, base_point, system, top_point
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_near, counts
 from tests.verification.maximal import (
@@ -26,7 +26,7 @@ DOWN = np.array([0, 0, -9.81])
 
 
 @cache
-def platform() -> CompiledModel:
+def platform() -> Model:
     s = system(motors=False)
     watch(s)
     return s.derive().compile()

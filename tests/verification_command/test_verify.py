@@ -161,7 +161,7 @@ def test_the_manual_shows_the_case_as_it_is(name: str) -> None:
     for row, check in zip(shown, case.checks, strict=True):
         assert row[0].startswith(check.quantity)
         assert check.remark in (row[3] if len(row) > 3 else "")
-        assert check.passed(float(row[2].replace("−", "-")))
+        assert check.accepts(float(row[2].replace("−", "-")))
 
 
 def test_the_summary_names_every_case() -> None:

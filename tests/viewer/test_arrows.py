@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.results.plots.motion import PictureOptions
 from armillary.viewer.figures import figure_of
 
@@ -31,7 +32,7 @@ def _system() -> arm.System:
 def test_vectors_are_those_of_the_loads_and_of_the_motion(formalism: str) -> None:
     model = _system().derive(formalism).compile()
     run = model.simulate(0.5, step=0.05)
-    drawn = figure_of(run, model.equations, PictureOptions(reactions=["rod"])).arrows
+    drawn = figure_of(run, core_of(model.equations), PictureOptions(reactions=["rod"])).arrows
     names = [(a["kind"], a["name"], a["body"]) for a in drawn.entries]
     assert names == [
         ("moment", "friction", "rod"), ("force", "push", "rod"), ("force", "constant", "rod"),
@@ -69,7 +70,7 @@ def test_weights_are_in_the_units_of_the_system_and_of_whole_bodies() -> None:
     mast = s.body("mast", turning, arm.Revolute("x"), com=(0, 0, 0), mass=0.5, inertia=(1, 1, 1))
     mast.flexible(arm.Beam(40.0, EI=1e6, mass_per_length=0.5 / 40, along="z"), modes=1)
     model = s.derive().compile()
-    figure = figure_of(model.simulate(0.1, step=0.05), model.equations)
+    figure = figure_of(model.simulate(0.1, step=0.05), core_of(model.equations))
     weights = [(k, a) for k, a in enumerate(figure.arrows.entries) if a["kind"] == "weight"]
     (k, weight), *others = weights
     assert (weight["name"], weight["units"], others) == ("mast", "lb", [])

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import zlib
-
 import numpy as np
 import pytest
 
 from armillary.viewer.figures import ARROW_LEVELS
 from armillary.viewer.poses import LEVELS, pack_channels
-
-
-def _unpacked(coded: dict) -> np.ndarray:
-    count, rows = len(coded["low"]), coded["rows"]
-    raw = np.frombuffer(zlib.decompress(base64.b64decode(coded["data"])), dtype=np.uint8).astype(int)
-    second = (raw[: rows * count] + 256 * raw[rows * count :]).reshape(count, rows)
-    levels = np.cumsum(np.cumsum(second, axis=1), axis=1) % (LEVELS + 1)
-    return levels.T * np.array(coded["step"]) + np.array(coded["low"])
+from tests.viewer.page_data import unpack
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 500])
@@ -26,14 +16,14 @@ def test_values_come_back_to_half_a_step(rows: int) -> None:
     values = np.stack(
         [np.sin(3 * t), 1e6 + t, np.full(rows, 7.0), np.random.default_rng(1).normal(size=rows)], 1
     )
-    found = _unpacked(pack_channels(values))
+    found = unpack(pack_channels(values))
     width = np.maximum(np.ptp(values, axis=0) / LEVELS, 1e-9)
     assert np.all(np.abs(found - values) <= 0.51 * width + 1e-9)
 
 
 def test_values_that_are_not_finite_do_not_spoil_the_others() -> None:
     values = np.array([[1.0], [np.nan], [3.0], [np.inf]])
-    found = _unpacked(pack_channels(values))
+    found = unpack(pack_channels(values))
     assert found[[0, 2], 0] == pytest.approx([1.0, 3.0], abs=1e-4)
     assert np.isfinite(found).all() and "gaps" not in pack_channels(values)
 
@@ -45,7 +35,7 @@ def test_plots_have_gaps_where_values_are_not_finite() -> None:
     )
     coded = pack_channels(values, gaps=True)
     assert coded["gaps"] == [[0, 1, 2], [0, 3, 4], [1, 2, 3], [2, 0, 4]]
-    assert _unpacked(coded)[[0, 1, 3], 1] == pytest.approx([1.0, 2.0, 4.0], abs=1e-4)
+    assert unpack(coded)[[0, 1, 3], 1] == pytest.approx([1.0, 2.0, 4.0], abs=1e-4)
     assert "gaps" not in pack_channels(values[:1, :2], gaps=True)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.viewer.figures import figure_of
 from tests.browser import needs_firefox, seen_by_firefox
 
@@ -54,7 +55,7 @@ def test_firefox_shows_two_runs(tmp_path: Path) -> None:
     seen = seen_by_firefox(page, ACT, tmp_path, "?webgl")
     assert "error" not in seen and seen["ready"] == "yes" and not seen["struck"]
     for run, found in zip(runs, seen["poses"], strict=True):
-        assert found == pytest.approx(figure_of(run, model.equations).channels[10, 3:7], abs=1e-4)
+        assert found == pytest.approx(figure_of(run, core_of(model.equations)).channels[10, 3:7], abs=1e-4)
     assert seen["height"] == pytest.approx(runs[1]["height"][10], abs=1e-4)
     assert seen["step"] == pytest.approx(0.55) and seen["labels"] == ["first", HOSTILE]
     assert seen["plots"] >= 1

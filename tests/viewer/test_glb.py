@@ -104,7 +104,7 @@ def scene(run, tmp_path_factory) -> Scene:
 
 
 def test_poses_read_back_are_those_of_the_process(run, scene) -> None:
-    poses = PoseFunction(run.picture).of_run(run)
+    poses = PoseFunction(run.picture.equations).of_run(run)
     rows = [int(np.flatnonzero(np.float32(run.time) == np.float32(t))[-1]) for t in scene.times()]
     assert len(rows) == len(np.unique(np.float32(run.time)))
     for b, name in enumerate(poses.names):
@@ -123,7 +123,7 @@ def test_the_root_turns_upwards_to_y(scene) -> None:
 
 def test_springs_and_ropes_reach_from_end_to_end(run, scene) -> None:
     """A bar is of unit length along z about its middle; the sag is that of a rope of 3 m."""
-    poses = PoseFunction(run.picture).of_run(run)
+    poses = PoseFunction(run.picture.equations).of_run(run)
     end = poses.positions[-1, 1] + poses.rotations[-1, 1] @ [0, 0, -0.5]
 
     def ends(node: int) -> np.ndarray:
@@ -173,8 +173,8 @@ def bending() -> arm.Run:
 
 def test_plates_and_beams_bend_by_morph_targets(bending) -> None:
     """Corners with the weights of a row are where the nodes of the flexible part are there."""
-    scene = Scene(glb_of(figure_of(bending, bending.picture)))
-    look = Appearance(bending.picture, {})
+    scene = Scene(glb_of(figure_of(bending, bending.picture.equations)))
+    look = Appearance(bending.picture.equations, {})
     for name, modes in (("panel", 3), ("boom", 2)):
         node = scene.named[f"{name} bent"]
         ((base, primitive),) = scene.vertices(node)
@@ -189,7 +189,7 @@ def test_plates_and_beams_bend_by_morph_targets(bending) -> None:
 
 
 def test_pages_and_films_bend_plates_as_surfaces(bending, tmp_path: Path) -> None:
-    content = figure_of(bending, bending.picture).content
+    content = figure_of(bending, bending.picture.equations).content
     panel, boom = content["bending"]
     assert panel["sheet"] == (13, 9) and len(panel["places"]) == 117 and boom["chain"]
     places = np.array(panel["places"])
@@ -216,14 +216,14 @@ def orbiting() -> arm.Run:
 
 
 def test_places_on_bodies_that_travel_far_are_resolved_in_files(orbiting) -> None:
-    poses = PoseFunction(orbiting.picture).of_run(orbiting)
+    poses = PoseFunction(orbiting.picture.equations).of_run(orbiting)
     between = poses.positions[:, 1] - poses.positions[:, 0]
-    scene = Scene(glb_of(figure_of(orbiting, orbiting.picture)))
+    scene = Scene(glb_of(figure_of(orbiting, orbiting.picture.equations)))
     hub, panel = (scene.values(scene.named[name], "translation") for name in ("hub", "panel"))
     assert np.max(np.abs(panel - hub - between)) < 1e-6
     way = scene.values(scene.named["carrier"], "translation")
     assert np.max(np.abs(way + hub - poses.positions[:, 0])) < 0.5
-    figure = figure_of(orbiting, orbiting.picture)
+    figure = figure_of(orbiting, orbiting.picture.equations)
     data = figure.pack()
     assert data["bases"] == [-1, 0]
     step = np.array(data["poses"]["step"]).reshape(2, 7)[:, :2]  # z is constant
@@ -239,7 +239,7 @@ def test_a_spring_to_the_ground_is_drawn_to_its_place_by_a_system_that_travels_f
     foot = s.ground.point((7e6, 1e3, 0), name="foot")
     s.shape("rope", arm.Cable(0.01), between=(hub.origin, foot))
     run = s.derive().compile().simulate(100.0, step=1.0, initial={"hub.q1": 7e6, "hub.u1": 50.0})
-    scene = Scene(glb_of(figure_of(run, run.picture)))
+    scene = Scene(glb_of(figure_of(run, run.picture.equations)))
     way, at, q, size = (
         scene.values(scene.named[name], path)
         for name, path in (
@@ -266,7 +266,7 @@ def test_lengths_are_metres_and_runs_of_one_row_stand_still() -> None:
     s = arm.System("small")
     s.body("a", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
     run = s.derive().compile().simulate(0.1, step=0.1)
-    figure = figure_of(run, run.picture)
+    figure = figure_of(run, run.picture.equations)
     scene = Scene(glb_of(figure, 0.001))
     assert scene.json["nodes"][scene.json["scenes"][0]["nodes"][0]]["scale"] == [0.001] * 3
     assert "animations" not in scene.json  # nothing moves

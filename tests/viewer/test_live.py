@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
 from armillary.runtime.models.compilation import compile_equations
 from armillary.viewer.live import hand_names, live_page, with_hand
@@ -41,7 +42,10 @@ def model() -> arm.stages.Model:
 @pytest.fixture(scope="module")
 def page(model) -> str:
     return live_page(
-        model, sliders=[("L", 0.2, 1.0), "bob.q1", "g"], inputs=[("torque", -5, 5)], initial={"bob.q1": 0.8}
+        core_of(model),
+        sliders=[("L", 0.2, 1.0), "bob.q1", "g"],
+        inputs=[("torque", -5, 5)],
+        initial={"bob.q1": 0.8},
     )
 
 
@@ -74,7 +78,7 @@ def test_sliders_of_inputs_begin_at_their_values_in_stated_units() -> None:
     s = arm.System("press")
     ram = s.body("ram", joint=arm.Prismatic("x"), mass=2.0, inertia=0)
     s.force("press", s.input("load", 2.5, units="kN"), s.ground.x, at=ram.com)
-    (slider,) = _data(live_page(s.derive().compile(), inputs=["load"]))["live"]["inputs"]
+    (slider,) = _data(live_page(core_of(s.derive().compile()), inputs=["load"]))["live"]["inputs"]
     assert {name: slider[name] for name in ("value", "low", "high", "units")} == pytest.approx(
         {"value": 2.5, "low": 0.0, "high": 5.0, "units": "kN"}
     )
@@ -82,7 +86,7 @@ def test_sliders_of_inputs_begin_at_their_values_in_stated_units() -> None:
 
 def test_the_hand_pulls_as_a_force_on_a_point_does(model) -> None:
     """ü = −g/L sin q + F·t / (m L) for a force F on the bob, t its tangent."""
-    pulled = compile_equations(with_hand(model.equations))
+    pulled = compile_equations(with_hand(core_of(model.equations)))
     q, F = 0.7, np.array([3.0, -2.0, 1.0])  # in the body's axes, whose x is the tangent
     at = np.array([0.0, -0.5, 0.0])
     memory = np.zeros(len(pulled.equations.system.memories))
@@ -118,7 +122,7 @@ def test_the_hand_pulls_as_a_force_on_a_point_does(model) -> None:
 )
 def test_what_a_page_cannot_show_is_refused(model, options: dict, words: str) -> None:
     with pytest.raises(arm.ArmillaryError, match=re.escape(words)):
-        live_page(model, grab=False, **options)
+        live_page(core_of(model), grab=False, **options)
 
 
 def test_a_model_that_calls_outside_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.files.meshes.reading import read_surface
 from armillary.files.meshes.surface import MeshFault, Paint, Surface, from_hex
 from armillary.viewer import meshes
@@ -234,7 +235,7 @@ def test_textures_of_robots_are_those_of_their_meshes(quad: Path) -> None:
     s.save(folder / "m.toml")
     assert 'texture = "skins/board.png"' in (folder / "m.toml").read_text()
     for system in (s, arm.load(folder / "m.toml")):
-        store = bodies_of(system.derive(), {})["meshes"]
+        store = bodies_of(core_of(system.derive()), {})["meshes"]
         ((_, paint),) = next(iter(store.found.values())).paints
         assert paint.image.startswith(b"\xff\xd8")  # JPEG
     (folder / "r.urdf").write_text(URDF)
@@ -242,4 +243,4 @@ def test_textures_of_robots_are_those_of_their_meshes(quad: Path) -> None:
     assert shape.details["texture"] == str(folder / "skins" / "board.png") and not shape.colour
     (folder / "skins" / "board.png").unlink()
     with pytest.warns(arm.PictureWarning, match=r"without the texture 'board\.png': there is no such file"):
-        bodies_of(s.derive(), {})
+        bodies_of(core_of(s.derive()), {})

@@ -13,6 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
 from armillary.results.plots import motion
 from armillary.viewer.appearance import COLOURS, Appearance
@@ -81,7 +82,7 @@ def test_names_of_the_model_cannot_act(model, run) -> None:
 
 def test_solids_have_the_inertia_of_their_body(model) -> None:
     """A slender rod of 1 m, and a box whose edges follow from J = m/12 (b² + c²)."""
-    look = Appearance(model.equations, {})
+    look = Appearance(core_of(model.equations), {})
     upper, lower = (next(p for p in look.parts(b) if p["kind"] in ("box", "cylinder")) for b in look.bodies)
     assert upper["kind"] == "cylinder"
     assert 2 / 12 * (3 * upper["radius"] ** 2 + upper["length"] ** 2) == pytest.approx(0.17, rel=1e-9)
@@ -94,7 +95,7 @@ def _look(joint: arm.Joint, **options) -> tuple[arm.System, Appearance]:
     s = arm.System("one body")
     s.gravity(9.81, "-ground.z")
     s.body("a", joint=joint, **options)
-    return s, Appearance(s.derive(), {})
+    return s, Appearance(core_of(s.derive()), {})
 
 
 def test_inertias_of_no_body_and_placeholders_are_not_drawn_as_solids() -> None:
@@ -134,7 +135,7 @@ def test_closed_loops_have_a_ball_where_they_close() -> None:
     )
     c = s.body("c", joint=arm.Prismatic("x"), at=(0.5, 0, 0), mass=1, inertia=0)
     s.close_loop(b.point((1, 0, 0), name="end"), c.origin, [s.ground.x, s.ground.z])
-    look = Appearance(s.derive(), {})
+    look = Appearance(core_of(s.derive()), {})
     balls = [(body.name, p["at"]) for body in look.bodies for p in look.parts(body) if p["kind"] == "ball"]
     assert balls[0] in (("b", [1.0, 0.0, 0.0]), ("c", [0.0, 0.0, 0.0])) and len(balls) == 1
 
@@ -274,7 +275,7 @@ def test_the_page_lives_in_a_browser(model, run, tmp_path: Path, open_page) -> N
     """Poses and values read back from the page are those of the process; keys act; something is drawn."""
     seen = open_page(run.animate(tmp_path / "motion.html")).evaluate(ACT)
     assert seen["ready"] == "yes" and not seen["struck"]
-    poses = PoseFunction(model.equations).of_run(run)
+    poses = PoseFunction(core_of(model.equations)).of_run(run)
     for t, found in zip((0.0, 0.5, 1.234, 2.0), seen["poses"], strict=True):
         i, s = divmod(t / 0.01, 1)
         k = min(round(t / 0.01) if min(s, 1 - s) < 1e-9 else int(i), len(run) - 1)

@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import channels, quaternions
 from armillary.viewer.poses import PoseFunction
@@ -64,7 +65,7 @@ def _driven() -> arm.System:
 def test_poses_are_those_of_the_model(make, formalism: str) -> None:
     model = make().derive(formalism).compile()
     run = model.simulate(0.5, step=0.01, **({"parameters": {"L": 300.0}} if make is _driven else {}))
-    poses = PoseFunction(model.equations).of_run(run)
+    poses = PoseFunction(core_of(model.equations)).of_run(run)
     tip = np.array([0.3, -0.2, 0.5])
     for b, name in enumerate(poses.names):
         found = poses.positions[:, b] + poses.rotations[:, b] @ tip
@@ -81,7 +82,7 @@ def test_quaternions_do_not_jump_and_mean_the_rotations() -> None:
     s.start({"wheel.u1": 10.0})
     model = s.derive().compile()
     run = model.simulate(3.0, step=0.01)
-    found = channels(PoseFunction(model.equations).of_run(run))
+    found = channels(PoseFunction(core_of(model.equations)).of_run(run))
     assert np.max(np.abs(np.diff(found, axis=0))) < 0.06  # ten radians per second, half of it each row
     angle = run["wheel.q1"]
     assert np.allclose(np.abs(found[:, 5]), np.abs(np.sin(angle / 2)), atol=1e-12)
@@ -94,7 +95,7 @@ def test_a_run_without_coordinates_is_refused() -> None:
     kept = [name for name in run.names if name != "bob.q1"]
     short = arm.Run(run.system, run.time, np.stack([run[n] for n in kept], axis=1), tuple(kept))
     with pytest.raises(arm.ArmillaryError, match=r"no coordinate 'bob\.q1'"):
-        PoseFunction(model.equations).of_run(short)
+        PoseFunction(core_of(model.equations)).of_run(short)
 
 
 def test_flexible_bodies_bend_as_their_nodes_do() -> None:
@@ -108,8 +109,8 @@ def test_flexible_bodies_bend_as_their_nodes_do() -> None:
     s.start({"hub.u1": 1.0, "boom.q1": 0.05})
     model = s.derive().compile()
     run = model.simulate(1.0, step=0.01)
-    eta = PoseFunction(model.equations).amplitudes(run)
-    (bent,) = Appearance(model.equations, run.parameters).bending()
+    eta = PoseFunction(core_of(model.equations)).amplitudes(run)
+    (bent,) = Appearance(core_of(model.equations), run.parameters).bending()
     assert bent["chain"]
     assert np.allclose(bent["places"], np.outer(np.linspace(0, 2, 17), [1, 0, 0]), atol=1e-12)
     tip = eta @ np.array(bent["shapes"][-1])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of
 from armillary.viewer.picture import FilmFigure
@@ -30,7 +31,7 @@ def _cart() -> arm.System:
 
 def test_pages_show_shapes_in_place_of_what_is_described() -> None:
     model = _cart().derive().compile()
-    look = Appearance(model.equations, {"R": 500.0})
+    look = Appearance(core_of(model.equations), {"R": 500.0})
     case, (wheel, cone, ball) = look.parts(look.bodies[0])[0], look.parts(look.bodies[1])
     assert case == {
         "kind": "box", "size": [1.2, 0.6, 0.3], "at": [0.0, 0.0, 0.5], "colour": "#0072b2", "opacity": 0.4,
@@ -71,7 +72,7 @@ def _workshop() -> arm.System:
 
 def test_lines_and_surfaces_have_the_values_of_a_run() -> None:
     equations = _workshop().derive()
-    look = Appearance(equations, {"h": 0.5})
+    look = Appearance(core_of(equations), {"h": 0.5})
     links = {link["name"]: link for link in look.springs()}
     assert set(links) == {"coil", "damping", "rod", "rope", "other"}  # "pull" is drawn as what was given
     assert (links["coil"]["radius"], links["coil"]["coils"], links["coil"]["opacity"]) == (0.5, 4, 0.5)
@@ -92,7 +93,7 @@ def test_surroundings_do_not_hide_a_body() -> None:
     s = arm.System("tower")
     s.body("a", joint=arm.Revolute("y"), at=(0, 0, 2), mass=1, inertia=(1, 1, 1))
     s.ground.shape(arm.Plane(1, 1))
-    look = Appearance(s.derive(), {})
+    look = Appearance(core_of(s.derive()), {})
     assert [p["kind"] for p in look.parts(look.ground)] == ["plane", "rod"]
 
 
@@ -102,7 +103,7 @@ def test_where_others_have_shapes_only_bodies_that_move_and_have_a_mass_are_desc
     s.body("sensor", parent=s.bodies["a"], mass=0.1, inertia=(1, 1, 1))
     s.body("frame", parent=s.bodies["a"], joint=arm.Revolute("x"), mass=0, inertia=0)
     s.body("flap", parent=s.bodies["frame"], joint=arm.Revolute("z"), mass=1, inertia=(1, 2, 2.5))
-    look = Appearance(s.derive(), {})
+    look = Appearance(core_of(s.derive()), {})
     kinds = {body.name: [p["kind"] for p in look.parts(body)] for body in look.bodies}
     assert kinds == {"a": ["box"], "sensor": [], "frame": [], "flap": ["box", "pin"]}
 
@@ -112,7 +113,7 @@ def test_films_fit_the_mechanism_not_its_surroundings() -> None:
     s.body("a", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1)).shape(arm.Box(1, 1, 1))
     s.ground.shape(arm.Plane(500, 500), at=(0, 0, -1))
     run = s.derive().compile().simulate(0.1, step=0.05)
-    figure = figure_of(run, run.picture)
+    figure = figure_of(run, run.picture.equations)
     film = FilmFigure(figure.content, figure.channels, figure.amplitudes, meshes=figure.meshes)
     assert np.max(np.abs(film.points(0))) == 0.5
     assert np.max(np.abs(film.paint_frame(0).surface.vertices)) == 250
@@ -129,7 +130,7 @@ def test_text_models_hold_shapes(tmp_path: Path) -> None:
     again = arm.load(tmp_path / "cart.toml")
     again.save(tmp_path / "again.toml")
     assert (tmp_path / "cart.toml").read_text() == (tmp_path / "again.toml").read_text()
-    one, other = (Appearance(s.derive(), {}) for s in (_workshop(), again))
+    one, other = (Appearance(core_of(s.derive()), {}) for s in (_workshop(), again))
     assert one.springs() == other.springs() and one.parts(one.ground) == other.parts(other.ground)
     assert [one.parts(b) for b in one.bodies] == [other.parts(b) for b in other.bodies]
 
@@ -173,5 +174,5 @@ def test_the_earth_has_its_radius_in_any_unit_of_length() -> None:
     s = arm.System("orbit", units="in-lb-s")
     s.body("a", joint=arm.Revolute("y"), mass=1, inertia=(1, 1, 1))
     s.ground.shape(arm.Earth())
-    look = Appearance(s.derive(), {})
+    look = Appearance(core_of(s.derive()), {})
     assert look.parts(look.ground)[0]["radius"] == pytest.approx(6378137.0 / 0.0254)

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import armillary as arm
-from tests.viewer.test_encoding import _unpacked
+from tests.viewer.page_data import unpack
 
 
 def _data(page: str) -> dict:
@@ -68,10 +68,10 @@ def test_a_batch_is_a_cloud_of_all_its_runs(model, tmp_path: Path) -> None:
     cloud = data["figures"][0]["cloud"]
     assert cloud["runs"] == 5 and len(set(cloud["colours"])) == 5
     assert cloud["labels"][4] == "run 4: L = 2 m"
-    found = _unpacked(cloud["poses"]).reshape(11, 5, 7)  # the hinge stays; turned by q about y
+    found = unpack(cloud["poses"]).reshape(11, 5, 7)  # the hinge stays; turned by q about y
     assert pytest.approx(np.sin(batch["bob.q1"] / 2), abs=1e-4) == found[..., 4].T
     assert np.abs(found[..., :3]).max() < 1e-9
-    columns = _unpacked(cloud["columns"]).reshape(11, 5)
+    columns = unpack(cloud["columns"]).reshape(11, 5)
     assert pytest.approx(batch["height"], abs=1e-4) == columns.T
     with pytest.raises(arm.ArmillaryError, match="did you mean 'top'"):
         batch.view(colour="tpo", path=tmp_path / "cloud.html")

@@ -198,6 +198,11 @@ def pair(value: object, what: str) -> tuple[Given, Given]:
     return value
 
 
+def core_of(given: Given) -> Given:
+    """Return the object that a user's equations or model hold; anything else as it is."""
+    return getattr(given, "_core", given)
+
+
 def instance(value: object, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:
     """An object of a class; ``what`` describes the need in errors."""
     if not isinstance(value, kind):

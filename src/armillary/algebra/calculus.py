@@ -178,7 +178,7 @@ def evaluator(roots: Iterable[Expr]) -> Callable[[Values], list[NumericValue]]:
     roots = list(roots)
     order = operands_first(roots)
 
-    def evaluated(values: Values) -> list[NumericValue]:
+    def evaluate_at(values: Values) -> list[NumericValue]:
         if not isinstance(values, Mapping):
             raise ExpressionError(f"values by symbol or name are needed, {{'m': 2.0}}, not {shown(values)}")
         result: dict[Expr, NumericValue] = {}
@@ -200,7 +200,7 @@ def evaluator(roots: Iterable[Expr]) -> Callable[[Values], list[NumericValue]]:
             raise ExpressionError(f"no value for {', '.join(sorted(missing))}")
         return [result[root] for root in roots]
 
-    return evaluated
+    return evaluate_at
 
 
 def _node_value(node: Expr, args: list[NumericValue]) -> NumericValue:

@@ -91,7 +91,7 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
         node: solution.known
         for node in forms
         if node.kind == "symbol" and node.dimension is None
-        for solution in [system.reduced(forms[node])]
+        for solution in [system.reduce_form(forms[node])]
         if not solution.unknowns
     }
 
@@ -122,7 +122,7 @@ def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) 
     if node.kind == "let":
         return forms[node.args[0]]
     if node.kind == "product":
-        unit = None if _unit_forgotten(node) else node.unit
+        unit = None if _may_be_bare_number(node) else node.unit
         result = _NUMBER if unit is None else Monomial(unit, {})
         for base, exponent in zip(node.args, node.data[1], strict=True):
             result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
@@ -136,7 +136,7 @@ def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) 
     return _call_form(node, forms, system, where)
 
 
-def _unit_forgotten(node: Expr) -> bool:
+def _may_be_bare_number(node: Expr) -> bool:
     """Whether the number of a product may be a bare one: beside factors of unknown dimension that are not
     undeclared symbols, products with a bare number and with a plain one are the same node.
     """
@@ -227,7 +227,7 @@ class _System:
         self.origin: dict[Expr, Demand] = {}
         self.guesses: list[tuple[Monomial, Monomial, Demand]] = []
 
-    def reduced(self, form: Monomial) -> Monomial:
+    def reduce_form(self, form: Monomial) -> Monomial:
         """The form in free unknowns only."""
         for symbol in [s for s in form.unknowns if s in self.solved]:
             form = _replace_unknown(form, symbol, self.solved[symbol])
@@ -237,7 +237,7 @@ class _System:
         """a = b, from now on."""
         if a is b or (not a.unknowns and not b.unknowns and a.known is b.known):
             return
-        ratio = self.reduced(a.times(b, _MINUS_ONE))
+        ratio = self.reduce_form(a.times(b, _MINUS_ONE))
         if not ratio.unknowns:
             if ratio.known is not ONE:
                 raise UnitsError(self._contradiction(demand, a, b, ratio.known, forms))
@@ -255,7 +255,7 @@ class _System:
     def take_guesses(self, forms: dict[Expr, Monomial]) -> None:
         """Applies those equations that are likely but not certain, where they still decide something."""
         for a, b, demand in self.guesses:
-            if self.reduced(a.times(b, _MINUS_ONE)).unknowns:
+            if self.reduce_form(a.times(b, _MINUS_ONE)).unknowns:
                 self.equate(a, b, demand, forms)
 
     def _store(self, symbol: Expr, form: Monomial) -> None:
@@ -269,7 +269,7 @@ class _System:
     def _contradiction(
         self, demand: Demand, a: Monomial, b: Monomial, ratio: Dimension, forms: dict[Expr, Monomial]
     ) -> str:
-        left, right = self.reduced(a), self.reduced(b)
+        left, right = self.reduce_form(a), self.reduce_form(b)
         one, other = _quote(demand.left), _quote(demand.right)
         if not left.unknowns and not right.unknowns:
             needed = isinstance(demand.right, Dimension)
@@ -278,7 +278,7 @@ class _System:
         else:
             lines = [f"dimensions do not fit in {demand.where}: {one} and {other} differ by [{ratio}]"]
         for symbol in dict.fromkeys([*a.unknowns, *b.unknowns]):
-            known, reason = self.reduced(forms[symbol]), self.origin.get(symbol)
+            known, reason = self.reduce_form(forms[symbol]), self.origin.get(symbol)
             if not known.unknowns and reason is not None:
                 source = f"{_quote(reason.left)} must match {_quote(reason.right)} in {reason.where}"
                 lines.append(f"  {_quote(symbol)} has [{known.known}] because {source}")

@@ -32,7 +32,7 @@ from armillary.algebra.node import (
     TRUNCATION,
     Symbol,
     intern,
-    negated,
+    negate,
     number_power,
     whole,
 )
@@ -314,7 +314,7 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
     else:
         key = ("sum", args, constant, coefficients, dimension)
         made = intern(Expr, "sum", args, (constant, coefficients), dimension, key)
-    return made if content == 1 else negated(made) if content == -1 else scale(made, content)
+    return made if content == 1 else negate(made) if content == -1 else scale(made, content)
 
 
 def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
@@ -476,7 +476,7 @@ def _product_node(
     else:
         key = ("product", args, size, exponents, unit)
         made = intern(Expr, "product", args, (size, exponents), dimension, key, unit=unit)
-    return negated(made) if coefficient < 0 else made
+    return negate(made) if coefficient < 0 else made
 
 
 def scale(e: Expr, c: float) -> Expr:
@@ -488,7 +488,7 @@ def scale(e: Expr, c: float) -> Expr:
     if e.kind == "number":
         return number(e.data * c, e.dimension)
     if c == -1:
-        return negated(e)
+        return negate(e)
     if e.kind != "product":
         return _product_node((e,), whole(c), (1,), e.dimension, ONE)
     return _product_node(e.args, whole(e.data[0] * c), e.data[1], e.dimension, e.unit)

@@ -27,7 +27,7 @@ from armillary.algebra.expression import (
     scale,
     with_unit,
 )
-from armillary.algebra.intermediate import let, shown
+from armillary.algebra.intermediate import keep_visible, let
 from armillary.algebra.node import TRUNCATION, settle
 from armillary.algebra.terms import common_dimension
 from armillary.algebra.units import ONE, TIME, Dimension
@@ -371,12 +371,12 @@ def named(x: Operand, name: str) -> Operand:
 
 
 @overload
-def displayed(x: Expr, name: str) -> Expr: ...
+def display_value(x: Expr, name: str) -> Expr: ...
 @overload
-def displayed(x: Numeric, name: str) -> Numeric: ...
-def displayed(x: Operand, name: str) -> Operand:
+def display_value(x: Numeric, name: str) -> Numeric: ...
+def display_value(x: Operand, name: str) -> Operand:
     """An intermediate value that the generated program shows; the value itself for numbers and arrays."""
-    return shown(x, name) if isinstance(x, Expr) else x
+    return keep_visible(x, name) if isinstance(x, Expr) else x
 
 
 _BUILDERS: dict[str, Callable[..., Operand]] = {

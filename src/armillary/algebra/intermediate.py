@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from armillary.algebra.expression import Expr, number
-from armillary.algebra.node import intern, negated
+from armillary.algebra.node import intern, negate
 from armillary.algebra.units import ONE, Dimension
 
 _LONG = 24  # terms of a constant sum
@@ -30,7 +30,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
     if kind == "product":
         coefficient, exponents = definition.data
         if coefficient < 0 and not isinstance(name, Signed):
-            return negated(let(negated(definition), name))
+            return negate(let(negate(definition), name))
         if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
             return let(definition.args[0], name)
         if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
@@ -38,7 +38,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
     return _intermediate(definition, name, None)
 
 
-def judged(definition: Expr, smallness: float, name: str = "z") -> Expr:
+def with_smallness(definition: Expr, smallness: float, name: str = "z") -> Expr:
     """An intermediate value of a declared order of smallness, whatever the order of its definition."""
     return _intermediate(definition, name, smallness)
 
@@ -80,7 +80,7 @@ class KeptName(str):
     """The name of an intermediate value that is not dissolved into its user."""
 
 
-def shown(definition: Expr, name: str) -> Expr:
+def keep_visible(definition: Expr, name: str) -> Expr:
     """An intermediate value with a separate line in the generated program, however often it is used."""
     if definition.constant:
         return definition
@@ -91,20 +91,20 @@ def with_definition(value: Expr, definition: Expr) -> Expr:
     """An intermediate value with another definition."""
     name = value.data
     if value.smallness != value.args[0].smallness:
-        return judged(definition, value.smallness, name)
+        return with_smallness(definition, value.smallness, name)
     if definition.kind == "sum" and type(name) is str and not definition.constant:  # most often
         return _intermediate(definition, name, None)
-    return shown(definition, name) if isinstance(name, KeptName) else let(definition, name)
+    return keep_visible(definition, name) if isinstance(name, KeptName) else let(definition, name)
 
 
-def measured(x: Expr | float, dimension: Dimension, name: str) -> Expr:
+def with_stated_dimension(x: Expr | float, dimension: Dimension, name: str) -> Expr:
     """An intermediate value of this dimension, where the numbers in it hide what units they have."""
     if not isinstance(x, Expr) or x.kind == "number":
         return number(x.data if isinstance(x, Expr) else x, dimension)
     return intern(Expr, "let", (x,), name, dimension, ("let", x, name, dimension))
 
 
-def settled(definition: Expr, name: str = "k") -> Expr:
+def freeze_long_sum(definition: Expr, name: str = "k") -> Expr:
     """A constant sum that has grown long, closed to further opening, so that chains stay linear."""
     if definition.kind != "sum" or len(definition.args) <= _LONG:
         return definition

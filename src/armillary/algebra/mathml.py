@@ -56,21 +56,21 @@ class _MathMl(Notation):
     def function(self, name: str) -> str:
         return f"<mi>{escape(_FUNCTIONS.get(name, name))}</mi>"
 
-    def grouped(self, pieces: Pieces) -> Pieces:
+    def group(self, pieces: Pieces) -> Pieces:
         return ["<mrow>", *pieces, "</mrow>"]
 
-    def bracketed(self, pieces: Pieces, bars: bool = False) -> Pieces:
+    def put_in_brackets(self, pieces: Pieces, bars: bool = False) -> Pieces:
         left, right = "||" if bars else "()"
         return [f"<mrow><mo>{left}</mo>", *pieces, f"<mo>{right}</mo></mrow>"]
 
     def fraction(self, above: Pieces, below: Pieces) -> Pieces:
-        return ["<mfrac>", *self.grouped(above), *self.grouped(below), "</mfrac>"]
+        return ["<mfrac>", *self.group(above), *self.group(below), "</mfrac>"]
 
     def root(self, inside: Pieces) -> Pieces:
         return ["<msqrt>", *inside, "</msqrt>"]
 
-    def raised(self, base: Pieces, exponent: Pieces) -> Pieces:
-        return ["<msup>", *self.grouped(base), *self.grouped(exponent), "</msup>"]
+    def raise_to(self, base: Pieces, exponent: Pieces) -> Pieces:
+        return ["<msup>", *self.group(base), *self.group(exponent), "</msup>"]
 
     def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces:
         begin, apart, end = _CASE
@@ -90,13 +90,13 @@ class _MathMl(Notation):
         inside = "".join(f"<mtr>{line}</mtr>" for line in lines)
         return f"<mrow><mo>[</mo><mtable>{inside}</mtable><mo>]</mo></mrow>"
 
-    def broken(self, left: str, lines: Sequence[str]) -> str:
+    def break_lines(self, left: str, lines: Sequence[str]) -> str:
         cells = [f"{self.equals}{line}" if i == 0 else line for i, line in enumerate(lines)]
         starts = [left, *[""] * (len(lines) - 1)]
         rows = (f"<mtr><mtd>{a}</mtd><mtd>{b}</mtd></mtr>" for a, b in zip(starts, cells, strict=True))
         return f'<mtable columnalign="right left" style="text-align:left">{"".join(rows)}</mtable>'
 
-    def labelled(self, inside: str, label: str) -> str:
+    def label_below(self, inside: str, label: str) -> str:
         braced = f'<munder><mrow>{inside}</mrow><mo stretchy="true">⏟</mo></munder>'
         return f"<munder>{braced}{self.text(label)}</munder>"
 

@@ -11,7 +11,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import Values, evaluate_all
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.textbook_form import collected
+from armillary.algebra.textbook_form import collect_textbook_terms
 from armillary.columns import Html, aligned, html_table
 from armillary.errors import ArmillaryError
 
@@ -41,7 +41,7 @@ class ExpressionVector:
 
     def collected(self) -> ExpressionVector:
         """Return the vector with every element multiplied out and collected; itself if that is too long."""
-        found = collected(self.elements)
+        found = collect_textbook_terms(self.elements)
         return self if found is None else replace(self, elements=tuple(found))
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class ExpressionMatrix:
 
     def collected(self) -> ExpressionMatrix:
         """Return the matrix with every element multiplied out and collected; itself if that is too long."""
-        found = collected([e for row in self.elements for e in row])
+        found = collect_textbook_terms([e for row in self.elements for e in row])
         if found is None:
             return self
         n = len(self.columns)

@@ -93,7 +93,7 @@ TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", de
 
 
 @contextmanager
-def truncated(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # of expressions, as above
+def truncate_new_nodes(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # of expressions, as above
     """Truncate expressions made meanwhile by this rule; `None` truncates nothing."""
     token = TRUNCATION.set(truncation)
     try:
@@ -291,7 +291,7 @@ def intern(
     return node
 
 
-def negated(node: NodeType) -> NodeType:
+def negate(node: NodeType) -> NodeType:
     """Return −node, a product found from the node itself, for signs come and go; the node is not a number.
 
     The product is not in the table and differs from the node only in digest and order, apart from the sign.

@@ -150,7 +150,7 @@ class _Parser:
         if self.stack:
             assert isinstance(self.stack[-1], _Open)
             self._fail("'(' is never closed", self.stack[-1].column)
-        return self._finished(self.operands.pop())
+        return self._finish_chain(self.operands.pop())
 
     # ------------------------------------------------------------ reading
 
@@ -168,7 +168,7 @@ class _Parser:
             self.stack.append(_Open(column + len(word), word, column))
             return True
         if kind == "name":
-            self.operands.append(self._named(word, column))
+            self.operands.append(self._read_name(word, column))
             return False
         if word == "(":
             self.stack.append(_Open(column))
@@ -205,14 +205,14 @@ class _Parser:
             opened = self._enclosing()
             if opened is None or not opened.function:
                 self._fail("',' stands outside the arguments of a function", column)
-            opened.arguments.append(self._finished(self.operands.pop()))
+            opened.arguments.append(self._finish_chain(self.operands.pop()))
             return True
         if word == ")":
             opened = self._enclosing()
             if opened is None:
                 self._fail("')' closes nothing", column)
             self.stack.pop()
-            value = self._finished(self.operands.pop())
+            value = self._finish_chain(self.operands.pop())
             if opened.function:
                 opened.arguments.append(value)
                 value = self._call(opened)
@@ -232,12 +232,12 @@ class _Parser:
             self._fail(f"the number {word[:20]} is too large", column)
         return number(value, None)  # a bare number may have units of its own
 
-    def _named(self, word: str, column: int) -> Parsed:
+    def _read_name(self, word: str, column: int) -> Parsed:
         if word not in self.known:
             if word in RESERVED and word in self.functions:
                 self._fail(f"'{word}' is a function: write {word}(…)", column)
             try:
-                self.known[word] = self._guarded(column, "", self.names, word)
+                self.known[word] = self._call_foreign_code(column, "", self.names, word)
             except LookupError as error:
                 raise ExpressionError(f"unknown name '{word}'", self.text, column) from error
         return self.known[word]
@@ -252,7 +252,7 @@ class _Parser:
             self._fail(f"{opened.function} takes {wanted} {noun}, but has {count}", opened.name_column)
         shown = ", ".join([_a(v) for v in opened.arguments])
         what = f"take {opened.function} of {shown}"
-        return self._guarded(opened.name_column, what, function, *opened.arguments)
+        return self._call_foreign_code(opened.name_column, what, function, *opened.arguments)
 
     # ------------------------------------------------------------ combining
 
@@ -265,39 +265,39 @@ class _Parser:
             self.stack.pop()
             right = self.operands.pop()
             if top.prefix:
-                self.operands.append(self._prefixed(top, self._finished(right)))
+                self.operands.append(self._apply_prefix(top, self._finish_chain(right)))
             else:
-                self.operands[-1] = self._combined(top, self.operands[-1], right)
+                self.operands[-1] = self._combine(top, self.operands[-1], right)
 
-    def _prefixed(self, sign: _Waiting, value: object) -> Parsed:
+    def _apply_prefix(self, sign: _Waiting, value: object) -> Parsed:
         if sign.symbol == "not":
             self._scalar(value, sign)
             return not_(value)
         if sign.symbol == "+":
             return value
-        return self._guarded(sign.column, f"negate {_a(value)}", operator.neg, value)
+        return self._call_foreign_code(sign.column, f"negate {_a(value)}", operator.neg, value)
 
-    def _combined(self, waiting: _Waiting, left: object, right: object) -> Parsed:
+    def _combine(self, waiting: _Waiting, left: object, right: object) -> Parsed:
         symbol, column = waiting.symbol, waiting.column
-        right = self._finished(right)
+        right = self._finish_chain(right)
         if waiting.level in (_SUM, _PRODUCT):
             if isinstance(left, _Chain) and left.level == waiting.level:
                 left.items.append((symbol, right, column))
                 return left
             first = "+" if waiting.level == _SUM else "*"
-            return _Chain(waiting.level, [(first, self._finished(left), column), (symbol, right, column)])
-        left = self._finished(left)
+            return _Chain(waiting.level, [(first, self._finish_chain(left), column), (symbol, right, column)])
+        left = self._finish_chain(left)
         if waiting.level != _POWER:
             self._scalar(left, waiting)
             self._scalar(right, waiting)
-            return self._guarded(column, "", _RELATIONS[symbol], left, right)
-        return self._applied(symbol, left, right, column)
+            return self._call_foreign_code(column, "", _RELATIONS[symbol], left, right)
+        return self._apply_operator(symbol, left, right, column)
 
     def _scalar(self, value: object, waiting: _Waiting) -> None:
         if not isinstance(value, Expr):
             self._fail(f"'{waiting.symbol}' needs scalars, not {_a(value)}", waiting.column)
 
-    def _finished(self, value: object) -> Parsed:
+    def _finish_chain(self, value: object) -> Parsed:
         """Return the value of a chain; any other value unchanged."""
         if not isinstance(value, _Chain):
             return value
@@ -305,10 +305,10 @@ class _Parser:
         if scalars and value.level == _SUM:
             return self._scalar_sum(value.items)
         if len(value.items) > _SHORT and (scalars or value.level == _SUM):
-            return self._balanced(value)
+            return self._balance_chain(value)
         result = value.items[0][1]
         for symbol, operand, column in value.items[1:]:
-            result = self._applied(symbol, result, operand, column)
+            result = self._apply_operator(symbol, result, operand, column)
         return result
 
     def _scalar_sum(self, items: list[tuple[str, Parsed, int]]) -> Expr:
@@ -317,43 +317,47 @@ class _Parser:
         except UnitsError as error:
             known = [(v.dimension, column) for _, v, column in items if v.dimension and v.kind != "number"]
             odd = [column for dimension, column in known if dimension is not known[0][0]]
-            raise self._located(error, odd[0] if odd else items[0][2]) from error
+            raise self._locate_error(error, odd[0] if odd else items[0][2]) from error
 
-    def _balanced(self, chain: _Chain) -> Parsed:
+    def _balance_chain(self, chain: _Chain) -> Parsed:
         """A long product of scalars, or sum of vectors, in pairs of pairs: n log n instead of n²."""
         parts: list[tuple[Parsed, int]] = []
         for symbol, v, column in chain.items:
             if symbol == "-":
-                v = self._guarded(column, f"negate {_a(v)}", operator.neg, v)
+                v = self._call_foreign_code(column, f"negate {_a(v)}", operator.neg, v)
             elif symbol == "/":
-                v = self._guarded(column, "", power, v, -1)
+                v = self._call_foreign_code(column, "", power, v, -1)
             parts.append((v, column))
         if chain.level == _PRODUCT:
-            return self._guarded(chain.items[0][2], "multiply these", product_of, [v for v, _ in parts])
+            return self._call_foreign_code(
+                chain.items[0][2], "multiply these", product_of, [v for v, _ in parts]
+            )
         while len(parts) > 1:
             pairs = zip(parts[::2], parts[1::2], strict=False)
-            joined = [(self._applied("+", a, b, column), column) for (a, _), (b, column) in pairs]
+            joined = [(self._apply_operator("+", a, b, column), column) for (a, _), (b, column) in pairs]
             parts = joined + (parts[-1:] if len(parts) % 2 else [])
         return parts[0][0]
 
-    def _applied(self, symbol: str, left: object, right: object, column: int) -> Parsed:
+    def _apply_operator(self, symbol: str, left: object, right: object, column: int) -> Parsed:
         function, phrase = _ARITHMETIC[symbol]
-        return self._guarded(column, phrase.format(_a(left), _a(right)), function, left, right)
+        return self._call_foreign_code(column, phrase.format(_a(left), _a(right)), function, left, right)
 
     # ------------------------------------------------------------ errors
 
-    def _guarded(self, column: int, what: str, function: Callable[..., object], *arguments: object) -> Parsed:
+    def _call_foreign_code(
+        self, column: int, what: str, function: Callable[..., object], *arguments: object
+    ) -> Parsed:
         """A value made by someone else's code; what goes wrong there is reported here, with the place."""
         try:
             return function(*arguments)
         except ArmillaryError as error:
-            raise self._located(error, column) from error
+            raise self._locate_error(error, column) from error
         except (TypeError, ArithmeticError) as error:
             message = f"cannot {what}" if what else "this has no value"
             detail = "" if isinstance(error, TypeError) else f": {error}"
             raise ExpressionError(message + detail, self.text, column) from error
 
-    def _located(self, error: ArmillaryError, column: int) -> ArmillaryError:
+    def _locate_error(self, error: ArmillaryError, column: int) -> ArmillaryError:
         """The same error, pointing at the character unless it already does."""
         if isinstance(error, ExpressionError):
             return error if error.text else ExpressionError(error.message, self.text, column)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from armillary.algebra import printing
-from armillary.algebra.node import DIFFERENCE, SUM_OF_TWO, TRUNCATION, Node, NodeType, intern, negated, settle
+from armillary.algebra.node import DIFFERENCE, SUM_OF_TWO, TRUNCATION, Node, NodeType, intern, negate, settle
 from armillary.algebra.units import ONE, Dimension
 from armillary.errors import ExpressionError, UnitsError
 
@@ -157,7 +157,7 @@ def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
     else:
         swapped = b.order < a.order
     made = pair_node((b, a) if swapped else (a, b), 1 if c == d else -1, dimension)
-    return made if (d if swapped else c) == 1 else negated(made)
+    return made if (d if swapped else c) == 1 else negate(made)
 
 
 def pair_node(args: tuple[NodeType, NodeType], sign: int, dimension: Dimension | None) -> NodeType:

@@ -33,7 +33,7 @@ class TooLong(Exception):
     """A polynomial of too many terms to be read."""
 
 
-def collected(roots: Iterable[Expr]) -> list[Expr] | None:
+def collect_textbook_terms(roots: Iterable[Expr]) -> list[Expr] | None:
     """Return the roots written out, each in the shortest way; `None` if one has too many terms to be read."""
     try:
         return [_shortest(p) for p in _Expansion().polynomials(list(roots))]
@@ -85,7 +85,7 @@ class _Expansion:
             coefficient, exponents = node.data
             result = {_ONE: float(coefficient)}
             for argument, n in zip(node.args, exponents, strict=True):
-                result = self._multiplied(result, self._power(known[argument], argument, n))
+                result = self._multiply(result, self._power(known[argument], argument, n))
             return result
         if node.kind == "call" and node.data in ("sin", "cos"):
             return self._of_sum(node.data, node.args[0])
@@ -97,7 +97,7 @@ class _Expansion:
         if n == int(n) and n > 0:
             result = p
             for _ in range(int(n) - 1):
-                result = self._multiplied(result, p)
+                result = self._multiply(result, p)
             return result
         if len(p) == 1:
             ((monomial, c),) = p.items()
@@ -117,11 +117,11 @@ class _Expansion:
             if n < 0:
                 s = {m: -k for m, k in s.items()}
             for _ in range(int(abs(n))):
-                turned = _sum(self._multiplied(cosine, c), self._multiplied(sine, s), -1)
-                cosine, sine = turned, _sum(self._multiplied(sine, c), self._multiplied(cosine, s))
+                turned = _sum(self._multiply(cosine, c), self._multiply(sine, s), -1)
+                cosine, sine = turned, _sum(self._multiply(sine, c), self._multiply(cosine, s))
         return cosine if function == "cos" else sine
 
-    def _multiplied(self, p: Polynomial, q: Polynomial) -> Polynomial:
+    def _multiply(self, p: Polynomial, q: Polynomial) -> Polynomial:
         self._products += len(p) * len(q)
         if self._products > _MOST_PRODUCTS:
             raise TooLong

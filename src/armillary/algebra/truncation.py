@@ -52,7 +52,7 @@ class NeglectedTerms:
         above = own - leading
         self.by_order[above] = self.by_order.get(above, 0) + count
 
-    def joined(self, other: NeglectedTerms) -> NeglectedTerms:
+    def join(self, other: NeglectedTerms) -> NeglectedTerms:
         """Return this record joined with the record of another part of the derivation."""
         result = NeglectedTerms()
         for part in (self, other):
@@ -191,7 +191,7 @@ class Truncation:
                 break
         return total(terms)
 
-    def refined(self, roots: Sequence[Expr]) -> list[Expr]:
+    def drop_small_terms(self, roots: Sequence[Expr]) -> list[Expr]:
         """Return the roots without terms that no root needs.
 
         Intermediate values that only ever meet lower orders lose their higher ones. A sum needs its terms to

@@ -114,11 +114,11 @@ class Notation(ABC):
         """The name of a function."""
 
     @abstractmethod
-    def grouped(self, pieces: Pieces) -> Pieces:
+    def group(self, pieces: Pieces) -> Pieces:
         """Parts that belong together, without a visible mark."""
 
     @abstractmethod
-    def bracketed(self, pieces: Pieces, bars: bool = False) -> Pieces:
+    def put_in_brackets(self, pieces: Pieces, bars: bool = False) -> Pieces:
         """Parts in parentheses, or between bars."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class Notation(ABC):
     def root(self, inside: Pieces) -> Pieces: ...
 
     @abstractmethod
-    def raised(self, base: Pieces, exponent: Pieces) -> Pieces: ...
+    def raise_to(self, base: Pieces, exponent: Pieces) -> Pieces: ...
 
     @abstractmethod
     def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces: ...
@@ -150,11 +150,11 @@ class Notation(ABC):
         """Elements in square brackets."""
 
     @abstractmethod
-    def broken(self, left: str, lines: Sequence[str]) -> str:
+    def break_lines(self, left: str, lines: Sequence[str]) -> str:
         """An equation whose right side takes several lines."""
 
     @abstractmethod
-    def labelled(self, inside: str, label: str) -> str:
+    def label_below(self, inside: str, label: str) -> str:
         """Terms with a brace and words below them."""
 
     # ------------------------------------------------------------------------------------------- the walk
@@ -179,24 +179,24 @@ class Notation(ABC):
         kind = node.kind
         if kind == "number":
             power = "e" in number_text(node.data)
-            return self._wrapped(
+            return self._wrap(
                 [self._number(node.data)], (node.data < 0 and place > SUM) or (place == ATOM and power)
             )
         if kind == "symbol":
             name = node.data.name
-            return self._wrapped([self.name(name)], place == ATOM and "." in name)
+            return self._wrap([self.name(name)], place == ATOM and "." in name)
         if kind == "let":
             return [(node.args[0], place)]
         if kind == "sum":
-            return self._wrapped(self._sum(node), place > SUM)
+            return self._wrap(self._sum(node), place > SUM)
         if kind == "product":
             if place == SUM and node.data == (-1, (1,)) and node.args[0].kind == "sum":
-                return self.grouped(self._sum(node.args[0], -1))  # −a + b, not −(a − b)
+                return self.group(self._sum(node.args[0], -1))  # −a + b, not −(a − b)
             return self._product(node, place)
         return self._call(node, place)
 
-    def _wrapped(self, pieces: Pieces, needed: bool) -> Pieces:
-        return self.bracketed(pieces) if needed else self.grouped(pieces)
+    def _wrap(self, pieces: Pieces, needed: bool) -> Pieces:
+        return self.put_in_brackets(pieces) if needed else self.group(pieces)
 
     def _number(self, value: float) -> str:
         if (parts := fraction_of(value)) is not None:
@@ -235,17 +235,17 @@ class Notation(ABC):
         numbers = [[self._number(size)]] if size != 1 or not above else []
         # A sum that stands alone above or below a fraction's line needs no parentheses.
         inner = SUM if below and len(above) == 1 and not numbers else UNARY
-        pieces = self._joined([*numbers, *(self._power(base, n, inner) for base, n in above)])
+        pieces = self._join_factors([*numbers, *(self._power(base, n, inner) for base, n in above)])
         if below:
             inner = SUM if len(below) == 1 and parts is None else UNARY
             under = [self._power(base, n, inner) for base, n in below]
             under = under if parts is None else [[self._number(parts[1])], *under]
-            pieces = self.fraction(pieces, self._joined(under))
+            pieces = self.fraction(pieces, self._join_factors(under))
         if coefficient < 0:
             pieces = [self.negative, *pieces]
-        return self._wrapped(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
+        return self._wrap(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
 
-    def _joined(self, factors: list[Pieces]) -> Pieces:
+    def _join_factors(self, factors: list[Pieces]) -> Pieces:
         return [piece for i, factor in enumerate(factors) for piece in ([self.space] if i else []) + factor]
 
     def _power(self, base: Node, exponent: float, place: int) -> Pieces:
@@ -255,27 +255,30 @@ class Notation(ABC):
             return self.root([(base, SUM)])
         number = [self._number(exponent)]
         if base.kind == "call" and base.data in _RAISED:
-            return [*self.raised([self.function(base.data)], number), *self.bracketed([(base.args[0], SUM)])]
-        return self.raised([(base, ATOM)], number)
+            return [
+                *self.raise_to([self.function(base.data)], number),
+                *self.put_in_brackets([(base.args[0], SUM)]),
+            ]
+        return self.raise_to([(base, ATOM)], number)
 
     def _call(self, node: Node, place: int) -> Pieces:
         name = node.data if isinstance(node.data, str) else None
         args = node.args
         if name in self.operators:
-            return self._wrapped([(args[0], UNARY), self.operators[name], (args[1], UNARY)], place > SUM)
+            return self._wrap([(args[0], UNARY), self.operators[name], (args[1], UNARY)], place > SUM)
         if name == "not":
-            return self._wrapped([self.lnot, (args[0], UNARY)], place > SUM)
+            return self._wrap([self.lnot, (args[0], UNARY)], place > SUM)
         if name == "pow":
-            return self._wrapped(self.raised([(args[0], ATOM)], [(args[1], SUM)]), place >= POWER)
+            return self._wrap(self.raise_to([(args[0], ATOM)], [(args[1], SUM)]), place >= POWER)
         if name == "abs":
-            return self.bracketed([(args[0], SUM)], bars=True)
+            return self.put_in_brackets([(args[0], SUM)], bars=True)
         if name == "select":
             condition, then, otherwise = ([(argument, SUM)] for argument in args)
             return self.cases(condition, then, otherwise)
         pieces: Pieces = []
         for i, argument in enumerate(args):
             pieces += ([self.comma] if i else []) + [(argument, SUM)]
-        return [self.function(name or str(node.data.name)), *self.bracketed(pieces)]
+        return [self.function(name or str(node.data.name)), *self.put_in_brackets(pieces)]
 
 
 # LaTeX of an expression: ``m*L^2/(2*k)`` becomes ``\frac{m\,L^{2}}{2\,k}``.
@@ -322,10 +325,10 @@ class _Latex(Notation):
     def function(self, name: str) -> str:
         return _LATEX_FUNCTIONS.get(name) or r"\operatorname{" + name.translate(_SPECIAL) + "}"
 
-    def grouped(self, pieces: Pieces) -> Pieces:
+    def group(self, pieces: Pieces) -> Pieces:
         return pieces
 
-    def bracketed(self, pieces: Pieces, bars: bool = False) -> Pieces:
+    def put_in_brackets(self, pieces: Pieces, bars: bool = False) -> Pieces:
         return [r"\left|", *pieces, r"\right|"] if bars else [r"\left(", *pieces, r"\right)"]
 
     def fraction(self, above: Pieces, below: Pieces) -> Pieces:
@@ -334,7 +337,7 @@ class _Latex(Notation):
     def root(self, inside: Pieces) -> Pieces:
         return [r"\sqrt{", *inside, "}"]
 
-    def raised(self, base: Pieces, exponent: Pieces) -> Pieces:
+    def raise_to(self, base: Pieces, exponent: Pieces) -> Pieces:
         return [*base, "^{", *exponent, "}"]
 
     def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces:
@@ -351,11 +354,11 @@ class _Latex(Notation):
         inside = r" \\ ".join(" & ".join(row) for row in rows)
         return rf"\begin{{bmatrix}} {inside} \end{{bmatrix}}"
 
-    def broken(self, left: str, lines: Sequence[str]) -> str:
+    def break_lines(self, left: str, lines: Sequence[str]) -> str:
         rest = r" \\ &\quad ".join(lines)
         return rf"\begin{{aligned}} {left} &= {rest} \end{{aligned}}"
 
-    def labelled(self, inside: str, label: str) -> str:
+    def label_below(self, inside: str, label: str) -> str:
         return rf"\underbrace{{{inside}}}_{{{self.text(label)}}}"
 
 

@@ -22,8 +22,8 @@ from armillary.algebra.expression import (
 )
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
-from armillary.algebra.intermediate import judged, with_definition
-from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negated, truncated
+from armillary.algebra.intermediate import with_definition, with_smallness
+from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negate, truncate_new_nodes
 from armillary.algebra.terms import common_dimension, sum_of_two
 from armillary.algebra.units import ONE
 from armillary.errors import ExpressionError, nearest
@@ -190,7 +190,7 @@ class Undimensioned:
         found = known.get(x)
         if found is not None:
             return found
-        with truncated(self.truncation):
+        with truncate_new_nodes(self.truncation):
             return self._read(x)
 
     def _read(self, x: Expr) -> Expr:
@@ -206,7 +206,7 @@ class Undimensioned:
             if node not in known:
                 made = self._plain(node, [known[a] for a in node.args])
                 order = self._smallness.get(node)
-                known[node] = made if order is None or node.kind == "symbol" else judged(made, order)
+                known[node] = made if order is None or node.kind == "symbol" else with_smallness(made, order)
         return known[x]
 
     def _plain(self, node: Expr, args: list[Expr]) -> Expr:
@@ -234,7 +234,7 @@ class Undimensioned:
 # The same operation on operands that differ from its own in name and sign alone.
 
 
-def renamed(node: Expr, args: list[Expr]) -> Expr | None:
+def rebuild_simply(node: Expr, args: list[Expr]) -> Expr | None:
     """Rebuild a sum or product whose operands were only renamed or negated; `None` if it is less simple.
 
     The new operands must be distinct if the node's own are: there are no terms to collect and no factors to
@@ -252,7 +252,7 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
                 return None
             y, minus = y.args[0], not minus
         made = multiply(x, y)
-        return negated(made) if minus else made
+        return negate(made) if minus else made
     if node.kind == "sum" and TRUNCATION.get() is None:
         constant, coefficients = node.data
         if len(args) == 2 and constant == 0:
@@ -262,7 +262,7 @@ def renamed(node: Expr, args: list[Expr]) -> Expr | None:
         terms = []
         for c, e in zip(coefficients, args, strict=True):
             if e.kind == "product" and e.data[0] != 1:
-                e, c = negated(e), -c
+                e, c = negate(e), -c
             terms.append((e, c))
         return _canonical_sum(terms, constant, common_dimension([e for e, _ in terms], checked=False))
     if node.kind != "product" or node.unit is not ONE:

@@ -18,29 +18,12 @@ from armillary.results.record import label_units
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     import pandas
     import xarray
     from matplotlib.figure import Figure
 
-    from armillary.runtime.models.compiled import CompiledModel
-    from armillary.settings import RunOptions
 
 _SHOWN = 8  # outputs that a summary lists
-
-
-def sensitivities(
-    model: CompiledModel,
-    t_end: float | str,
-    to: Sequence[object],
-    of: Sequence[str] | None,
-    ignore_jumps: bool,
-    **how: Unpack[RunOptions],
-) -> Sensitivities:
-    """The derivatives of a run; see ``CompiledModel.sensitivities``."""
-    made = model.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
-    return split_derivatives(made, made.simulate(t_end, **how))
 
 
 def split_derivatives(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:

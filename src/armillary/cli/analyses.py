@@ -180,8 +180,8 @@ def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> No
     tables: dict[str, DataMapping] = {
         "parameters": {**simulation.given_values().get("parameters", {}), **op.parameters},
         "initial": dict(op),
-        "inputs": _only_given(simulation.values.inputs) | dict(op.memory),
-        "memory": _only_given(simulation.values.memory),
+        "inputs": _without_none(simulation.values.inputs) | dict(op.memory),
+        "memory": _without_none(simulation.values.memory),
     }
     data: DataTable = {"model": simulation.file.model, "title": f"operating point of {op.system}"}
     data |= {name: values for name, values in tables.items() if values}
@@ -189,7 +189,7 @@ def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> No
         temporary.write_text(toml_text(data, dict.fromkeys(tables, 1)), encoding="utf-8")
 
 
-def _only_given(values: DataMapping) -> DataTable:
+def _without_none(values: DataMapping) -> DataTable:
     return {name: value.number for name, value in values.items() if value.given}
 
 

@@ -99,7 +99,10 @@ def bench(source: str, loading: DataTable, formalism: str | None, also: str | No
     the formalism count.
     """
     simulation = options.simulation(source, loading, {"run.formalism": formalism})
-    model, equations, given = simulation.model, simulation.equations, simulation.given_values()
+    from armillary.runtime.models.compiled import compiled_model
+
+    model, given = compiled_model(simulation.model), simulation.given_values()
+    equations = model.equations
     found: dict[str, float] = dict(simulation.seconds)
     outputs = len(model.output_names)
     start = _initial_values(model, given)

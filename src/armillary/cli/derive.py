@@ -71,6 +71,7 @@ def derive(
     """
     from armillary.atomic import replacing
     from armillary.program.configurations import configurations_of
+    from armillary.program.equations import derived_equations
 
     simulation = options.simulation(source, loading, {"run.formalism": formalism, "run.effort": effort})
     if compare:
@@ -79,7 +80,7 @@ def derive(
         data = {name: cost if isinstance(cost, str) else _operations(cost) for name, cost in costs.items()}
         show.emit(json_wanted, {"command": "derive", "system": system.name, "costs": data}, str(costs))
         return 0
-    equations = simulation.equations
+    equations = derived_equations(simulation.equations)
     if configurations:
         table = configurations_of(equations)
         show.emit(
@@ -215,7 +216,6 @@ def export(
     takes parameters and initial values of a run file as its own; other programs read theirs when they run.
     """
     from armillary.export.languages import LANGUAGES
-    from armillary.export.languages import export as write
     from armillary.run_files.run_file import parse_setting
 
     one_of(language, LANGUAGES, "cannot export to ")
@@ -225,7 +225,7 @@ def export(
     settings = _export_settings(simulation, language) | dict(parse_setting(text) for text in extra)
     settings |= {"profile": profile} if profile else {}
     settings |= {"lanes": lanes} if lanes is not None else {}
-    made = write(simulation.equations, language, path, force=force, **settings)
+    made = simulation.equations.export(language, path, force=force, **settings)
     there = (p.relative_to(made) for p in made.rglob("*") if p.is_file() and not p.name.startswith("."))
     files = sorted(map(str, there)) if made.is_dir() else []
     data = {

@@ -248,10 +248,10 @@ def plot_option(what: str) -> Callable[[AnyFunction], AnyFunction]:
 def names_option(*declarations: str, help: str) -> Callable[[AnyFunction], AnyFunction]:
     """An option for a list of names, with commas or repeated."""
 
-    def listed(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
+    def complete_names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
         return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
-    return click.option(*declarations, multiple=True, metavar="NAME,…", help=help, callback=listed)
+    return click.option(*declarations, multiple=True, metavar="NAME,…", help=help, callback=complete_names)
 
 
 def model_argument(function: Callable[..., object]) -> AnyFunction:

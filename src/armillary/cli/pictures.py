@@ -123,6 +123,7 @@ def view(
     """
     from armillary.errors import ArmillaryError
     from armillary.results import load_run
+    from armillary.runtime.models.compiled import compiled_model
     from armillary.settings import RunSettings
 
     if saved is not None and duration is not None:
@@ -136,7 +137,8 @@ def view(
         run = simulation.run()
     else:
         short = RunSettings(_SECONDS, sample=1 / _RATE)
-        run = simulation.model.run_with(short, **simulation.given_values(), progress=True, on_start=None)
+        model = compiled_model(simulation.model)
+        run = model.run_with(short, **simulation.given_values(), progress=True, on_start=None)
     seen: DataTable = {"view": side, "follow": follow, "paths": paths, "theme": theme, "title": title}
     seen |= {"arrows": arrows, "reactions": reactions, "speed": speed}
     film: DataTable = {"size": size, "time": time}
@@ -194,7 +196,6 @@ def live(
     The equations are compiled to WebAssembly and lie in the page. Values of a run file are where it starts.
     """
     from armillary.errors import ArmillaryError
-    from armillary.viewer.live import write_live
 
     changed = {"run.formalism": formalism, "run.step": step, "run.method": method}
     simulation = options.simulation(source, loading, changed, assignments)
@@ -205,8 +206,7 @@ def live(
             "leave the data out"
         )
     settings = {name: entry.value for name, entry in simulation.values.settings.items()}
-    place = write_live(
-        simulation.model,
+    place = simulation.model.live(
         output or f"{Path(simulation.file.model).stem}.html",
         sliders=[_with_limits(text) for text in sliders] or None,
         inputs=[_with_limits(text) for text in inputs] or None,

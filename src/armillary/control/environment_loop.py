@@ -132,7 +132,7 @@ class EnvironmentLoop(Stepper):
 
     def generated(self, name: str, t: Operand, *vectors: str | Span) -> None:
         places = [v.address if isinstance(v, Span) else self._place(v) for v in vectors]
-        self._called(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
+        self._call_function(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         # Not with sines near those of the first stage, as batches have: inputs are held for long steps, in
@@ -184,7 +184,9 @@ class EnvironmentLoop(Stepper):
         if self.drawn:
             with self.each(self.rooms["parameters"]) as i:
                 self.vector("parameters")[i] = self.block("next_parameters", i)[0]
-            self._called("precompute", NOTHING, [self._place("parameters"), self._place("drawn_constants")])
+            self._call_function(
+                "precompute", NOTHING, [self._place("parameters"), self._place("drawn_constants")]
+            )
             with self.each(self.rooms["constants"]) as i:
                 own, drawn = self.vector("constants"), self.vector("drawn_constants")
                 own[i] = self.choose(anew, drawn[i], own[i])

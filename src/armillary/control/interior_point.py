@@ -224,14 +224,14 @@ class InteriorPoint:
                     self.filter.append(((1 - 1e-5) * theta, phi - 1e-5 * theta))
                 return x, size
             if first and float(np.abs(self.p.constraints(x)).sum()) >= theta:
-                corrected = self._corrected(s, d, c, theta, phi, rate, size, solve, right, fraction)
+                corrected = self._correct(s, d, c, theta, phi, rate, size, solve, right, fraction)
                 if corrected is not None:
                     return corrected, size
             first = False
             size *= 0.5
         return None
 
-    def _corrected(
+    def _correct(
         self,
         s: _State,
         d: np.ndarray,

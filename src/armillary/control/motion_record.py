@@ -32,6 +32,6 @@ def motion_run(
     at = Knots(time, x, motion.memory(v), np.empty((len(x), 0)))
     values = _outputs(model).values(at, dict(parameters or {}))
     table = model.parameter_table
-    stated = table.values(table.given(parameters))
+    stated = table.values(table.check_given(parameters))
     blank = blank_run(model, stated)
     return blank.filled(np.array(time), values, {**blank.info, "status": "finished", **info}, ())

@@ -355,11 +355,11 @@ class NonlinearProgram:
         whole = T * weights
         whole[:, n + 1 :] = parts[2].reshape(self.K, f.path)
         at = self.knots(z)
-        values = [self._chained(f.inside, slice(None), f.inside.hessian(at, whole, f.parameters))]
+        values = [self._apply_chain_rule(f.inside, slice(None), f.inside.hessian(at, whole, f.parameters))]
         first, last = (multipliers[rows] for rows in self._end_rows)
         for functions, where, own in ((f.first, slice(0, 1), first), (f.last, slice(-1, None), last)):
             made = functions.hessian(self.knots(z, where), np.append(cost, own)[None], f.parameters)
-            values.append(self._chained(functions, where, made))
+            values.append(self._apply_chain_rule(functions, where, made))
         if self.fixed is None:
             pattern = f.inside.jacobian_pattern
             J = self._inside_jacobian(z) * self._chain[:, pattern.columns]
@@ -368,7 +368,7 @@ class NonlinearProgram:
             values.append(across.ravel())
         return places.sum(np.concatenate(values)[keep])
 
-    def _chained(self, functions: KnotFunctions, at: slice, values: np.ndarray) -> np.ndarray:
+    def _apply_chain_rule(self, functions: KnotFunctions, at: slice, values: np.ndarray) -> np.ndarray:
         pattern, chain = functions.hessian_pattern, self._chain[at]
         found: np.ndarray = (values * chain[:, pattern.rows] * chain[:, pattern.columns]).ravel()
         return found

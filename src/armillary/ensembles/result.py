@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-    from armillary.results.plots.motion import MotionPicture, MotionView
+    from armillary.results.plots.motion import Drawable, MotionPicture, MotionView
 
 
 # A batch as a NetCDF file: its xarray dataset, and beside that what a dataset has no place for.
@@ -311,7 +311,7 @@ class Batch(PickledValue):
         *,
         colour: str | None = None,
         title: str = "",
-        model: MotionPicture | None = None,
+        model: Drawable | None = None,
         view: str = "oblique",
         theme: str | None = None,
         path: str | os.PathLike[str] | None = None,

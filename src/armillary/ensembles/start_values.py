@@ -201,7 +201,7 @@ class VariedValues:
         signals = self.given_inputs.signals if self.given_inputs is not None else {}
         return found | {f"input '{name}'": s.runs for name, s in signals.items() if s.runs is not None}
 
-    def shared(self, kind: str) -> DataTable:
+    def share(self, kind: str) -> DataTable:
         """The values that are the same in all runs, as they were given."""
         return {name: value for name, value in self._given[kind].items() if not differs(value)}
 

@@ -237,7 +237,7 @@ class Starts(VariedValues):
         """
         columns = self.columns["parameters"].values()
         for joint in self.model.three_angles:
-            locked = i0 + np.flatnonzero(joint.locked(state[joint.middle]))
+            locked = i0 + np.flatnonzero(joint.is_locked(state[joint.middle]))
             if not locked.size:
                 continue
             ends = [int(f(column[locked])) for column in columns for f in (np.argmin, np.argmax)]
@@ -305,7 +305,7 @@ class Starts(VariedValues):
             _, state, memory = self.block(i0, i1)
         else:
             state, memory, _ = self._start_states(i0, i0 + 1)
-            if any(joint.locked(state[joint.middle]).any() for joint in self.model.three_angles):
+            if any(joint.is_locked(state[joint.middle]).any() for joint in self.model.three_angles):
                 _, state, memory = self.block(i0, i1)
         return CompactBlock(self._inside, columns, state, memory)
 
@@ -455,7 +455,7 @@ class Starts(VariedValues):
         """Return given or described memory of runs i0 … i1 − 1, a column per run."""
         equations = self.model.equations
         memory = np.empty((len(equations.system.memories), i1 - i0))
-        memory[:] = initial_memory(equations, self.shared("memory"), self.t0)[:, None]
+        memory[:] = initial_memory(equations, self.share("memory"), self.t0)[:, None]
         for name, column in self.columns["memory"].items():
             memory[list(equations.system.memories).index(name)] = column[i0:i1]
         return memory

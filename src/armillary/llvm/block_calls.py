@@ -8,7 +8,7 @@ from armillary.algebra.block_functions import BlockFunction
 from armillary.algebra.expression import Expr
 from armillary.llvm.instructions import Instructions, Place, Places
 from armillary.llvm.module import IMPLEMENTATIONS, Module, record_text, vector_places, workspace_length
-from armillary.program.branch_packs import meant
+from armillary.program.branch_packs import strip_lets
 
 COPIED = 240  # arguments of a block in one function that copies them
 
@@ -71,7 +71,7 @@ class BlockCalls(Instructions):
         if self.module.lanes > 1:
             return found
         for start in range(0, len(given), COPIED):
-            pairs = [(slot, self.places.get(meant(a))) for slot, a in given[start : start + COPIED]]
+            pairs = [(slot, self.places.get(strip_lets(a))) for slot, a in given[start : start + COPIED]]
             shared = [(s, p) for s, p in pairs if isinstance(p, tuple) and p[0] in self.module.shared_arrays]
             if len(shared) < COPIED // 4:
                 continue

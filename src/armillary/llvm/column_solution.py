@@ -303,9 +303,9 @@ def _solve(
     for branch, unknowns in following.items():
         for run in _runs(unknowns, branch.places, blocks.rows, branch.width):
             few = max([n for n in range(1, w.together + 1) if len(run) % n == 0])
-            with w.repeated(len(run) // few) as i:
-                P = w.moved("out", branch.places[run[0]], few * branch.width, i)
-                solution = w.moved("solution", blocks.rows[run[0]] * width, few * width, i)
+            with w.repeat(len(run) // few) as i:
+                P = w.move_array("out", branch.places[run[0]], few * branch.width, i)
+                solution = w.move_array("solution", blocks.rows[run[0]] * width, few * width, i)
                 values: list[list[str] | None] = [None] * few
                 for n, a in enumerate(branch.near):
                     for m in range(few):
@@ -404,7 +404,7 @@ class _Writer:
         return self._emit(f"shufflevector {self._type} {vector}, {self._type} poison, {kind}")
 
     @contextmanager
-    def repeated(self, times: int) -> Iterator[str]:
+    def repeat(self, times: int) -> Iterator[str]:
         """Write a loop that runs ``times`` times; yield the name of its counter."""
         name = f"loop{self._loops}"
         self._loops += 1
@@ -422,7 +422,7 @@ class _Writer:
         self._label, self._pairs = f"after_{name}", {}
         self.operations = alone + _times(self.operations, times)
 
-    def moved(self, array: str, place: int, step: int, i: str) -> str:
+    def move_array(self, array: str, place: int, step: int, i: str) -> str:
         """An array from a place on, that moves by a step each time."""
         offset = self._emit(f"mul nuw nsw i64 {i}, {step}")
         return self._emit(f"getelementptr inbounds double, ptr {self._at(array, place)}, i64 {offset}")[1:]

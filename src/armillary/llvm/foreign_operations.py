@@ -11,7 +11,7 @@ from armillary.algebra.expression import Expr
 from armillary.llvm.instructions import Places
 from armillary.llvm.node_writer import COMPARISONS
 from armillary.llvm.sines import LIMIT
-from armillary.program.branch_packs import meant
+from armillary.program.branch_packs import strip_lets
 from armillary.program.call_packs import ANGLES, PACKED_CALLS, largest_size
 from armillary.program.program import ProgramSection
 
@@ -50,7 +50,7 @@ def _is_foreign(node: Expr, places: Places) -> bool:
         return False
     if kind not in PACKED_CALLS or kind in _LIBRARY:
         return True
-    angle = meant(node.args[0])
+    angle = strip_lets(node.args[0])
     if kind in ("sin", "cos") and angle.kind == "symbol":
         place = places.get(angle)
         return not (isinstance(place, tuple) and place[0] == "state")

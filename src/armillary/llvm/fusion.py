@@ -17,7 +17,7 @@ from itertools import chain
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.node import PRODUCT_OF_TWO
-from armillary.program.branch_packs import meant
+from armillary.program.branch_packs import strip_lets
 
 _PLAIN = frozenset((1, -1))  # what stands before terms without a number
 
@@ -42,7 +42,7 @@ def fused_products(
         if not _PLAIN.issuperset(node.data[1]):
             terms = [term for c, term in zip(node.data[1], terms, strict=True) if c in _PLAIN]
         if not found.issuperset(terms):
-            terms = [meant(term) for term in terms]
+            terms = [strip_lets(term) for term in terms]
         if terms and found.issuperset(terms):
             waiting[k] = terms
             if len(terms) < len(node.args):
@@ -80,7 +80,7 @@ def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Ex
         elif kind != "let":
             others.append(node.args)
     used.update(chain.from_iterable(others))
-    used.update([meant(a) for a in used if a.kind == "let"])
+    used.update([strip_lets(a) for a in used if a.kind == "let"])
     products = [n for n in nodes if n.kind == "product" and n not in used and n not in vectors]
     return {n for n in products if n.data is PRODUCT_OF_TWO or is_plain(n)}
 

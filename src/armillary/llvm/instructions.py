@@ -116,7 +116,7 @@ class Instructions:
     def neg(self, a: str) -> str:
         return self.emit(f"fneg {self.real} {a}")
 
-    def fused(self, a: Operand, b: Operand, c: Operand) -> str:
+    def fused_product_sum(self, a: Operand, b: Operand, c: Operand) -> str:
         """a·b + c with one rounding, on every machine."""
         return self.call("fma", a, b, c)
 
@@ -148,7 +148,7 @@ class Instructions:
     def product_of(self, a: Operand, b: Operand) -> tuple[str, str]:
         """a·b rounded, and what the rounding lost."""
         product = self.mul(a, b)
-        return product, self.fused(a, b, self.neg(product))
+        return product, self.fused_product_sum(a, b, self.neg(product))
 
     # ---------------------------------------------------------------- intrinsics, choices, bits
 
@@ -213,7 +213,7 @@ class Instructions:
         self.declarations[f"declare i1 {name}({self.mask})"] = None
         return self.emit(f"call i1 {name}({self.mask} {mask})")
 
-    def mended(self, mask: str, usual: Sequence[str], rare: Values) -> list[str]:
+    def select_rare(self, mask: str, usual: Sequence[str], rare: Values) -> list[str]:
         """Return the usual values in lanes of the mask and the rare ones in others: no lane depends on its
         neighbours.
         """

@@ -87,7 +87,7 @@ GENERAL = Passes(-4)
 PLAIN = Passes(-5)
 
 
-def prepared() -> LlvmObject:
+def prepare_llvm() -> LlvmObject:
     """LLVM's binding, ready to compile for this machine and to find the library's functions."""
     global _ready
     import llvmlite.binding as llvm
@@ -142,7 +142,7 @@ def engine(
     the small model reaches, which ends the process.
     """
     _check_stack()
-    llvm = prepared()
+    llvm = prepare_llvm()
     if quick() and not of_all_models:
         level, passes = 0, Passes(0, loops=False)
     key = cache.digest(machine_code_key(level), "objects", name) if name else ""
@@ -187,7 +187,7 @@ def quick() -> bool:
     return given == "quick" or _tier.get() == "quick"
 
 
-def chosen() -> tuple[object, ...]:
+def machine_settings() -> tuple[object, ...]:
     """The user's settings of machine code, as a key."""
     return os.environ.get("ARMILLARY_CPU"), os.environ.get("ARMILLARY_COMPILE"), _tier.get()
 
@@ -211,7 +211,7 @@ class Host(NamedTuple):
 
 @once
 def _host() -> Host:
-    llvm = prepared()
+    llvm = prepare_llvm()
     triple = llvm.get_default_triple()
     return Host(triple, llvm.get_host_cpu_name(), everywhere(triple) | dict(llvm.get_host_cpu_features()))
 
@@ -254,7 +254,7 @@ def _fuses() -> bool:
     return "fma" not in _taken_away()
 
 
-def unfused(text: str) -> str:
+def without_fusion(text: str) -> str:
     """A module without fused operations: products are rounded before they are added to."""
     return _PRODUCT_AND_SUM.sub(
         r"%product.\1 = fmul \2 \3, \4\n  %\1 = fadd \2 %product.\1, \5", text.replace(" contract ", " ")
@@ -307,7 +307,7 @@ def _flags() -> str:
 
 
 def _machine(level: int) -> LlvmObject:
-    llvm = prepared()
+    llvm = prepare_llvm()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=_host().cpu, features=_flags(), opt=level, codemodel="jitdefault", jit=True
     )
@@ -329,7 +329,7 @@ def vectorise_functions(text: str, names: Sequence[str]) -> list[str]:
         own.append(f"define {head[1]}\n{text[head.end() : end]}")
         rest += f"{text[done : head.start()]}declare {head[1]}\n"
         done = end
-    llvm = prepared()
+    llvm = prepare_llvm()
     machine, builder = _builder(3, Passes(2), _flags())
     module = llvm.parse_assembly("".join(own), llvm.create_context())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
@@ -410,13 +410,13 @@ def _object_code(
             quickly = _object_code([rare], 0, Passes(0, loops=False))
             return _object_code([usual], level, passes, adjust) + quickly
     if translates or not _fuses():
-        texts = [unfused(text) for text in texts]
+        texts = [without_fusion(text) for text in texts]
     if translates:  # sines stay calls: up to half of the time would go into their copies
         texts = [text.replace(" alwaysinline", "") for text in texts]
-    return _pack([translated(texts, *_builder(level, passes, _flags()), adjust, passes)])
+    return _pack([translate_modules(texts, *_builder(level, passes, _flags()), adjust, passes)])
 
 
-def translated(
+def translate_modules(
     texts: Sequence[str],
     machine: LlvmObject,
     builder: LlvmObject,
@@ -432,7 +432,7 @@ def translated(
     """
     from llvmlite.binding.newpassmanagers import NewPassManager
 
-    llvm = prepared()
+    llvm = prepare_llvm()
     context = llvm.create_context()
     module, *others = (llvm.parse_assembly(text, context) for text in texts)
     for other in others:
@@ -482,7 +482,7 @@ def _chosen_passes(llvm: LlvmObject, passes: Passes | None) -> LlvmObject:
 @once
 def _builder(level: int, passes: Passes, flags: str) -> tuple[LlvmObject, LlvmObject]:
     """Return a target machine and LLVM's pass builder for it; ``flags``: the flags of that machine."""
-    llvm = prepared()
+    llvm = prepare_llvm()
     machine = _machine(level)
     options = llvm.create_pipeline_tuning_options(speed_level=max(passes.speed, 0))
     options.loop_vectorization, options.slp_vectorization = passes.loops, passes.straight

@@ -10,7 +10,7 @@ from functools import cache, partial
 from armillary.algebra.block_functions import BlockFunction
 from armillary.cache import digest
 from armillary.llvm.instructions import LABEL_TEXT, ValueTypes
-from armillary.llvm.jit import Compiled, chosen, machine_code_key, prepared
+from armillary.llvm.jit import Compiled, machine_code_key, machine_settings, prepare_llvm
 from armillary.llvm.shared_values import SharedSections
 from armillary.llvm.sines import sine_cosine_function
 
@@ -178,7 +178,7 @@ _MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds mi
 def compiled_sines(lanes: int) -> tuple[str, str]:
     """Name and declaration of the function of ``lanes`` angles, which LLVM finds in this process."""
     with _MAKING:
-        name, declaration, _ = _compile_sines(lanes, chosen())
+        name, declaration, _ = _compile_sines(lanes, machine_settings())
     return name, declaration
 
 
@@ -191,5 +191,5 @@ def _compile_sines(lanes: int, settings: tuple[str, ...]) -> tuple[str, str, Com
     vector = f"<{lanes} x double>"
     head = f"{{ {vector}, {vector} }} @{name}({vector}"
     code = Compiled(module.text().replace(f"define internal {head}", f"define {head}"))
-    prepared().add_symbol(name, code.address(name))
+    prepare_llvm().add_symbol(name, code.address(name))
     return name, f"declare {head}) nounwind", code

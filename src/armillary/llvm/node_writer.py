@@ -23,7 +23,7 @@ from armillary.llvm.instructions import Operand, Place, Places, real
 from armillary.llvm.module import Module
 from armillary.llvm.piecewise import lookup_function, signal_function
 from armillary.llvm.sines import HALF_TURNS
-from armillary.program.branch_packs import meant
+from armillary.program.branch_packs import strip_lets
 from armillary.program.call_packs import largest_size
 from armillary.program.program import ProgramSection
 
@@ -91,24 +91,24 @@ class Writer(BlockCalls):
 
     def value(self, node: Expr) -> str:
         """The value of a node."""
-        value, opposite = self.signed(node)
+        value, opposite = self.signed_value(node)
         if not opposite:
             return value
-        node = meant(node)
+        node = strip_lets(node)
         if node not in self.turned:
             self.turned[node] = self.neg(value)
         return self.turned[node]
 
-    def signed(self, node: Expr) -> tuple[str, bool]:
+    def signed_value(self, node: Expr) -> tuple[str, bool]:
         """The value of a node (at hand, a number, or loaded now), and whether its sign is the other one."""
         if node.kind == "let":
-            node = meant(node)
+            node = strip_lets(node)
         found = self.values.get(node)
         if found is None:
-            found = self.values[node] = self.found(node)
+            found = self.values[node] = self.find_value(node)
         return found, node in self.opposite
 
-    def found(self, node: Expr) -> str:
+    def find_value(self, node: Expr) -> str:
         """A value that is not computed in its turn."""
         if node.kind == "number":
             return self.number(float(node.data))
@@ -118,7 +118,7 @@ class Writer(BlockCalls):
             return self.load("work", self.crossing[node])
         place = self.places[node]
         if isinstance(place, Driven):
-            return self.driven(place.index)
+            return self.driven_input(place.index)
         return place if isinstance(place, str) else self.load(*place)
 
     def loaded_number(self, numbers: NumberPlaces, known: dict[float, str], value: float) -> str:
@@ -130,7 +130,7 @@ class Writer(BlockCalls):
             found = known[value] = self.load("numbers", numbers.setdefault(value, len(numbers)))
         return found
 
-    def driven(self, index: int) -> str:
+    def driven_input(self, index: int) -> str:
         """An input over time: its memory holds the address of its data."""
         lanes = self.module.lanes
         self.module.need("signal", lambda: signal_function(lanes))
@@ -212,7 +212,7 @@ class Writer(BlockCalls):
         opposite = False  # whether the sum so far has the other sign
         if value is None:
             c, term = terms.pop(self.beginning(terms))
-            value, opposite = self.signed(term)
+            value, opposite = self.signed_value(term)
             if c != 1 and c != -1:
                 value = self.times(value, abs(float(c)))
             opposite ^= c < 0
@@ -222,16 +222,16 @@ class Writer(BlockCalls):
         """A sum of a value and further terms; ``opposite`` where the value has the other sign."""
         for c, term in terms:
             if term.kind == "let":
-                term = meant(term)
+                term = strip_lets(term)
             b: str | None = None
             if term in self.fused_products:
                 a, b, minus = self.split(term)
             else:
-                a, minus = self.signed(term)
+                a, minus = self.signed_value(term)
                 if c != 1 and c != -1:
                     b = self.number(abs(float(c)))
             minus ^= c < 0
-            value = self.added(value, opposite, a, b, minus)
+            value = self.add_product(value, opposite, a, b, minus)
             opposite = opposite and minus
         if opposite:
             self.opposite.add(node)
@@ -241,13 +241,13 @@ class Writer(BlockCalls):
         """The place of the first term that is at hand, or else of one that has a number before it."""
         scaled = 0
         for i, (c, term) in enumerate(terms):
-            if meant(term) not in self.fused_products:
+            if strip_lets(term) not in self.fused_products:
                 if c == 1 or c == -1:
                     return i
                 scaled = scaled or i + 1
         return scaled - 1
 
-    def added(self, value: str, opposite: bool, a: str, b: str | None, minus: bool) -> str:
+    def add_product(self, value: str, opposite: bool, a: str, b: str | None, minus: bool) -> str:
         """±value ± a·b, or ± a; of two minus signs the opposite."""
         if b is None:
             if opposite == minus:
@@ -283,7 +283,7 @@ class Writer(BlockCalls):
         values = [self.number(size)] if size != 1 else []
         minus = coefficient < 0
         for base in bases:
-            value, other = self.signed(base)
+            value, other = self.signed_value(base)
             minus ^= other
             values.append(value)
         if exponents == (2,):
@@ -351,7 +351,7 @@ class Writer(BlockCalls):
         bases = zip(node.args, exponents, strict=True)
         for base, n in sorted(bases, key=lambda f: arrival.get(f[0], 0)) if len(exponents) > 1 else bases:
             if n % 2 == 1:
-                value, other = self.signed(base)
+                value, other = self.signed_value(base)
                 minus ^= other
             else:
                 value = self.value(base)

@@ -20,7 +20,7 @@ from armillary.llvm.instructions import Places, ValueTypes, number_of_bits, real
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
 from armillary.llvm.sines import sine_cosine_function
-from armillary.program.branch_packs import Column, Pack, meant
+from armillary.program.branch_packs import Column, Pack, strip_lets
 from armillary.program.call_packs import PACKED_CALLS, largest_size
 from armillary.program.pack_choice import neighbours
 from armillary.program.program import ProgramSection
@@ -63,10 +63,10 @@ class PackWriter(Writer):
             self.module.need(name, lambda: f"declare {v} @{name}({v}, {v}, {v}) nounwind")
         return super().multiply_add(a, b, c)
 
-    def signed(self, node: Expr) -> tuple[str, bool]:
-        node = meant(node)
+    def signed_value(self, node: Expr) -> tuple[str, bool]:
+        node = strip_lets(node)
         if node in self.values or node not in self.home:
-            return super().signed(node)
+            return super().signed_value(node)
         pack = self.home[node]
         lane = pack.lanes.index(node)
         if pack in self._packs:
@@ -85,18 +85,18 @@ class PackWriter(Writer):
             if node.kind != "let":
                 super().node(node)
         elif pack not in self._packs and pack not in self.fused_packs:
-            vector, self.signs[pack] = self._packs[pack] = self._computed(pack)
+            vector, self.signs[pack] = self._packs[pack] = self._compute_pack(pack)
             if node in self.crossing:
                 self.store_vector(vector, "work", self.crossing[pack.lanes[0]], len(pack.lanes))
 
     def sum(self, node: Expr) -> str:
         """Terms that are all lanes of a pack are added up as vectors, whose lanes are added at last."""
-        coefficients = {meant(t): c for c, t in zip(node.data[1], node.args, strict=True)}
+        coefficients = {strip_lets(t): c for c, t in zip(node.data[1], node.args, strict=True)}
         packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
         if not whole or len(coefficients) < len(node.args):  # a value beside a name of its own
             return super().sum(node)
-        value = self._lanes_added(whole, coefficients)
+        value = self._add_lanes(whole, coefficients)
         taken = {n for p in whole for n in p.lanes}
         left = [(c, t) for t, c in coefficients.items() if t not in taken]
         left.sort(key=lambda t: (self.arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0))
@@ -104,14 +104,14 @@ class PackWriter(Writer):
             value = self.add(value, float(node.data[0]))
         return self.with_terms(node, value, False, left)
 
-    def _lanes_added(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
+    def _add_lanes(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
         """Σ of all lanes of packs, each with its coefficient: halves of vectors are added to each other."""
         width = max([len(p.lanes) for p in packs])
         halves: list[tuple[Vector, tuple[float, ...]]] = []
         while True:
             here = [p for p in packs if len(p.lanes) == width]
             terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in here]
-            total, _ = self._added([*terms, *halves], None, vote=False)
+            total, _ = self._add_vectors([*terms, *halves], None, vote=False)
             width //= 2
             if width == 1:
                 low, high = (self.lane(total, i, 2) for i in range(2))
@@ -132,14 +132,14 @@ class PackWriter(Writer):
 
     # ---------------------------------------------------------------- packs
 
-    def _computed(self, pack: Pack) -> Vector:
+    def _compute_pack(self, pack: Pack) -> Vector:
         if pack.kind == "sum":
             terms = [(self._vector(c), f) for c, f in self._by_arrival(pack)]
             offsets = tuple([float(n.data[0]) for n in pack.lanes])
-            return self._added(terms, offsets if offsets[0] else None)
+            return self._add_vectors(terms, offsets if offsets[0] else None)
         if pack.kind == "product":
-            return self._multiplied(pack)
-        return self._called(pack)
+            return self._multiply_pack(pack)
+        return self._call_pack(pack)
 
     def _by_arrival(self, pack: Pack) -> list[tuple[Column, tuple[float, ...]]]:
         known, pairs = self.arrival, zip(pack.operands, pack.factors, strict=True)
@@ -153,7 +153,7 @@ class PackWriter(Writer):
                     return [found[i], *found[:i], *found[i + 1 :]]
         return found
 
-    def _added(
+    def _add_vectors(
         self,
         terms: list[tuple[Vector, tuple[float, ...]]],
         offsets: tuple[float, ...] | None,
@@ -190,7 +190,7 @@ class PackWriter(Writer):
         assert value is not None
         return value, tuple(signs)
 
-    def _multiplied(self, pack: Pack) -> Vector:
+    def _multiply_pack(self, pack: Pack) -> Vector:
         sizes = tuple([abs(float(n.data[0])) for n in pack.lanes])
         signs = tuple([1 if n.data[0] > 0 else -1 for n in pack.lanes])
         factors = []
@@ -216,7 +216,7 @@ class PackWriter(Writer):
                 value = self.div(value, self.chain(below))
         return value, signs
 
-    def _called(self, pack: Pack) -> Vector:
+    def _call_pack(self, pack: Pack) -> Vector:
         plain = (1,) * len(pack.lanes)
         node = pack.lanes[0]
         if node in self.values:  # sines of plain angles, known
@@ -273,7 +273,7 @@ class PackWriter(Writer):
             found = self._pack(pack)
         else:
             if column not in self._columns:
-                self._columns[column] = self._gathered(column)
+                self._columns[column] = self._gather_column(column)
             found = self._columns[column]
         if plain and min(found[1]) < 0:
             with self.vectors_of(len(column)):
@@ -284,13 +284,13 @@ class PackWriter(Writer):
     def _pack(self, pack: Pack) -> Vector:
         if pack in self.fused_packs:
             if pack not in self._packs:
-                self._packs[pack] = self._multiplied(pack)
+                self._packs[pack] = self._multiply_pack(pack)
         elif pack not in self._packs:
             loaded = self.load_vector("work", self.crossing[pack.lanes[0]], len(pack.lanes))
             self._packs[pack] = loaded, self.signs[pack]
         return self._packs[pack]
 
-    def _gathered(self, column: Column) -> Vector:
+    def _gather_column(self, column: Column) -> Vector:
         plain, count = (1,) * len(column), len(column)
         first = column[0]
         if all([n.kind == "number" for n in column]):
@@ -376,10 +376,10 @@ def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pac
     if not section.packs:
         return set()
     home = {node: pack for pack in section.packs for node in pack.lanes}
-    apart = {meant(result) for result in section.results}  # what is wanted by itself
+    apart = {strip_lets(result) for result in section.results}  # what is wanted by itself
     for node in section.nodes:
         if node.kind != "let" and node not in home:
-            apart.update(map(meant, node.args))
+            apart.update(map(strip_lets, node.args))
     for pack in section.packs:
         for column in pack.operands:
             if column[0] not in home or home[column[0]].lanes != column:

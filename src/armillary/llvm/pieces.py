@@ -13,7 +13,7 @@ from armillary.algebra.expression import Expr
 from armillary.llvm.fusion import fused_products
 from armillary.llvm.node_writer import INSTANT
 from armillary.llvm.pack_writer import fused_packs
-from armillary.program.branch_packs import Pack, meant
+from armillary.program.branch_packs import Pack, strip_lets
 from armillary.program.call_packs import PACKED_CALLS
 from armillary.program.program import ProgramSection
 
@@ -86,7 +86,7 @@ def cut(
     crossing = _crossing(pieces, home, packs, fused | {node for pack in together for node in pack.lanes})
     results: list[list[int]] = [[] for _ in pieces]
     for i, result in enumerate(section.results):  # given values are stored by the last piece
-        results[home.get(meant(result), -1)].append(i)
+        results[home.get(strip_lets(result), -1)].append(i)
     return Cut(pieces, results, packs, arrival, fused, together, crossing)
 
 
@@ -157,14 +157,14 @@ def _crossing(
                 continue
             products = []
             for a in node.args:
-                a = meant(a) if a.kind == "let" else a
+                a = strip_lets(a) if a.kind == "let" else a
                 if a in fused:
                     products.append(a)
                 elif home.get(a, k) != k:
                     meet(a)
             for product in products:
                 for a in product.args:
-                    a = meant(a) if a.kind == "let" else a
+                    a = strip_lets(a) if a.kind == "let" else a
                     if home.get(a, k) != k and a not in fused:
                         meet(a)
     return found

@@ -27,10 +27,10 @@ from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
 from armillary.llvm.shared_values import share_sections
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
-from armillary.program.branch_packs import Pack, meant
+from armillary.program.branch_packs import Pack, strip_lets
 from armillary.program.call_packs import pack_calls
 from armillary.program.near_sines import NearSines
-from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.pack_choice import in_lanes, pack_section
 from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
@@ -66,7 +66,7 @@ def llvm_text(
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     named = {
-        "derivatives": packed(program.derivatives, program.alike, places),
+        "derivatives": pack_section(program.derivatives, program.alike, places),
         "outputs": program.outputs,
         "events": program.events,
         "update": program.update,
@@ -88,7 +88,7 @@ def llvm_text(
         _fire(module, program, inputs, places)
     stepping = places | {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
     for section in program.stepping:
-        _ordinary(module, section.name, packed(section, program.alike, stepping), stepping)
+        _ordinary(module, section.name, pack_section(section, program.alike, stepping), stepping)
     for section in program.partial_rates:
         _ordinary(module, section.name, section, places)
     if program.normalises:
@@ -529,8 +529,8 @@ def _function(
 
 def _computed_inputs(section: ProgramSection, places: Places) -> list[Expr]:
     """Return the inputs of a section that are no elements of arrays: the time, and inputs over time."""
-    used = {meant(a): None for node in section.nodes for a in node.args}
-    used |= {meant(result): None for result in section.results}
+    used = {strip_lets(a): None for node in section.nodes for a in node.args}
+    used |= {strip_lets(result): None for result in section.results}
     return [x for x in used if x.kind == "symbol" and not isinstance(places.get(x), tuple)]
 
 
@@ -545,7 +545,7 @@ def is_arithmetic(section: ProgramSection, places: Places) -> bool:
         return call.data in ("min", "max", "abs") or (is_grouped_call(call) and call.args[0] in states)
 
     nodes = section.nodes
-    used = {*chain.from_iterable([node.args for node in nodes]), *map(meant, section.results)}
+    used = {*chain.from_iterable([node.args for node in nodes]), *map(strip_lets, section.results)}
     powers = {n.data[1] for n in nodes if n.kind == "product" and n.data is not PRODUCT_OF_TWO}
     return (
         given >= {a for a in used if a.kind == "symbol"}

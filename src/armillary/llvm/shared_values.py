@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from armillary.algebra.block_functions import is_block, is_block_part
 from armillary.algebra.expression import Expr
 from armillary.llvm.instructions import Place
-from armillary.program.branch_packs import meant
+from armillary.program.branch_packs import strip_lets
 from armillary.program.program import ProgramSection
 
 LEAST = 400  # values that are written once less: with fewer, calls cost more than they save
@@ -64,7 +64,7 @@ def share_sections(sections: Mapping[str, ProgramSection]) -> SharedSections:
         at_hand = set(nodes)
         nodes += [n for n in together[names] if n not in at_hand]  # parts of blocks that others want
         results = tuple([node for node in nodes if node in wanted])
-        needs = sorted({str(places[a][0]) for n in nodes for x in n.args if (a := meant(x)) in places})
+        needs = sorted({str(places[a][0]) for n in nodes for x in n.args if (a := strip_lets(x)) in places})
         places |= {node: (array, i) for i, node in enumerate(results)}
         labels = ("",) * len(results)
         group = replace(example, name=array, labels=labels, results=results, nodes=tuple(nodes), packs=())
@@ -96,8 +96,8 @@ def _wanted_elsewhere(
     home: Mapping[Expr, frozenset[str]],
 ) -> set[Expr]:
     """Return the shared values that enter other groups, the rest of a section, or its results."""
-    wanted = {meant(result) for section in sections.values() for result in section.results}
+    wanted = {strip_lets(result) for section in sections.values() for result in section.results}
     for node in users:
         own = home.get(node)
-        wanted |= {a for a in map(meant, node.args) if a in home and home[a] is not own}
+        wanted |= {a for a in map(strip_lets, node.args) if a in home and home[a] is not own}
     return wanted & home.keys()

@@ -26,12 +26,12 @@ def within_limit(v: Instructions, x: str) -> str:
     return v.compare("olt", v.size(x), LIMIT)
 
 
-def reduced(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
+def reduce_angle(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
     """ROUND + n, whose last bits equal the last bits of n; r; and e."""
     shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
-    exact = v.fused(n, -first, x)
+    exact = v.fused_product_sum(n, -first, x)
     more = v.mul(n, second)  # exact: two sums are sooner there than fused operations, which round as they do
     r = v.sub(exact, more)
     lost = v.add(v.sub(r, exact), more)
@@ -250,7 +250,7 @@ def sine_cosine_function(name: str, lanes: int) -> str:
     """LLVM code of {sines, cosines} name(angles) on vectors of ``lanes`` doubles."""
     v = Instructions(lanes)
     pair = f"{{ {v.real}, {v.real} }}"
-    s, c = v.mended(
+    s, c = v.select_rare(
         within_limit(v, "%x"),
         sine_cosine(v, "%x"),
         lambda: [v.library(f, f"{name}_library_{f}", "%x") for f in ("sin", "cos")],
@@ -265,10 +265,10 @@ def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple
 
     ``third``: the third part of π/2.
     """
-    return of_reduced(v, *reduced(v, x, third))
+    return sine_and_cosine(v, *reduce_angle(v, x, third))
 
 
-def of_reduced(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]:
+def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]:
     """sin and cos of x from what ``reduced`` makes of it."""
     sine, cosine = _kernels(v, r, e)
     n = v.as_bits(shifted)
@@ -315,7 +315,7 @@ def near_cosine(v: Instructions, x: str) -> str:
 
 def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
     """sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
-    r = v.fused(turns, -PI[1], v.fused(turns, -PI[0], x))
+    r = v.fused_product_sum(turns, -PI[1], v.fused_product_sum(turns, -PI[0], x))
     z = v.mul(r, r)
     sine = v.fma(v.mul(r, z), v.polynomial(z, HALF_TURN_SINE), r)
     return _flip_sign(v, sine, v.integer("shl", v.as_bits(shifted), 63))
@@ -323,12 +323,12 @@ def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
 
 def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
     """The sine and cosine of r − e."""
-    w = v.fused(v.mul(r, -0.5), r, v.mul(r, e))
+    w = v.fused_product_sum(v.mul(r, -0.5), r, v.mul(r, e))
     z = v.mul(r, r)
     square = v.mul(z, z)
     bend = v.fma(v.mul(w, r), v.polynomial(z, SINE, square), e)
     rest = v.fma(w, v.polynomial(z, COSINE, square), 1.0)
-    return v.sub(r, bend), v.fused(w, rest, 1.0)
+    return v.sub(r, bend), v.fused_product_sum(w, rest, 1.0)
 
 
 def _flip_sign(v: Instructions, value: str, sign: str) -> str:

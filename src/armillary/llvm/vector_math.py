@@ -23,7 +23,7 @@ from armillary.llvm.sines import (
     near_cosine,
     near_sine,
     odd,
-    reduced,
+    reduce_angle,
     sine_cosine,
     within_limit,
 )
@@ -56,17 +56,17 @@ TAN_SERIES = (
 def tan(v: Instructions, x: str) -> str:
     """tan x within 1.6 ulp for angles below LIMIT; larger ones are the library's."""
     name = f"library_tan_{v.lanes}"
-    return v.mended(within_limit(v, x), [_tan(v, x)], lambda: [v.library("tan", name, x)])[0]
+    return v.select_rare(within_limit(v, x), [_tan(v, x)], lambda: [v.library("tan", name, x)])[0]
 
 
 def _tan(v: Instructions, x: str) -> str:
-    shifted, r, e = reduced(v, x)
+    shifted, r, e = reduce_angle(v, x)
     z = v.mul(r, r)
     bend = v.mul(v.mul(r, z), v.polynomial(z, TAN_SERIES))
     rough = v.add(r, bend)
     t, lost = v.sum_of(r, v.sub(bend, v.fma(v.mul(rough, rough), e, e)))
     inverse = v.div(-1.0, t)
-    missing = v.fused(inverse, lost, v.fused(inverse, t, 1.0))
+    missing = v.fused_product_sum(inverse, lost, v.fused_product_sum(inverse, t, 1.0))
     value = v.choose(odd(v, v.as_bits(shifted)), v.fma(inverse, missing, inverse), t)
     return v.choose(v.compare("oeq", x, 0.0), x, value)
 
@@ -124,7 +124,7 @@ def _add_arcsine(v: Instructions, size: str, inner: str, base: list[str], factor
     half = v.mul(v.sub(1.0, size), 0.5)
     root = v.call("sqrt", half)
     # The least root that is not 0 is 2⁻²⁷; 10⁻³⁰⁰ only keeps 0 / 0 away.
-    lost_root = v.div(v.fused(v.neg(root), root, half), v.add(v.add(root, root), 1e-300))
+    lost_root = v.div(v.fused_product_sum(v.neg(root), root, half), v.add(v.add(root, root), 1e-300))
     s = v.choose(inner, size, root)
     z = v.choose(inner, v.mul(size, size), half)
     cube = v.mul(s, z)
@@ -215,7 +215,7 @@ def _angle(v: Instructions, a: str, b: Operand, left: str = "") -> str:
     over = v.choose(near, v.sub(a, b), v.choose(above, v.neg(small), small))
     inverse = v.div(1.0, below)
     q = v.mul(over, inverse)
-    missing = v.fused(v.neg(q), lost_below, v.fused(v.neg(q), below, over))
+    missing = v.fused_product_sum(v.neg(q), lost_below, v.fused_product_sum(v.neg(q), below, over))
     z = v.mul(q, q)
     turns = v.choose(near, 1.0, v.choose(above, 2.0, 0.0))
     tail = v.fma(v.mul(q, z), v.polynomial(z, ATAN_SERIES), v.mul(missing, inverse))
@@ -263,10 +263,10 @@ def exp(v: Instructions, x: str) -> str:
     x = v.clamp(x, LEAST, MOST_EXPONENT)
     shifted = v.add(v.mul(x, LOG2_E), ROUND_EXPONENT)
     n = v.sub(shifted, ROUND_EXPONENT)
-    exact = v.fused(n, -LN_2[0], x)
-    r = v.fused(n, -LN_2[1], exact)
-    c = v.fused(n, -LN_2[1], v.sub(exact, r))
-    return scaled(v, near_zero(v, r, c), shifted)
+    exact = v.fused_product_sum(n, -LN_2[0], x)
+    r = v.fused_product_sum(n, -LN_2[1], exact)
+    c = v.fused_product_sum(n, -LN_2[1], v.sub(exact, r))
+    return scale_by_power(v, near_zero(v, r, c), shifted)
 
 
 def near_zero(v: Instructions, r: str, c: Operand) -> str:
@@ -276,7 +276,7 @@ def near_zero(v: Instructions, r: str, c: Operand) -> str:
     return v.add(total, v.add(lost, tail))
 
 
-def scaled(v: Instructions, value: str, shifted: str) -> str:
+def scale_by_power(v: Instructions, value: str, shifted: str) -> str:
     """value · 2ⁿ for ``shifted`` = ROUND + n, |n| ≤ 2000; the exponent n + 2·1023 is split in halves."""
     exponent = v.as_bits(v.add(shifted, 2.0 * 1023))
     half = v.integer("lshr", exponent, 1)
@@ -302,20 +302,20 @@ def tanh(v: Instructions, x: str) -> str:
     doubled = v.add(size, size)
     shifted = v.add(v.mul(doubled, LOG2_E), ROUND_EXPONENT)
     n = v.sub(shifted, ROUND_EXPONENT)
-    exact = v.fused(n, -LN_2[0], doubled)
-    r = v.fused(n, -LN_2[1], exact)
-    c = v.fused(n, -LN_2[1], v.sub(exact, r))
-    tail = v.fused(v.mul(r, r), v.polynomial(r, REST), c)
-    two_n = scaled(v, v.operand(1.0), shifted)
+    exact = v.fused_product_sum(n, -LN_2[0], doubled)
+    r = v.fused_product_sum(n, -LN_2[1], exact)
+    c = v.fused_product_sum(n, -LN_2[1], v.sub(exact, r))
+    tail = v.fused_product_sum(v.mul(r, r), v.polynomial(r, REST), c)
+    two_n = scale_by_power(v, v.operand(1.0), shifted)
     high, lost = v.sum_of(v.sub(two_n, 1.0), v.mul(two_n, r))
-    t, low = v.sum_of(high, v.fused(two_n, tail, lost))
+    t, low = v.sum_of(high, v.fused_product_sum(two_n, tail, lost))
     below, missing = v.sum_of(2.0, t)
     larger = v.compare("ogt", t, 2.0)
     below_too, missing_too = v.sum_of(t, 2.0)
     below, missing = v.choose(larger, below_too, below), v.choose(larger, missing_too, missing)
     quotient = v.div(t, below)
-    rest = v.add(v.fused(v.neg(quotient), below, t), low)
-    rest = v.fused(v.neg(quotient), v.add(missing, low), rest)
+    rest = v.add(v.fused_product_sum(v.neg(quotient), below, t), low)
+    rest = v.fused_product_sum(v.neg(quotient), v.add(missing, low), rest)
     return _odd(v, v.add(quotient, v.div(rest, below)), x, whole_size)
 
 
@@ -412,7 +412,7 @@ def _log2(v: Instructions, x: str) -> tuple[str, str]:
     below, lost_below = v.sum_of(1.0, m)
     inverse = v.div(1.0, below)
     s = v.mul(over, inverse)
-    missing = v.fused(v.neg(s), lost_below, v.fused(v.neg(s), below, over))
+    missing = v.fused_product_sum(v.neg(s), lost_below, v.fused_product_sum(v.neg(s), below, over))
     s_low = v.mul(missing, inverse)
     z, z_low = _times(v, (s, s_low), (s, s_low))
     inner, inner_low = v.sum_of(THIRD[0], v.mul(z, v.polynomial(z, POWER_SERIES)))
@@ -439,7 +439,7 @@ def _exp2(v: Instructions, p: str, p_low: str) -> str:
     shifted = v.add(p, ROUND_EXPONENT)
     high, low = v.sum_of(v.sub(p, v.sub(shifted, ROUND_EXPONENT)), p_low)
     r, c = _times(v, LN_2, (high, low))
-    return scaled(v, near_zero(v, r, c), shifted)
+    return scale_by_power(v, near_zero(v, r, c), shifted)
 
 
 def _special(v: Instructions, x: str, y: str, size: str, value: str) -> str:

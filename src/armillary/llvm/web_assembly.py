@@ -14,7 +14,7 @@ from math import floor
 
 from armillary.llvm import vector_math
 from armillary.llvm.instructions import Instructions, real
-from armillary.llvm.jit import LlvmObject, prepared, quick, translated
+from armillary.llvm.jit import LlvmObject, prepare_llvm, quick, translate_modules
 from armillary.llvm.sines import PI_OVER_2, sine_cosine_function
 from armillary.llvm.vector_math import ATAN_SERIES, PI_OVER_4
 
@@ -265,7 +265,7 @@ def whole(value: int) -> bytes:
     return bytes([*found, value])
 
 
-def signed(value: int) -> bytes:
+def signed_bytes(value: int) -> bytes:
     """A signed number, seven bits per byte."""
     found = bytearray()
     while not -0x40 <= value < 0x40:
@@ -312,7 +312,7 @@ class Linked:
     imports: tuple[str, ...]  # functions of the host that it calls, "module.name"
 
 
-def linked(
+def link_module(
     code: bytes,
     exports: Sequence[str],
     hosts: Mapping[str, tuple[str, str]],
@@ -342,13 +342,13 @@ def linked(
         _FUNCTION: found.sections[_FUNCTION],
         _TABLE: _vector([b"\x70\0" + whole(len(table) + 1)] if table else []),  # of functions
         _MEMORY: _vector([b"\0" + whole(pages)]),
-        _GLOBAL: _vector([b"\x7f\x01\x41" + signed(stack) + b"\x0b"]),  # i32, mutable, i32.const
+        _GLOBAL: _vector([b"\x7f\x01\x41" + signed_bytes(stack) + b"\x0b"]),  # i32, mutable, i32.const
         _EXPORT: _vector(entries),
         _ELEMENTS: _vector(
             [b"\0\x41\x01\x0b" + _vector([whole(by_name[name]) for name in table])] if table else []
         ),  # from i32.const 1 on
         _CODE: _vector(bodies),
-        _DATA: _vector([b"\0\x41" + signed(at) + b"\x0b" + whole(len(d)) + d for at, d in segments]),
+        _DATA: _vector([b"\0\x41" + signed_bytes(at) + b"\x0b" + whole(len(d)) + d for at, d in segments]),
     }
     filled = [bytes([kind]) + whole(len(p)) + p for kind, p in pieces.items() if p != b"\0"]
     return Linked(_HEAD + b"".join(filled), end, tuple(imported))
@@ -500,7 +500,7 @@ def _body(found: _Object, body: tuple[int, int], values: Sequence[int]) -> bytes
             continue
         assert r.kind in _IN_CODE, f"a reference of kind {r.kind}"
         value = r.symbol if r.kind == _TYPE_INDEX else values[r.symbol] + r.addend
-        pieces += [code[done : r.at], signed(value) if r.kind == _ADDRESS_SIGNED else whole(value)]
+        pieces += [code[done : r.at], signed_bytes(value) if r.kind == _ADDRESS_SIGNED else whole(value)]
         done = r.at + _PADDED
     made = b"".join([*pieces, code[done:end]])
     return whole(len(made)) + made
@@ -534,14 +534,14 @@ def web_assembly(
             if not function.is_declaration and function.name not in kept:
                 function.linkage = "internal"
 
-    code = translated([*map(for_modules, texts), library_text()], *_builder(quick()), adjust)
-    return linked(code, exports, HOSTS, room, table, STACK + stack)
+    code = translate_modules([*map(for_modules, texts), library_text()], *_builder(quick()), adjust)
+    return link_module(code, exports, HOSTS, room, table, STACK + stack)
 
 
 @cache
 def _builder(quick: bool) -> tuple[LlvmObject, LlvmObject]:
     """A target machine with vectors of 128 bits, and LLVM's passes for it; none if ``quick``."""
-    llvm = prepared()
+    llvm = prepare_llvm()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     level, speed = (0, 0) if quick else (3, 2)

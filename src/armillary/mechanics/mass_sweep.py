@@ -12,7 +12,7 @@ from armillary.algebra.calculus import Values, evaluator
 from armillary.algebra.expression import Expr
 from armillary.algebra.triples import Scalar, unit
 from armillary.algebra.walk import symbols
-from armillary.mechanics.tree.tree import Freedom, Link, Tree, deformed
+from armillary.mechanics.tree.tree import Freedom, Link, Tree, deformed_link
 
 # Inertia and geometry of a tree's links as arrays, at one or several places at once.
 #
@@ -128,7 +128,7 @@ class _Table:
 
 def _own_entries(link: Link) -> list[Scalar]:
     """m, h, J; then (H, P) and M of the modes; then the armatures."""
-    shape = deformed(link)
+    shape = deformed_link(link)
     entries = [shape.mass, *shape.first, *(x for row in shape.inertia for x in row)]
     if link.modes is not None:
         for n, f in zip(link.modes.H, link.modes.P, strict=True):
@@ -217,7 +217,7 @@ class Pivot:
         loose = self.vectors[place][:, np.abs(self.eigenvalues[place]) < SINGULAR].T
         return [v / self.sizes[place] for v in sparse_basis(loose)]
 
-    def moved(self, twist: np.ndarray, rates: np.ndarray, width: int) -> np.ndarray:
+    def move_link(self, twist: np.ndarray, rates: np.ndarray, width: int) -> np.ndarray:
         """The link's twist and modal speeds with these rates of its freedoms."""
         out = np.zeros(width)
         out[:6] = twist
@@ -338,6 +338,6 @@ def null_motion(
         arrived = np.zeros(6) if i == first else pivot.from_parent[place] @ twists[parent]
         own = rates if i == first else pivot.response(place, arrived)
         modes = links.links[i].modes
-        twists[i] = pivot.moved(arrived, own, 6 + (len(modes.freedoms) if modes is not None else 0))
+        twists[i] = pivot.move_link(arrived, own, 6 + (len(modes.freedoms) if modes is not None else 0))
         speeds |= {d.index: float(x) for d, x in zip(pivot.freedoms, own, strict=True)}
     return speeds, twists

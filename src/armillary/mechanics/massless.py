@@ -53,7 +53,7 @@ class ThreeAngles(NamedTuple):
     of_cosine: float
     of_sine: float
 
-    def locked(self, angles: np.ndarray) -> np.ndarray:
+    def is_locked(self, angles: np.ndarray) -> np.ndarray:
         """Whether the axes lie in a plane, by values of the second angle."""
         determinant = self.of_cosine * np.cos(angles) + self.of_sine * np.sin(angles)
         return np.asarray(np.abs(determinant) < _IN_A_PLANE)
@@ -445,12 +445,12 @@ class RunMasses:
         if key not in self._known:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            self._known[key] = self._judged(values)
+            self._known[key] = self._judge(values)
         return self._known[key]
 
-    def _judged(self, values: Mapping[str, float]) -> str:
+    def _judge(self, values: Mapping[str, float]) -> str:
         masses = self._tree[0]
-        numbers = self._places | self._named(values)
+        numbers = self._places | self._name_motions(values)
         if masses.own_inertia_suffices(numbers) or not (left := masses.massless_motions(numbers, self._rows)):
             return ""
         # Bodies that slide may be far away in terms of their own sizes: beside such levers nothing is left.
@@ -462,7 +462,7 @@ class RunMasses:
                 return ""
         return singular_mass_text(self.system, left)
 
-    def _named(self, values: Mapping[str, NumericValue]) -> dict[Expr, NumericValue]:
+    def _name_motions(self, values: Mapping[str, NumericValue]) -> dict[Expr, NumericValue]:
         return {self._tree[1](self.system.parameters[name]): value for name, value in values.items()}
 
     def all_singular(self, values: Mapping[str, NumericValue], runs: int) -> dict[int, str]:
@@ -501,19 +501,19 @@ class RunMasses:
     ) -> np.ndarray:
         """Numbers of the sets with which M is singular, or not known, at one place."""
         found = [np.empty(0, dtype=int)]
-        here = at_place(self._places, 0) | self._named(fixed)
+        here = at_place(self._places, 0) | self._name_motions(fixed)
         masses = self._tree[0]
         flexible = any(link.modes is not None for link in masses.tree.links)
         for i0 in range(0, len(looked), _AT_ONCE):
             left = looked[i0 : i0 + _AT_ONCE]
-            part = here | self._named({name: x[left] for name, x in own.items()})
+            part = here | self._name_motions({name: x[left] for name, x in own.items()})
             if not flexible:
                 inertias = zip(masses.tree.links, masses.links.own_inertias(part), strict=True)
                 found_shares = [own_share(active(link)[1], _once(E)) for link, E in inertias]
                 shares = [np.broadcast_to(share, len(left)) for share in found_shares]
                 left = left[~(np.min(shares, axis=0) > CLEAR)]
             if left.size:
-                part = here | self._named({name: x[left] for name, x in own.items()})
+                part = here | self._name_motions({name: x[left] for name, x in own.items()})
                 weakest = np.min([p.share for p in sweep(masses.links, part)], axis=0)
                 found.append(left[~(weakest >= SINGULAR)])
         return np.concatenate(found)

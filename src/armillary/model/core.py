@@ -23,7 +23,7 @@ class SystemCore(Description):
 
     expression = expressions.expression
     lookup = expressions.lookup
-    triple = references.triple
+    _triple = references.triple
     variables = variables
 
     _make_flexible = attachment.make_flexible

@@ -46,7 +46,7 @@ class Description:
     """The description of a mechanical system. SI units unless ``units`` names another system."""
 
     # What methods of bodies call, which stands above bodies: ``SystemCore`` has it.
-    triple: ClassVar[Callable[..., ExprTriple]]
+    _triple: ClassVar[Callable[..., ExprTriple]]
     shape: ClassVar[Callable[..., Shape]]
     _make_flexible: ClassVar[Callable[..., FlexiblePart]]
     _node: ClassVar[Callable[..., Body]]

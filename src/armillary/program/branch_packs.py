@@ -52,9 +52,9 @@ class _Branches:
         )
         waiting = [[b for b in system.bodies.values() if b.parent is None or b.parent is system.ground]]
         while waiting:
-            waiting += self._grouped(waiting.pop())
+            waiting += self._group_siblings(waiting.pop())
 
-    def _grouped(self, siblings: list[Body]) -> list[list[Body]]:
+    def _group_siblings(self, siblings: list[Body]) -> list[list[Body]]:
         """Group siblings that are alike; return lists of their descendants that remain to be grouped."""
         left = list(siblings)
         more: list[list[Body]] = []
@@ -122,7 +122,7 @@ class Pack:
         return self.lanes[0].kind
 
 
-def meant(node: Expr) -> Expr:
+def strip_lets(node: Expr) -> Expr:
     """A node without the names of intermediate values around it."""
     while node.kind == "let":
         node = node.args[0]
@@ -230,9 +230,9 @@ def _columns(
     that is chosen, else those with numbers of the same size before them.
     """
     first = lanes[0]
-    ours = [meant(x) if x.kind == "let" else x for x in first.args]
+    ours = [strip_lets(x) if x.kind == "let" else x for x in first.args]
     if first.kind == "call":
-        found = [ours, *([meant(y) for y in node.args] for node in lanes[1:])]
+        found = [ours, *([strip_lets(y) for y in node.args] for node in lanes[1:])]
         return [(column, (1,) * len(lanes)) for column in zip(*found, strict=True)]
     columns: list[list[Expr]] = [[x] for x in ours]
     factors: list[list[float]] = [[c] for c in first.data[1]]
@@ -241,7 +241,7 @@ def _columns(
         free: dict[tuple[int, float], list[tuple[Expr, float]]] = {}
         for y, d, kind in zip(node.args, node.data[1], _factor_kinds(node), strict=True):
             if y.kind == "let":
-                y = meant(y)
+                y = strip_lets(y)
             free.setdefault((own[y], kind), []).append((y, d))
         for x, kind, column, numbers in zip(ours, kinds, columns, factors, strict=True):
             left = free[image[x], kind]

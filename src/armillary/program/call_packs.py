@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr
-from armillary.program.branch_packs import Column, Pack, meant
+from armillary.program.branch_packs import Column, Pack, strip_lets
 from armillary.program.pack_choice import side_by_side
 from armillary.program.program import ProgramSection
 
@@ -36,7 +36,8 @@ def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
     if len(calls) < 2:
         return section
     found = [
-        Pack(lanes, (tuple([meant(n.args[0]) for n in lanes]),)) for lanes in _Rounds(section, calls, width)
+        Pack(lanes, (tuple([strip_lets(n.args[0]) for n in lanes]),))
+        for lanes in _Rounds(section, calls, width)
     ]
     if not found:
         return section
@@ -52,7 +53,7 @@ def largest_size(node: Expr) -> float:
 
 def _range(node: Expr, depth: int) -> tuple[float, float]:
     """Numbers between which a value is, from its form down to some depth."""
-    node = meant(node)
+    node = strip_lets(node)
     if node.kind == "number":
         return float(node.data), float(node.data)
     if not depth or node.kind == "symbol":

@@ -49,9 +49,9 @@ from armillary.algebra.functions import BY_NAME, CONDITIONS
 from armillary.algebra.printing import text
 from armillary.algebra.units import ONE
 from armillary.algebra.walk import operands_first
-from armillary.program.branch_packs import meant
+from armillary.program.branch_packs import strip_lets
 from armillary.program.cost import sum_operations
-from armillary.program.pack_choice import packed
+from armillary.program.pack_choice import pack_section
 from armillary.program.passes.graph import Graph
 from armillary.program.passes.sharing import Constants, holds_unnamed, is_unnamed
 from armillary.program.passes.sums import MANY
@@ -115,7 +115,7 @@ def check_program(program: Program) -> None:
             inputs = ordinary | set(program.inputs)
         check_section(section, inputs)
         if section.results:
-            check_section(packed(section, program.alike, {}), inputs)
+            check_section(pack_section(section, program.alike, {}), inputs)
     _check_results(program)
     read = {*program.correction_sizes, *program.speed_sizes, *program.row_sizes}
     for section in program.sections()[1:]:
@@ -184,10 +184,10 @@ def _check_packs(section: ProgramSection, place: dict[Expr, int], fault: Fault) 
             if not _same_operation(node, pack.lanes[0]):
                 raise fault(first + lane, "the nodes of its pack are different operations")
             if node.kind == "call":
-                same = given == [meant(a) for a in node.args]
+                same = given == [strip_lets(a) for a in node.args]
             else:
                 same = Counter(zip(given, factors, strict=True)) == Counter(
-                    zip(map(meant, node.args), node.data[1], strict=True)
+                    zip(map(strip_lets, node.args), node.data[1], strict=True)
                 )
             if not same:
                 raise fault(first + lane, "its pack holds other operands than it has")

@@ -27,11 +27,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.node import truncated
+from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.walk import symbols, transform
 from armillary.mechanics.constraints.constrained_equations import least_changes, speeds_after_impulse
 from armillary.mechanics.constraints.reduction import full_tree
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.model.description import Description
 from armillary.model.recording.records import EventRecord
 from armillary.program.equations import DerivedEquations
@@ -100,7 +100,7 @@ def _leave(equations: DerivedEquations) -> StepSection:
     speeds = [as_expr(plain(u)) for u in system.speeds]
     found = speed_settings(system)
     labels = (*equations.motion_names, *(f"{u.data.name} after {e.name}" for e, u, _ in found))
-    with truncated(None):
+    with truncate_new_nodes(None):
         settings = [as_expr(plain.exact(value)) for _, _, value in found]
     if adjustable(system):
         labels += tuple(f"{u.data.name} may change" for u in system.speeds)
@@ -159,7 +159,7 @@ def _impulse(equations: DerivedEquations, before: Sequence[Expr]) -> StepSection
     locked = frozenset(names.index(name) for name in equations.configuration.locked)
     plain = reader(judged.declared, judged.keep).exact if judged else None
     found = speeds_after_impulse(
-        simplified(full_tree(system, plain)), equations.reduction.elimination, before, locked, names
+        simplify_tree(full_tree(system, plain)), equations.reduction.elimination, before, locked, names
     )
     after = [as_expr(found.get(i, u)) for i, u in enumerate(before)]
     return StepSection(IMPULSE, tuple(names), tuple(after))

@@ -86,7 +86,7 @@ class LockingEvent:
         """The locks afterwards."""
         return (locked | self.lock) - self.unlock
 
-    def held(self, locked: LockSet) -> LockSet:
+    def held_speeds(self, locked: LockSet) -> LockSet:
         """The speeds held while the impulse of the locks acts: those released at this instant, too, unless
         its speed is set.
         """
@@ -143,7 +143,7 @@ def lock_sets(system: Description) -> LockSets:
         for k, (happening, crossing) in enumerate(possible):
             if k in past or not crossing.possible(locked) or happening.lock & happening.unlock:
                 continue
-            found = Transition(locked, happening, happening.held(locked), happening.after(locked))
+            found = Transition(locked, happening, happening.held_speeds(locked), happening.after(locked))
             transitions.setdefault((locked, happening), found)
             reasons.setdefault(found.after, happening.text())
             then = (found.after, past | {k} if crossing.once else past)

@@ -16,7 +16,7 @@ from armillary.model.recording.snapshot import snapshot
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import Clock, Derivation, derivation
-from armillary.program.formalisms.registry import FORMALISMS, formalism_named
+from armillary.program.formalisms.registry import FORMALISMS, find_formalism
 
 EFFORTS = ("normal", "high")
 
@@ -52,7 +52,7 @@ def derive(
     system = snapshot(system)
     with derivation():
         clock = Clock()
-        chosen = formalism_named(formalism)
+        chosen = find_formalism(formalism)
         chosen.check_system(system)
         units = parameter_units(system)
         clock.stage("check units")

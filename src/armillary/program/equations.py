@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from armillary.algebra.arguments import NamedTable
+from armillary.algebra.arguments import NamedTable, core_of, instance
 from armillary.algebra.expression import Expr
 from armillary.algebra.truncation import NeglectedTerms
 from armillary.errors import ArmillaryError
@@ -17,7 +17,7 @@ from armillary.model.description import Description
 from armillary.model.space.orbit import MassCentreStart, mass_centre_starts
 from armillary.model.units import state_factor
 from armillary.program.cost import Operations, sum_operations
-from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.pack_choice import in_lanes, pack_section
 from armillary.program.passes.sequence import Gain
 from armillary.program.print.listing import listing, report
 from armillary.program.program import Program
@@ -109,7 +109,7 @@ class DerivedEquations:
     @cached_property
     def paired(self) -> Operations:
         """Operations of the derivatives that machine code computes two at a time, in the lanes of vectors."""
-        packs = packed(self.program.derivatives, in_lanes(self.program.alike, 2), {}).packs
+        packs = pack_section(self.program.derivatives, in_lanes(self.program.alike, 2), {}).packs
         return sum_operations([node for pack in packs for node in pack.lanes])
 
     @cached_property
@@ -226,3 +226,8 @@ class DerivedEquations:
     def __repr__(self) -> str:
         small = ", small" if self.judged else ""
         return f"Equations({self.system.name!r}, {self.formalism}: {self.operations}{small})"
+
+
+def derived_equations(given: object) -> DerivedEquations:
+    """Return the derived equations that a user's equations hold."""
+    return instance(core_of(given), DerivedEquations, "equations")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
-from armillary.program.branch_packs import Column, Pack, meant, possible_packs
+from armillary.program.branch_packs import Column, Pack, possible_packs, strip_lets
 from armillary.program.cost import product_operations
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def worthwhile(
     ``places`` are the places (array, place) of inputs in arrays.
     """
     choice = _Choice(packs, nodes, results, places, own_sines)
-    chosen = choice.made()
+    chosen = choice.choose_packs()
     saved = sum(map(choice.net, chosen))
     enough = SHARE * sum([choice.instructions(node) for node in nodes if node.kind != "let"])
     return (chosen, saved) if saved > enough else ([], 0.0)
@@ -72,10 +72,10 @@ class _Choice:
         for node in nodes:
             if node.kind != "let":
                 for a in node.args:
-                    self.users.setdefault(meant(a), []).append(node)
-        self.results = {meant(r) for r in results}
+                    self.users.setdefault(strip_lets(a), []).append(node)
+        self.results = {strip_lets(r) for r in results}
         self._out: dict[Pack, int] = {}
-        self.saved = {pack: self._saved(pack) for pack in packs}
+        self.saved = {pack: self._savings(pack) for pack in packs}
         self.column_users: dict[Column, list[Pack]] = {}
         for pack in packs:
             for column in pack.operands:
@@ -83,14 +83,14 @@ class _Choice:
         # How many of them are in use: a column of a flexible body has hundreds.
         self.sharing = {column: len(users) for column, users in self.column_users.items()}
 
-    def made(self) -> list[Pack]:
+    def choose_packs(self) -> list[Pack]:
         packs = waiting = list(self.saved)
         for _ in range(_ROUNDS):
-            waiting = [near for pack in waiting if not self._kept(pack) for near in self._given_up(pack)]
+            waiting = [near for pack in waiting if not self._pays_off(pack) for near in self._given_up(pack)]
             if not waiting:
                 break
         packs = [pack for pack in packs if self._active(pack)]
-        for group in self._connected(packs):
+        for group in self._connect_packs(packs):
             if sum(map(self.net, group)) <= 0:
                 for pack in group:
                     self._given_up(pack)
@@ -111,7 +111,7 @@ class _Choice:
             self._out.pop(p, None)
         return near + [p for p in self.column_users.get(pack.lanes, ()) if self._active(p)]
 
-    def _kept(self, pack: Pack) -> bool:
+    def _pays_off(self, pack: Pack) -> bool:
         """Whether a pack pays as things are, or is in use no more."""
         if not self._active(pack):
             return True
@@ -169,9 +169,9 @@ class _Choice:
 
     def _adds_up(self, user: Expr, pack: Pack) -> bool:
         """Whether a single operation adds up all lanes of a pack."""
-        return user.kind == "sum" and {*pack.lanes} <= {*map(meant, user.args)}
+        return user.kind == "sum" and {*pack.lanes} <= {*map(strip_lets, user.args)}
 
-    def _saved(self, pack: Pack) -> int:
+    def _savings(self, pack: Pack) -> int:
         return (len(pack.lanes) - 1) * self.instructions(pack.lanes[0])
 
     def instructions(self, node: Expr) -> int:
@@ -189,7 +189,7 @@ class _Choice:
         fused = len(users) == 1 and users[0].kind == "sum"
         return max(product_operations(node.data[1], abs(node.data[0]) != 1)[0] - fused, 0)
 
-    def _connected(self, packs: Sequence[Pack]) -> list[list[Pack]]:
+    def _connect_packs(self, packs: Sequence[Pack]) -> list[list[Pack]]:
         """Packs in groups that are connected through operands."""
         above: dict[Pack, Pack] = {pack: pack for pack in packs}
 
@@ -219,7 +219,7 @@ def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
     return tuple([column[i : i + width] for column in alike for i in range(0, len(column), width)])
 
 
-def packed(
+def pack_section(
     section: ProgramSection,
     alike: Sequence[Column],
     places: Mapping[Expr, object],

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol, total
 from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
-from armillary.algebra.node import truncated
+from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.triples import ZEROS, Scalar, minus, plus, times
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.vectors import Vector
@@ -115,11 +115,11 @@ class Pieces:
         identity = self.system.identity
         x = {k: symbol(f"x_{k + 1}", "variable", owner=identity) for k in self._places}
 
-        def moved(d: Freedom) -> Freedom:
+        def move_freedom(d: Freedom) -> Freedom:
             return replace(d, speed=0, rate=x.get(d.index, 0), dependent=d.index in x)
 
         with _derivation(None):
-            found = efforts(replace(tree, gravity=ZEROS).with_degrees(moved), _NOTHING)
+            found = efforts(replace(tree, gravity=ZEROS).with_degrees(move_freedom), _NOTHING)
         return MassProduct(tuple(x.values()), tuple(as_expr(found[k]) for k in x))
 
     @cached_property
@@ -128,7 +128,7 @@ class Pieces:
         with _derivation(self.keep):
             loads = applied_loads(self.system, self._tree, self.plain)
             force = reduced_forces(force_array(self._tree, loads), self.reduction.elimination.factors)
-            return self._named("forcing", self._with_gain(force, self._tree))
+            return self._name_values("forcing", self._with_gain(force, self._tree))
 
     @cached_property
     def coriolis(self) -> ExpressionVector:
@@ -144,7 +144,7 @@ class Pieces:
                 tree = tree.with_dependent_rates(elimination.solve(right, "c"))
             force = reduced_forces(force_array(tree, _NOTHING), elimination.factors)
             found = self._with_gain(force, tree)
-        return self._named("velocity terms", {k: minus(0, value) for k, value in found.items()})
+        return self._name_values("velocity terms", {k: minus(0, value) for k, value in found.items()})
 
     @cached_property
     def coriolis_matrix(self) -> ExpressionMatrix:
@@ -174,12 +174,12 @@ class Pieces:
     @cached_property
     def gravity_forces(self) -> ExpressionVector:
         """g, the generalised forces of gravity that acts uniformly on all bodies."""
-        return self._generalised("gravity", weight)
+        return self._generalise("gravity", weight)
 
     @cached_property
     def elastic_forces(self) -> ExpressionVector:
         """e, the generalised forces of stiffness and damping of flexible bodies."""
-        return self._generalised("elasticity", elasticity)
+        return self._generalise("elasticity", elasticity)
 
     @cached_property
     def load_forces(self) -> dict[str, ExpressionVector]:
@@ -188,7 +188,7 @@ class Pieces:
         for load in all_loads(self.system):
             groups.setdefault(_cause(self.system, load), []).append(load)
         found = {
-            name: self._generalised(name, partial(loads_on_tree, loads, plain=self.plain))
+            name: self._generalise(name, partial(loads_on_tree, loads, plain=self.plain))
             for name, loads in groups.items()
         }
         on_modes: dict[int, Scalar] = {
@@ -196,7 +196,7 @@ class Pieces:
         }
         if on_modes:
             name = "attraction of modes"
-            found[name] = self._generalised(name, lambda _: AppliedLoads({}, on_modes))
+            found[name] = self._generalise(name, lambda _: AppliedLoads({}, on_modes))
         return found
 
     @property
@@ -275,12 +275,12 @@ class Pieces:
                 found[r] = plus(found[r], times(self._mass(r, s), more))
         return found
 
-    def _generalised(self, what: str, loads: Callable[[Tree], AppliedLoads]) -> ExpressionVector:
+    def _generalise(self, what: str, loads: Callable[[Tree], AppliedLoads]) -> ExpressionVector:
         with _derivation(self.keep):
             forces = generalised_forces(self._tree, loads(self._tree))
-            return self._named(what, reduced_forces(forces, self.reduction.elimination.factors))
+            return self._name_values(what, reduced_forces(forces, self.reduction.elimination.factors))
 
-    def _named(self, what: str, values: Mapping[int, Scalar]) -> ExpressionVector:
+    def _name_values(self, what: str, values: Mapping[int, Scalar]) -> ExpressionVector:
         return ExpressionVector(what, self.names, tuple(as_expr(values.get(k, 0)) for k in self._places))
 
 
@@ -292,7 +292,7 @@ def pieces_of(equations: DerivedEquations) -> Pieces:
         reduction = _reduce_to_independent_speeds(
             system, reader(judged.declared, judged.keep), _configuration(equations)
         )
-        return Pieces(system, reduction.regrouped(), keep)
+        return Pieces(system, reduction.regroup(), keep)
 
 
 def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations:
@@ -327,7 +327,7 @@ def _reduce_to_independent_speeds(
 
 @contextmanager
 def _derivation(keep: int | None) -> Iterator[None]:
-    with derivation(), truncated(None if keep is None else Truncation(keep)):
+    with derivation(), truncate_new_nodes(None if keep is None else Truncation(keep)):
         yield
 
 

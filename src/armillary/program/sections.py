@@ -49,17 +49,17 @@ def best_order(
     Each trial takes one unknown from the best order so far and puts it elsewhere.
     """
 
-    def measured(order: Sequence[int]) -> tuple[tuple[float, float], Operations]:
+    def measure(order: Sequence[int]) -> tuple[tuple[float, float], Operations]:
         with trial_intermediates():
             graph, _ = improve(rates(order), Constants())
         return cost(graph), graph.operations
 
     best = tuple(first)
-    (least, before), tried = measured(best), {best}
+    (least, before), tried = measure(best), {best}
     after = before
     name = _name("order", ORDERS_TRIED, rates(best))
     if (kept := _fetch_choices(name)) is not None and sorted(kept) == sorted(first):
-        best, (_, after) = tuple(kept), measured(kept)
+        best, (_, after) = tuple(kept), measure(kept)
     else:
         random = Random(len(first))
         for _ in range(ORDERS_TRIED if len(first) > 2 else 0):
@@ -68,7 +68,7 @@ def best_order(
             if tuple(order) in tried:
                 continue
             tried.add(tuple(order))
-            found, operations = measured(order)
+            found, operations = measure(order)
             if found < least:
                 best, least, after = tuple(order), found, operations
         _keep(name, best)
@@ -86,14 +86,14 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
     if not values or len(graph.order) > NODES:
         return roots, []
 
-    def measured(dissolved: set[int]) -> tuple[Operations, list[Expr]]:
+    def measure(dissolved: set[int]) -> tuple[Operations, list[Expr]]:
         with trial_intermediates():
             opened = {values[i] for i in dissolved}
             trial = graph.remade(lambda node, args: args[0] if node in opened else None, opened).roots
             improved, _ = improve(trial, Constants(taken))
         return improved.operations, trial
 
-    before, _ = measured(set())
+    before, _ = measure(set())
     least = before.weight
     best: set[int] = set()
     name = _name("values", SETS_TRIED, roots)
@@ -103,11 +103,11 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
         random = Random(len(values))
         for _ in range(SETS_TRIED):
             changed = random.sample(range(len(values)), min(random.choice((1, 1, 2, 3)), len(values)))
-            found, _ = measured(best.symmetric_difference(changed))
+            found, _ = measure(best.symmetric_difference(changed))
             if found.weight <= least:
                 best, least = best.symmetric_difference(changed), found.weight
         _keep(name, sorted(best))
-    after, trial = measured(best)
+    after, trial = measure(best)
     return trial, [Gain(f"values dissolved, {SETS_TRIED} trials", before, after)]
 
 
@@ -149,33 +149,33 @@ def program_of(
 
         checker = PassChecker(wanted, parameters, constants)
 
-    def improved(name: str, roots: Sequence[Expr], *, search: bool) -> tuple[Graph, list[Gain]]:
+    def improve_section(name: str, roots: Sequence[Expr], *, search: bool) -> tuple[Graph, list[Gain]]:
         after = checker.section(name, roots) if checker is not None else None
         return improve(roots, constants, search=search, check=after)
 
-    def hoisted(name: str, roots: Sequence[Expr]) -> Graph:
+    def hoist_section(name: str, roots: Sequence[Expr]) -> Graph:
         graph = hoist(Graph(roots), constants)
         if checker is not None:
             checker.section(name, roots)("hoist", graph)
         return graph
 
-    rates, gains = improved("derivatives", wanted.rates, search=wanted.search)
-    outputs = hoisted("outputs", [c.expression for c in wanted.columns])
-    events = hoisted("events", wanted.events)
-    updates = hoisted("update", wanted.updates)
+    rates, gains = improve_section("derivatives", wanted.rates, search=wanted.search)
+    outputs = hoist_section("outputs", [c.expression for c in wanted.columns])
+    events = hoist_section("events", wanted.events)
+    updates = hoist_section("update", wanted.updates)
     made: dict[tuple[Expr, ...], Graph] = {}  # events with the same effects have the same section
     for event, f in zip(wanted.watched, wanted.fires, strict=True):
-        made[f] = made[f] if f in made else hoisted(f"fire {event.name}", f)
+        made[f] = made[f] if f in made else hoist_section(f"fire {event.name}", f)
     fires = [made[f] for f in wanted.fires]
     state = (*wanted.integrated, *wanted.carried)
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]
-    corrections = hoisted("correct", wanted.corrections)
-    renewed = hoisted("normalise", wanted.normalised)
-    geometry = hoisted("geometry", wanted.geometry)
-    sizes = hoisted("sizes", wanted.sizes)
-    row_sizes = hoisted("row sizes", wanted.row_sizes)
-    stepping = [improved(s.name, s.results, search=s.search)[0] for s in wanted.stepping]
+    corrections = hoist_section("correct", wanted.corrections)
+    renewed = hoist_section("normalise", wanted.normalised)
+    geometry = hoist_section("geometry", wanted.geometry)
+    sizes = hoist_section("sizes", wanted.sizes)
+    row_sizes = hoist_section("row sizes", wanted.row_sizes)
+    stepping = [improve_section(s.name, s.results, search=s.search)[0] for s in wanted.stepping]
     everything = [rates, outputs, events, updates, *fires, corrections, renewed, geometry, sizes, row_sizes]
     everything += stepping
     used = _constants_used(everything)

@@ -26,7 +26,7 @@ from armillary.algebra.units import TIME as TIMES
 from armillary.algebra.units import parse_unit
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, MissingExtraError, alternatives, require
-from armillary.limited_files import UnreadableFileError, opened
+from armillary.limited_files import UnreadableFileError, open_file
 from armillary.results.erd import read_erd, write_erd
 from armillary.results.record import (
     TIME,
@@ -75,7 +75,7 @@ def read_record(path: str | os.PathLike[str]) -> FileContent:
 def require_readable(path: str | os.PathLike[str]) -> None:
     """Raise an error if there is no file, or none that may be read."""
     try:
-        with opened(Path(path)):
+        with open_file(Path(path)):
             pass  # what is missing or forbidden gets the same error in every format
     except UnreadableFileError as error:
         raise ArmillaryError(f"cannot load '{path}': {error}") from None

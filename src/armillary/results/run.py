@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from armillary.results.plots.motion import MotionPicture, MotionView
+    from armillary.results.plots.motion import Drawable, MotionPicture, MotionView
     from armillary.results.spectra import PowerSpectrum
 
 
@@ -338,7 +338,7 @@ class Run:
         self,
         path: str | os.PathLike[str],
         *,
-        model: MotionPicture | None = None,
+        model: Drawable | None = None,
         title: str = "",
         view: str = "oblique",
         follow: str | None = None,
@@ -370,7 +370,7 @@ class Run:
     def view(
         self,
         *,
-        model: MotionPicture | None = None,
+        model: Drawable | None = None,
         title: str = "",
         view: str = "oblique",
         follow: str | None = None,

@@ -105,11 +105,15 @@ class Simulation:
 
     @cached_property
     def equations(self) -> Equations:
+        from armillary.program.equations import derived_equations
+
         given = self.values.settings
         chosen = {key: given[key].value for key in ("formalism", "effort") if key in given}
         with self._stage("derive"):
             made = self.system.derive(**chosen)
-        self.names = matching_outputs((c.name for c in made.targets.columns), self.values.select)
+        self.names = matching_outputs(
+            (c.name for c in derived_equations(made).targets.columns), self.values.select
+        )
         return made
 
     @cached_property
@@ -120,12 +124,16 @@ class Simulation:
 
     def run(self, *, progress: bool | Callable[[float], None] = True, on_start: OnStart | None = None) -> Run:
         """The run with all its outputs."""
+        from armillary.runtime.models.compiled import compiled_model
+
         settings = self.run_settings()
         self.check_values()
         model = self.model
         recorded = None if on_start is None else recording(on_start, self.changes)
         with self._stage("simulate"):
-            made = model.run_with(settings, **self.given_values(), progress=progress, on_start=recorded)
+            made = compiled_model(model).run_with(
+                settings, **self.given_values(), progress=progress, on_start=recorded
+            )
         return replace(made, info={**made.info, "title": self.file.title}) if self.file.title else made
 
     @cached_property

@@ -191,13 +191,13 @@ def user_input(file: RunFile, function: OnInput | None) -> RunFile:
 def recording(on_start: Given, changes: DataTable) -> Given:
     """Return the function with its result recorded in ``changes``."""
 
-    def recorded(values: dict[str, float]) -> Given:
+    def record_changes(values: dict[str, float]) -> Given:
         found = on_start(values)
         if isinstance(found, Mapping):
             changes.update({str(name): value for name, value in found.items()})
         return found
 
-    return recorded
+    return record_changes
 
 
 def with_changes(values: RunValues, changes: DataMapping, run: Run) -> RunValues:

@@ -44,7 +44,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from armillary.errors import ArmillaryError, shortened, shown, suggestion
+from armillary.errors import ArmillaryError, shorten_message, shown, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import SCHEMA_VERSION
 from armillary.model.reading.kinds import (
@@ -81,7 +81,7 @@ class RunFileError(ArmillaryError):
     """Errors in a run file: one sentence for each problem, with its file and line."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(shortened(problem) for problem in problems)
+        self.problems = tuple(shorten_message(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armillary.settings import SettingOptions, expanded_signature, run_settings
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     import numpy as np
 
-    from armillary.control.casadi_functions import CasadiFunctions
     from armillary.control.estimation import Estimate
     from armillary.control.ilqr import IteratedRegulator
     from armillary.control.jax_functions import JaxFunctions
@@ -24,42 +23,14 @@ if TYPE_CHECKING:
     from armillary.control.torch_functions import TorchFunctions
     from armillary.control.tracking import TrackingRegulator
     from armillary.results import Run
+    from armillary.runtime.models.compiled import CompiledModel
     from armillary.settings import Initial
-
-
-class EquationControl:
-    """Equations for other people's optimisers."""
-
-    def to_casadi(
-        self,
-        inputs: Sequence[str] | None = None,
-        outputs: Sequence[str] | None = None,
-        *,
-        kind: str = "expressions",
-        parameters: Sequence[str] | None = None,
-    ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs.
-
-        ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
-        ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
-
-        ``kind``: "expressions" (SX), which CasADi differentiates; or "external", which call our compiled code
-        and have its exact Jacobians, adjoints and Hessians. The latter have the parameters named by
-        ``parameters`` in p, the others at their defaults, and may hold tables and functions of your own.
-        """
-        from armillary.control.casadi_functions import to_casadi
-
-        equations: Given = self
-        return to_casadi(equations, inputs, outputs, kind, parameters)
 
 
 class ModelControl:
     """Control of a model. ``s.input`` declares its inputs; weights are in stated units."""
 
-    @property
-    def _steered(self) -> Given:
-        """This object as a compiled model, which the class that mixes this in is."""
-        return self
+    _core: CompiledModel
 
     def lqr(
         self,
@@ -76,9 +47,10 @@ class ModelControl:
         rest zero), the diagonal, or a matrix. ``armillary.control.lqr`` takes any linear model, discrete ones
         and parts of them too.
         """
+        from armillary.analysis.linear.linearize import linearize
         from armillary.control.regulators import lqr
 
-        return lqr(self._steered.linearize(at, inputs=inputs, parameters=parameters), Q, R)
+        return lqr(linearize(self._core, at, inputs, parameters=parameters), Q, R)
 
     def lqr_along(
         self,
@@ -97,7 +69,7 @@ class ModelControl:
         """
         from armillary.control.tracking import lqr_along
 
-        return lqr_along(self._steered, run, inputs, Q, R, final, parameters)
+        return lqr_along(self._core, run, inputs, Q, R, final, parameters)
 
     def mpc(
         self,
@@ -119,9 +91,10 @@ class ModelControl:
         makes as many ``passes`` at every state, so the time is bounded; ``expressions(system)`` of the result
         puts the law into a description, for runs, live pages and exported C.
         """
+        from armillary.analysis.linear.linearize import linearize
         from armillary.control.predictive import mpc
 
-        linear = self._steered.linearize(at, inputs=list(inputs), parameters=parameters).discretize(step)
+        linear = linearize(self._core, at, list(inputs), parameters=parameters).discretize(step)
         limits = inputs if isinstance(inputs, Mapping) else {}
         limits = {name: pair for name, pair in limits.items() if pair is not None}
         return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)
@@ -153,7 +126,7 @@ class ModelControl:
         from armillary.control.ilqr import ilqr
 
         return ilqr(
-            self._steered, duration, step, inputs, Q, R, final, target, initial, guess, parameters,
+            self._core, duration, step, inputs, Q, R, final, target, initial, guess, parameters,
             iterations, tolerance, second,
         )  # fmt: skip
 
@@ -183,7 +156,7 @@ class ModelControl:
         from armillary.control.estimation import estimate
 
         return estimate(
-            self._steered, data, outputs, process, measurement, initial, covariance, inputs, method,
+            self._core, data, outputs, process, measurement, initial, covariance, inputs, method,
             smooth, step, parameters,
         )  # fmt: skip
 
@@ -206,7 +179,7 @@ class ModelControl:
         """
         from armillary.control.second_derivatives import second_derivatives
 
-        return second_derivatives(self._steered, at, inputs, outputs, weights, along, parameters)
+        return second_derivatives(self._core, at, inputs, outputs, weights, along, parameters)
 
     @expanded_signature(SettingOptions)
     def gradient(
@@ -236,7 +209,7 @@ class ModelControl:
 
         made = run_settings(ModelControl.gradient, t_end, **settings)
         return run_gradient(
-            self._steered, made, to, cost, final_cost, sample_cost, initial=initial, parameters=parameters,
+            self._core, made, to, cost, final_cost, sample_cost, initial=initial, parameters=parameters,
             memory=memory, inputs=inputs, ignore_jumps=ignore_jumps,
         )  # fmt: skip
 
@@ -261,7 +234,7 @@ class ModelControl:
         from armillary.control.jax_functions import to_jax
 
         how = (step, method, parts, ignore_jumps)
-        return to_jax(ArrayFunctions(self._steered, inputs, parameters, outputs, *how))
+        return to_jax(ArrayFunctions(self._core, inputs, parameters, outputs, *how))
 
     def to_torch(
         self,
@@ -283,7 +256,7 @@ class ModelControl:
         from armillary.control.torch_functions import to_torch
 
         how = (step, method, parts, ignore_jumps)
-        return to_torch(ArrayFunctions(self._steered, inputs, parameters, outputs, *how))
+        return to_torch(ArrayFunctions(self._core, inputs, parameters, outputs, *how))
 
     def optimize(
         self,
@@ -327,7 +300,7 @@ class ModelControl:
         from armillary.control.optimize import optimize
 
         return optimize(
-            self._steered, cost, duration=duration, inputs=inputs, initial=initial, final=final,
+            self._core, cost, duration=duration, inputs=inputs, initial=initial, final=final,
             bounds=bounds, path=path, final_cost=final_cost, free=free, periodic=periodic, guess=guess,
             intervals=intervals, method=method, tolerance=tolerance, accuracy=accuracy,
             refinements=refinements, iterations=iterations, solver=solver, parameters=parameters, t0=t0,

@@ -5,53 +5,240 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.models import compiled, state_conversion
-from armillary.runtime.models import redundant as redundant_models
-from armillary.runtime.models import sensitivities as sensitive_models
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.redundant import CompiledRedundantModel
+from armillary.runtime.models.sensitivities import CompiledSensitiveModel
+from armillary.runtime.models.state_conversion import CompiledConvertedModel, CompiledMomentumModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
+from armillary.stages.analyses import ModelAnalyses
 from armillary.stages.control import ModelControl
 from armillary.stages.other_stages import OtherStages
-from armillary.stages.pictures import ModelPictures
 from armillary.stages.pieces import ModelPieces
+from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from armillary.analysis.identification.regressor import Regressor
-    from armillary.analysis.inverse.inverse import Efforts
-    from armillary.analysis.kinematics.result import Solutions, Sweep
-    from armillary.analysis.kinematics.sweep import Workspace
-    from armillary.analysis.linear.linear_model import LinearModel
-    from armillary.analysis.modes.undamped_modes import UndampedModes
-    from armillary.analysis.operating.branch import Branch
-    from armillary.analysis.operating.point import OperatingPoint
+    import numpy as np
+
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
+    from armillary.results import Run
+    from armillary.results.plots.motion import MotionView, PictureOptions
+    from armillary.runtime.start.hooks import OnStart
     from armillary.settings import Initial, RunOptions
-    from armillary.stages.equations import (
-        Equations,
-        FreeSpeedEquations,
-        MomentumEquations,
-        RedundantEquations,
-        SensitiveEquations,
-    )
+    from armillary.stages.equations import Equations
+    from armillary.stages.pictures import MotionPictures
+    from armillary.viewer.sketch import Drawing
 
 
-class Model(OtherStages, ModelPieces, ModelControl, ModelPictures, compiled.CompiledModel):
+class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     """One system's equations as machine code, freed with this object."""
 
     _stage = "Model"
-
+    _core: CompiledModel
     equations: Equations
+
+    def __init__(self, core: CompiledModel, equations: Equations) -> None:
+        self._core, self.equations = core, equations
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def formalism(self) -> str:
+        """Name of the formalism behind the code."""
+        return self._core.formalism
+
+    @property
+    def tier(self) -> str:
+        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
+        return self._core.tier
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds that the compilation took."""
+        return self._core.compile_seconds
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """Parameters with their defaults, in their stated units."""
+        return self._core.parameters
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of the state."""
+        return self._core.coordinate_names
+
+    @property
+    def speed_names(self) -> tuple[str, ...]:
+        """Names of the speeds, in the order of the state."""
+        return self._core.speed_names
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the states of the user's own, which follow the speeds in the state."""
+        return self._core.state_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs, in the order of the columns of a run."""
+        return self._core.output_names
+
+    def address(self, name: str) -> int:
+        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
+        return self._core.address(name)
+
+    def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
+        """Precomputed constants for a parameter set, as the generated functions take them."""
+        return self._core.constants(parameters)
+
+    def compile_configurations(self) -> int:
+        """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
+        do it otherwise when they first meet one.
+        """
+        return self._core.compile_configurations()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.equations.system.name!r}, {self._summary()})"
+
+    def _summary(self) -> str:
+        return f"{self.formalism}, {self.equations.operations}"
 
     def _repr_html_(self) -> str:
         from armillary.program.print.documents import model_html
 
-        return model_html(self.equations)
+        return model_html(self._core.equations)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return self._core.__reduce__()  # an error that names what can be pickled
+
+    # ------------------------------------------------------------ values
+
+    def derivatives(
+        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
+    ) -> np.ndarray:
+        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
+        inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
+        Contacts without a status have the one that follows from the state.
+        """
+        return self._core.derivatives(t, state, parameters, memory=memory)
+
+    def accelerations(
+        self,
+        t: float,
+        q: Given,
+        u: Given,
+        parameters: DataMapping | None = None,
+        *,
+        memory: Given = None,
+        states: Given = None,
+    ) -> np.ndarray:
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        return self._core.accelerations(t, q, u, parameters, memory=memory, states=states)
+
+    def outputs(
+        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
+    ) -> dict[str, float]:
+        """All outputs at a state, by name."""
+        return self._core.outputs(t, state, parameters, memory=memory)
+
+    def state(
+        self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
+    ) -> np.ndarray:
+        """A state from values by name (the rest as described), or from all values in order. Euler parameters
+        are made unit, loops are closed, and speeds made to agree with the constraints.
+        """
+        return self._core.state(initial, parameters, t)
+
+    # ------------------------------------------------------------ runs
+
+    @expanded_signature(SettingOptions)
+    def simulate(
+        self,
+        t_end: float | str,
+        *,
+        initial: Initial = None,
+        parameters: DataMapping | None = None,
+        memory: Mapping[str, float] | None = None,
+        inputs: Given = None,
+        progress: bool | Callable[[float], None] = True,
+        on_start: OnStart | None = None,
+        **settings: Unpack[SettingOptions],
+    ) -> Run:
+        """Simulate the motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
+
+        With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
+        method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
+        method of fixed step has no use for those. ``sample`` is the time between rows, or the times
+        themselves; left out, fixed steps give a row each and adaptive methods a thousand; more than 4 GiB of
+        rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function
+        with the time reached. ``on_start`` is a function that sees all parameters, initial values and memory
+        by name, in their stated units, and may return other initial values. ``inputs`` drive inputs of the
+        model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data frame, a file.
+
+        A run that diverges, or an event of which comes faster and faster without end, raises a
+        SimulationError whose ``run`` holds the data so far; Ctrl-C returns the run so far.
+        """
+        return self._core.run_with(
+            run_settings(Model.simulate, t_end, **settings), parameters=parameters, initial=initial,
+            memory=memory, inputs=inputs, progress=progress, on_start=on_start,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------ pictures
+
+    @property
+    def picture(self) -> MotionPictures:
+        """The object that draws motions, for runs that were read from files."""
+        return self.equations.picture
+
+    def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
+        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
+        return self.equations.page(run, title, options)
+
+    def scene(self, run: Run, path: Path) -> None:
+        """The motion of a run as a binary glTF file, for ``run.animate``."""
+        self.equations.scene(run, path)
+
+    def draw(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        view: str = "auto",
+        initial: Mapping[str, object] | Sequence[float] | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> Drawing:
+        """A sketch of the mechanism where runs start, as SVG text, which notebooks show as the picture;
+        ``path`` is a file for it.
+
+        ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
+        parallel, else "oblique".
+        """
+        from armillary.viewer.sketch import draw_sketch
+
+        return draw_sketch(self._core, path, view=view, initial=initial, parameters=parameters)
+
+    def view(
+        self,
+        *,
+        initial: DataMapping | Sequence[float] | None = None,
+        parameters: DataMapping | None = None,
+        title: str = "",
+        view: str = "oblique",
+        theme: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> MotionView | Path:
+        """The system to be posed by hand: a page with a slider for each coordinate, in the browser or a
+        notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
+        """
+        from armillary.results.plots.motion import PictureOptions, show_page, write_html
+        from armillary.viewer.pose_page import posing_page
+
+        page = posing_page(self._core, initial, parameters, title, PictureOptions(view, theme=theme))
+        return show_page(page) if path is None else write_html(page, path)
 
     def live(
         self,
@@ -79,285 +266,11 @@ class Model(OtherStages, ModelPieces, ModelControl, ModelPictures, compiled.Comp
         from armillary.viewer.live import write_live
 
         return write_live(
-            self, path, sliders=sliders, inputs=inputs, plots=plots, parameters=parameters, initial=initial,
-            memory=memory, method=method, step=step, grab=grab, title=title,
+            self._core, path, sliders=sliders, inputs=inputs, plots=plots, parameters=parameters,
+            initial=initial, memory=memory, method=method, step=step, grab=grab, title=title,
         )  # fmt: skip
 
-    def with_sensitivities(
-        self, to: Sequence[object], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
-    ) -> SensitiveModel:
-        """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
-
-        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` names of outputs (left
-        out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
-        is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
-        batches. Jumps of loads where a condition changes are not part of this and are refused, unless
-        ``ignore_jumps`` states that no run comes there; what events do is.
-        """
-        return cast("SensitiveModel", super().with_sensitivities(to, of, ignore_jumps=ignore_jumps))
-
-    def sensitivities(
-        self,
-        t_end: float | str,
-        to: Sequence[object],
-        of: Sequence[str] | None = None,
-        *,
-        ignore_jumps: bool = False,
-        **how: Unpack[RunOptions],
-    ) -> Sensitivities:
-        """The derivatives of a run by parameters and initial values, over time; and the run.
-
-        ``to``, ``of`` and ``ignore_jumps`` are as in ``with_sensitivities``, other arguments as in
-        ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
-        """
-        from armillary.analysis.sensitivities import sensitivities
-
-        return sensitivities(self, t_end, to, of, ignore_jumps, **how)
-
-    def inverse(
-        self,
-        q: object,
-        u: object = None,
-        udot: object = None,
-        parameters: Mapping[str, object] | None = None,
-        *,
-        t: object = 0.0,
-        memory: object = None,
-        states: object = None,
-        actuators: Sequence[str] | None = None,
-        reactions: Sequence[str] = (),
-    ) -> Efforts:
-        """The efforts that give the speeds u the rates ``udot`` at coordinates q, besides all loads.
-
-        ``q``, ``u`` and ``udot`` are numbers in the order of ``coordinate_names`` and ``speed_names``, in the
-        model's own units, or values by name in stated units; left out, speeds and rates are zero. Arrays with
-        leading axes are many places, and so are arrays of ``t`` and ``parameters``. Efforts are by the
-        names of speeds: forces along translations, moments about rotations; those along prescribed and
-        locked speeds are among them. Under constraints they act along the independent speeds.
-
-        In place of ``q`` a run may be given; ``udot`` then are the rates that the model has there, or with
-        "spline" slopes of the run's speeds. ``actuators`` names speeds, loads, inputs or parameters whose
-        strengths are wanted in place of efforts along the independent speeds: with more actuators than
-        freedoms the efforts of least norm. ``reactions`` names bodies, for the wrench through their joints,
-        and constraints.
-        """
-        from armillary.analysis.inverse.inverse import inverse
-
-        return inverse(
-            self, q, u, udot, parameters, t=t, memory=memory, states=states, actuators=actuators,
-            reactions=reactions,
-        )  # fmt: skip
-
-    def sweep(
-        self,
-        driven: Mapping[str, object],
-        outputs: Sequence[str] | None = None,
-        *,
-        speeds: Mapping[str, object] | None = None,
-        accelerations: Mapping[str, object] | None = None,
-        derivatives: bool = False,
-        static: bool = False,
-        reactions: Sequence[str] = (),
-        grid: bool = False,
-        held: Sequence[str] | None = None,
-        start: Initial = None,
-        parameters: Mapping[str, object] | None = None,
-        time: float | str = 0.0,
-    ) -> Sweep:
-        """Positions of the mechanism along a path, without its dynamics: loops closed, constraints kept.
-
-        ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
-        length along a path, or with ``grid`` arrays of all combinations; in the units of the column, or as
-        pairs (values, units). ``outputs`` are by default the outputs of the description. ``speeds`` and
-        ``accelerations`` of driven quantities give rates in time of all outputs, as columns d(y)/dt and
-        d²(y)/dt²; ``derivatives`` gives derivatives by the driven quantities. Coordinates that nothing drives
-        are held where they start: the ones in ``held``, else the ones that the driven quantities move least.
-        With ``static`` they find the equilibrium of all loads at rest, and the efforts that hold the
-        driven quantities are further outputs; ``reactions`` of bodies (force and moment of their joint on
-        them, in their axes) and constraints are columns then, too. ``start`` has initial values, as for
-        ``simulate``; they decide in what way loops are closed.
-        """
-        from armillary.analysis.kinematics.sweep import sweep
-
-        return sweep(
-            self, driven, outputs, speeds=speeds, accelerations=accelerations, derivatives=derivatives,
-            static=static, reactions=reactions, grid=grid, held=held, start=start, parameters=parameters,
-            time=time,
-        )  # fmt: skip
-
-    def linearize(
-        self,
-        at: object = None,
-        inputs: Sequence[str] = (),
-        outputs: Sequence[str] = (),
-        parameters: Mapping[str, object] | None = None,
-    ) -> LinearModel:
-        """The linear model of small changes about an operating point: exact A, B, C and D.
-
-        ``at`` is None for the start of runs, values by name, a state, an operating point or (run, time); a
-        list of these or arrays of values give many, with a leading axis. ``inputs`` are names of parameters,
-        inputs and memories, ``outputs`` names of outputs. States are the independent ones: loops stay closed,
-        Euler parameters become three rotations, memories are held.
-        """
-        from armillary.analysis.linear.linearize import linearize
-
-        return linearize(self, at, inputs, outputs, parameters)
-
-    def undamped_modes(
-        self, at: object = None, *, parameters: Mapping[str, object] | None = None
-    ) -> UndampedModes:
-        """Undamped modes at rest from mass matrix and stiffness: ω² M φ = K φ.
-
-        ``at`` is an equilibrium, as for ``linearize``. Loads that depend on the speeds are left out; all of
-        them count in ``linearize(…).modes()``.
-        """
-        from armillary.analysis.modes.undamped_modes import undamped_modes
-
-        return undamped_modes(self, at, parameters)
-
-    # ------------------------------------------------------------ operating points
-
-    def trim(
-        self,
-        fixed: Mapping[str, object] | None = None,
-        free: Sequence[str] | None = None,
-        rates: Mapping[str, object] | None = None,
-        *,
-        inputs: Sequence[str] | Mapping[str, object] = (),
-        outputs: Mapping[str, object] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        bounds: Mapping[str, object] | None = None,
-        starts: object = None,
-        settle: bool = False,
-        memory: Mapping[str, object] | None = None,
-        t: float | str = 0.0,
-    ) -> OperatingPoint:
-        """A steady motion: a state whose rates are given, zero where they are not, and the inputs that hold
-        it.
-
-        ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
-        ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
-        find, ``outputs`` values of outputs that must be met, ``bounds`` pairs (low, high) by name. Cyclic
-        coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
-        given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
-        starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
-        motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
-        ``stable`` of the result is true or false. Loops are closed and Euler parameters unit there.
-        """
-        from armillary.analysis.operating.trim import trim
-
-        return trim(
-            self, fixed=fixed, free=free, rates=rates, inputs=inputs, outputs=outputs, parameters=parameters,
-            bounds=bounds, starts=starts, settle=settle, memory=memory, t=t,
-        )  # fmt: skip
-
-    def equilibrium(
-        self,
-        fixed: Mapping[str, object] | None = None,
-        free: Sequence[str] | None = None,
-        *,
-        inputs: Sequence[str] | Mapping[str, object] = (),
-        outputs: Mapping[str, object] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        bounds: Mapping[str, object] | None = None,
-        starts: object = None,
-        settle: bool = False,
-        memory: Mapping[str, object] | None = None,
-        t: float | str = 0.0,
-    ) -> OperatingPoint:
-        """Find a state of rest: all rates are zero, also of cyclic coordinates; otherwise as ``trim``."""
-        from armillary.analysis.operating.trim import trim
-
-        return trim(
-            self, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
-            parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
-        )  # fmt: skip
-
-    def trace(
-        self, op: OperatingPoint, name: str, start: object, stop: object, *, points: int = 1000
-    ) -> Branch:
-        """The branch of operating points through one of them, along ``name`` from ``start`` to ``stop``.
-
-        ``name`` is a parameter or input, or a state that ``op`` has fixed, or one of its prescribed outputs
-        or rates. The branch is followed through folds, where ``name`` turns back, and has marks there, where
-        eigenvalues cross the imaginary axis (Hopf points) and where another branch crosses; it ends where
-        ``name`` leaves its range, or after ``points`` points in each direction.
-        """
-        from armillary.analysis.operating.branch import trace
-
-        return trace(self, op, name, start, stop, points=points)
-
-    @property
-    def picture(self) -> Equations:
-        """The object that draws the motions of this model: its equations, without the machine code."""
-        return self.equations
-
-    def regressor(
-        self,
-        q: object,
-        u: object = None,
-        udot: object = None,
-        parameters: Mapping[str, object] | None = None,
-        *,
-        t: object = 0.0,
-        memory: object = None,
-        states: object = None,
-    ) -> Regressor:
-        """Efforts at places of a motion as linear functions of the base parameters, e = Y π + e₀.
-
-        The places are given as for ``inverse``; ``parameters`` are parameters of geometry and loads.
-        """
-        from armillary.analysis.identification.regressor import regressor
-
-        return regressor(self, q, u, udot, parameters, t=t, memory=memory, states=states)
-
-    def solve(
-        self,
-        outputs: Mapping[str, object],
-        *,
-        limits: Mapping[str, object] | None = None,
-        held: Sequence[str] | None = None,
-        start: Initial = None,
-        starts: int = 20,
-        shown: Sequence[str] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        time: float | str = 0.0,
-    ) -> Solutions:
-        """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
-
-        Numbers give all different solutions that are found from this number of ``starts``: the position of
-        ``start``, as for ``simulate``, and others around it. With more freedoms than outputs one solution is
-        given. Arrays of one length are a path, with a solution for each row that follows from the one before.
-        ``limits`` are pairs (low, high) of coordinates or outputs, ``held`` names coordinates that stay,
-        ``shown`` further outputs. An error names the outputs that cannot be reached and the nearest values.
-        """
-        from armillary.analysis.kinematics.solve import solve
-
-        return solve(
-            self, outputs, limits=limits, held=held, start=start, starts=starts, shown=shown,
-            parameters=parameters, time=time,
-        )  # fmt: skip
-
-    def workspace(
-        self,
-        ranges: Mapping[str, object],
-        outputs: Sequence[str],
-        *,
-        points: int = 41,
-        start: Initial = None,
-        parameters: Mapping[str, object] | None = None,
-        time: float | str = 0.0,
-    ) -> Workspace:
-        """Outputs that are reached over ranges (low, high) of coordinates, and where they end.
-
-        ``points`` values of each range are combined; between them the singular positions are found at which
-        the outputs, as many as there are ranges, cannot move in every direction.
-        """
-        from armillary.analysis.kinematics.sweep import workspace
-
-        return workspace(self, ranges, outputs, points=points, start=start, parameters=parameters, time=time)
-
-    # ------------------------------------------------------------ batches
+    # ------------------------------------------------------------ batches, and derivatives of runs
 
     @expanded_signature(SettingOptions)
     def simulate_batch(
@@ -403,29 +316,76 @@ class Model(OtherStages, ModelPieces, ModelControl, ModelPictures, compiled.Comp
                 "simulate(on_start=…) run by run"
             )
         return simulate_batch(
-            self, run_settings(Model.simulate_batch, t_end, **settings), parameters=parameters,
+            self._core, run_settings(Model.simulate_batch, t_end, **settings), parameters=parameters,
             initial=initial, memory=memory, inputs=inputs, watch=watch, outputs=outputs, metrics=metrics,
             runs=runs, threads=threads, device=device, precision=precision, progress=progress,
         )  # fmt: skip
 
+    def with_sensitivities(
+        self, to: Sequence[object], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+    ) -> SensitiveModel:
+        """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
 
-class ConvertedModel(Model, state_conversion.CompiledConvertedModel):
+        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` names of outputs (left
+        out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
+        is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
+        batches. Jumps of loads where a condition changes are not part of this and are refused, unless
+        ``ignore_jumps`` states that no run comes there; what events do is.
+        """
+        core = self._core.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
+        return SensitiveModel(core, self.equations._with_core(core.equations))
+
+    def sensitivities(
+        self,
+        t_end: float | str,
+        to: Sequence[object],
+        of: Sequence[str] | None = None,
+        *,
+        ignore_jumps: bool = False,
+        **how: Unpack[RunOptions],
+    ) -> Sensitivities:
+        """The derivatives of a run by parameters and initial values, over time; and the run.
+
+        ``to``, ``of`` and ``ignore_jumps`` are as in ``with_sensitivities``, other arguments as in
+        ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
+        """
+        from armillary.analysis.sensitivities import split_derivatives
+
+        made = self.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
+        return split_derivatives(made._core, made.simulate(t_end, **how))
+
+
+class ConvertedModel(Model):
     """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
     ``derivatives`` are their rates.
     """
 
-    equations: FreeSpeedEquations
+    _core: CompiledConvertedModel
+
+    def _summary(self) -> str:
+        return str(self.equations.operations)
 
 
-class MomentumModel(Model, state_conversion.CompiledMomentumModel):
+class MomentumModel(ConvertedModel):
     """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
     their rates.
     """
 
-    equations: MomentumEquations
+    _core: CompiledMomentumModel
+
+    @property
+    def momentum_names(self) -> tuple[str, ...]:
+        """Names of the momenta, in the order of the state."""
+        return self._core.momentum_names
+
+    def momenta(
+        self, t: float, q: Given, u: Given, parameters: DataMapping | None = None, *, memory: Given = None
+    ) -> np.ndarray:
+        """The momenta of the state at coordinates q and speeds u."""
+        return self._core.momenta(t, q, u, parameters, memory=memory)
 
 
-class RedundantModel(Model, redundant_models.CompiledRedundantModel):
+class RedundantModel(Model):
     """One system's equations in redundant coordinates as machine code.
 
     A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
@@ -434,13 +394,83 @@ class RedundantModel(Model, redundant_models.CompiledRedundantModel):
     hand them on.
     """
 
-    equations: RedundantEquations
+    _core: CompiledRedundantModel
+
+    def joint_accelerations(
+        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
+    ) -> dict[str, float]:
+        """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
+        return self._core.joint_accelerations(t, state, parameters, memory=memory)
+
+    def total_mass(self, parameters: DataMapping | None) -> float:
+        """Mass of all moving bodies; 1 where they have none."""
+        return self._core.total_mass(parameters)
+
+    def dependent_constraints(
+        self, state: Given, parameters: DataMapping | None = None, t: float = 0.0
+    ) -> list[str]:
+        """Constraints that are redundant at this state, because they follow from those before them."""
+        return self._core.dependent_constraints(state, parameters, t)
+
+    @expanded_signature(SettingOptions)
+    def simulate(
+        self,
+        t_end: float | str,
+        *,
+        epsilon: float | None = None,
+        passes: int = 1,
+        translation: str = "implicit",
+        initial: Initial = None,
+        parameters: DataMapping | None = None,
+        memory: Mapping[str, float] | None = None,
+        inputs: Given = None,
+        progress: bool | Callable[[float], None] = True,
+        on_start: OnStart | None = None,
+        **settings: Unpack[SettingOptions],
+    ) -> Run:
+        """Simulate the motion from ``t0`` to ``t_end`` with steps of one size.
+
+        ``initial`` holds values of the joints' coordinates and speeds. Method "staggered", the default, is by
+        Park and Chiou: ``epsilon`` is their ε (constraints slip by ε times their multiplier; by default 1e-10
+        over the total mass), ``passes`` the number of corrector passes (none: first order), ``translation``
+        "explicit" (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a
+        projection onto all constraints after each step. Sampling, events, memory and errors are as in other
+        models; as other methods of fixed step these have no use for ``rtol``, ``atol`` and ``max_step``.
+        """
+        return self._core.run_with(
+            run_settings(RedundantModel.simulate, t_end, **settings), parameters=parameters,
+            initial=initial, memory=memory, inputs=inputs, epsilon=epsilon, passes=passes,
+            translation=translation, progress=progress, on_start=on_start,
+        )  # fmt: skip
+
+    def _summary(self) -> str:
+        return str(self.equations.operations)
 
 
-class SensitiveModel(Model, sensitive_models.CompiledSensitiveModel):
+class SensitiveModel(Model):
     """One system's equations and their derivatives as machine code."""
 
-    equations: SensitiveEquations
+    _core: CompiledSensitiveModel
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """Names of the parameters and initial values by which the motion is differentiated."""
+        return self._core.directions
+
+    def _summary(self) -> str:
+        return f"to {', '.join(self.directions)}"
 
 
-MODELS = (Model, ConvertedModel, MomentumModel, RedundantModel, SensitiveModel)
+# A model with a class of its own is shown as the nearest of these.
+MODELS: dict[type[CompiledModel], type[Model]] = {
+    CompiledModel: Model,
+    CompiledConvertedModel: ConvertedModel,
+    CompiledMomentumModel: MomentumModel,
+    CompiledRedundantModel: RedundantModel,
+    CompiledSensitiveModel: SensitiveModel,
+}
+
+
+def model_stage(core: CompiledModel, equations: Equations) -> Model:
+    """Return a compiled model as a user holds it."""
+    return next(MODELS[kind] for kind in type(core).__mro__ if kind in MODELS)(core, equations)

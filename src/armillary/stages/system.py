@@ -98,21 +98,16 @@ class System(OtherStages, core.SystemCore):
     angular_momentum = quantities.angular_momentum
     total_mass = mass_properties.total_mass
     mass_centre = mass_properties.mass_centre
-    composites = mass_properties.composites
 
     # ------------------------------------------------------------ space
 
     attractor = attraction.attractor
-    all_gravities = attraction.all_gravities
-    all_loads = attraction.all_loads
-    modal_forces = attraction.modal_forces
     thruster = thrust_and_sunlight.thruster
     solar_pressure = thrust_and_sunlight.solar_pressure
     reaction_wheel = spacecraft_parts.reaction_wheel
     control_moment_gyro = spacecraft_parts.control_moment_gyro
     start_mass_centre = orbit.start_mass_centre
     start_orbit = orbit.start_orbit
-    mass_centre_starts = orbit.mass_centre_starts
     attitude_output = attitude.attitude_output
 
     # ------------------------------------------------------------ files
@@ -156,12 +151,12 @@ class System(OtherStages, core.SystemCore):
         Armillary itself.
         """
         from armillary.program.derive import derive
-        from armillary.stages.equations import with_verbs
+        from armillary.stages.equations import equations_stage
 
         made = derive(
             self, formalism, regroup=regroup, small=small, keep=keep, axes=axes, effort=effort, check=check
         )
-        return with_verbs(made)
+        return equations_stage(made)
 
     def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> Drawing:
         """A sketch of the mechanism where runs start, as SVG text or, in notebooks, a picture; see

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from armillary.errors import ArmillaryError, outside, require
+from armillary.runtime.models.compiled import compiled_model
 from armillary.studies import worker_check
 from armillary.studies.definition import read_definition, read_design
 from armillary.studies.identity import rebuild_model
@@ -119,7 +120,8 @@ def _prepare(job: Job) -> _Prepared:
         from distributed import get_worker
 
         raise UnfitWorkerError(f"{get_worker().address}\n{error}") from error
-    runs = ModelRuns(model, definition, inputs=inputs, threads=job.threads, device=job.device)
+    core = compiled_model(model)
+    runs = ModelRuns(core, definition, inputs=inputs, threads=job.threads, device=job.device)
     return _Prepared(BlockMaker.of(folder, definition, runs), read_design(folder, job.runs))
 
 

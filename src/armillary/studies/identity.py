@@ -17,8 +17,9 @@ from armillary.errors import ArmillaryError, ModelError
 from armillary.files.model.save import save
 from armillary.llvm.sections import llvm_text
 from armillary.program.derivatives.sensitivities import DerivedSensitiveEquations
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.stages import System, load
+from armillary.stages.model import Model
 from armillary.studies.store.folder import Folder
 from armillary.untyped import DataTable
 
@@ -114,7 +115,7 @@ def text_checksum(folder: Folder) -> str:
 
 def rebuild_model(
     folder: Folder, about: DataTable, *, build: str | None = None, trust: bool = False
-) -> CompiledModel:
+) -> Model:
     """The model of a study, from the function that builds it or from its text, derived as it was.
 
     The order in which loads were described may get lost in a text: its equations are the same, and their
@@ -128,7 +129,7 @@ def rebuild_model(
     if asked := about.get("sensitivities"):
         ignored = asked.get("ignore_jumps", True)
         model = model.with_sensitivities(asked["to"], asked["of"], ignore_jumps=ignored)
-    if difference := _difference(about, model):
+    if difference := _difference(about, compiled_model(model)):
         where = f"build={build!r} gives" if build else f"'{folder.model}' holds"
         raise ArmillaryError(
             f"{where} another model than that of the study, which cannot go on with it: {difference}\n"

@@ -17,7 +17,7 @@ from armillary.errors import ArmillaryError, ModelError, ParameterError, require
 from armillary.model.units import in_seconds
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.settings import RunSettings, SettingOptions, expanded_signature, run_settings
 from armillary.studies.definition import (
     Definition,
@@ -64,6 +64,7 @@ from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
+    from armillary.stages.model import Model
 
 
 class Study(StudyResults):
@@ -87,7 +88,7 @@ class Study(StudyResults):
     @expanded_signature(SettingOptions)
     def __init__(
         self,
-        model: CompiledModel,
+        model: Model,
         path: str | os.PathLike[str],
         t_end: float | str,
         *,
@@ -110,26 +111,25 @@ class Study(StudyResults):
         trust: bool = False,
         **settings: Unpack[SettingOptions],
     ) -> None:
-        if not isinstance(model, CompiledModel):
-            raise ArmillaryError(f"Study() needs a compiled model, not {model!r}; give s.derive().compile()")
+        core = compiled_model(model, "Study()")
         chosen = Design(
-            vary, design, runs, seed, levels=levels, second_order=second_order, units=units_of(model)
+            vary, design, runs, seed, levels=levels, second_order=second_order, units=units_of(core)
         )
         how = {
             "parameters": parameters, "initial": initial, "memory": memory,
             "watch": in_seconds("watch", watch), "precision": None if precision == "double" else precision,
         }  # fmt: skip
         record = run_settings(Study, t_end, **settings)
-        given = record.changed() | {key: value for key, value in how.items() if value is not None}
-        signals = _signals(model, inputs, record)
+        given = record.non_defaults() | {key: value for key, value in how.items() if value is not None}
+        signals = _signals(core, inputs, record)
         if signals:
             given[INPUTS] = signals
         folder = Folder.at(path)
         there = definition_for_writing(folder)
-        definition = define(model, chosen, given, metrics, outputs, block)
+        definition = define(core, chosen, given, metrics, outputs, block)
         if there is not None:
             definition = definition.with_block(there.layout.block)
-            check_same(there, definition, folder, partial(text_differences, folder, model))
+            check_same(there, definition, folder, partial(text_differences, folder, core))
         self._set(folder, definition, chosen, model, build, trust=trust)
         self._signals: dict[str, Signal] = signals
 
@@ -138,7 +138,7 @@ class Study(StudyResults):
         folder: Folder,
         definition: Definition,
         design: Design | None,
-        model: CompiledModel | None,
+        model: Model | None,
         build: str | None,
         *,
         trust: bool,
@@ -149,7 +149,7 @@ class Study(StudyResults):
         self._signals = {}
 
     @property
-    def model(self) -> CompiledModel:
+    def model(self) -> Model:
         """The model; an opened study builds it from its text."""
         if self._model is None:
             if self._build is None and not self._folder.model.is_file():
@@ -229,7 +229,7 @@ class Study(StudyResults):
         folder, known = self._folder, definition.content["model"].get("text")
         if self._model is None or (known and text_checksum(folder) == known):
             return definition
-        self._no_text = save_model(self._model, folder)
+        self._no_text = save_model(compiled_model(self._model), folder)
         return definition.with_text("" if self._no_text else text_checksum(folder))
 
     def _run(self, lock: StudyLock, on: object, progress: Given, threads: int | None, device: str) -> None:
@@ -264,7 +264,9 @@ class Study(StudyResults):
         folder.note(f"complete: {status.runs} runs, {status.failed} failed, {len(missing)} blocks made now")
 
     def _run_maker(self, threads: int | None, device: str) -> RunMaker:
-        return ModelRuns(self.model, self._definition, inputs=self.inputs, threads=threads, device=device)
+        return ModelRuns(
+            compiled_model(self.model), self._definition, inputs=self.inputs, threads=threads, device=device
+        )
 
     def _run_on(
         self,
@@ -361,7 +363,7 @@ def _why(error: BaseException) -> str:
 def open_study(
     path: str | os.PathLike[str],
     *,
-    model: CompiledModel | None = None,
+    model: Model | None = None,
     build: str | None = None,
     trust: bool = False,
 ) -> Study:
@@ -378,7 +380,10 @@ def open_study(
     if model is not None:
         check_same(
             definition,
-            replace(definition, content={**definition.content, "model": plain_data(identity(model))}),
+            replace(
+                definition,
+                content={**definition.content, "model": plain_data(identity(compiled_model(model)))},
+            ),
             folder,
         )
     return study
@@ -388,7 +393,7 @@ def _make_study(
     folder: Folder,
     definition: Definition,
     design: Design | None,
-    model: CompiledModel | None,
+    model: Model | None,
     build: str | None,
     trust: bool,
 ) -> Study:

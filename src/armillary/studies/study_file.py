@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armillary.ensembles.metrics import read_metric
-from armillary.errors import ArmillaryError, nearest, shortened, shown, suggestion
+from armillary.errors import ArmillaryError, nearest, shorten_message, shown, suggestion
 from armillary.files.model.documents import Document, read_document
 from armillary.files.model.sections import SCHEMA_VERSION
 from armillary.model.parameter_meanings import parameter_units
@@ -321,7 +321,7 @@ class StudySetup(Simulation):
             "metrics": self.metrics or None,
             "outputs": self.names if self.values.select else None,
             **{name: given[name] for name in ("design", *_DESIGN, *_OTHERS) if name in given},
-            **settings.changed(),
+            **settings.non_defaults(),
             **self.given_values(),
         }
         wanted, there = self.design, read_definition(Folder(self.folder))
@@ -336,8 +336,12 @@ class StudySetup(Simulation):
 
     @cached_property
     def equations(self) -> Equations:
+        from armillary.program.equations import derived_equations
+
         made = super().equations
-        self.metrics = self._known_metrics([column.name for column in made.targets.columns])
+        self.metrics = self._known_metrics(
+            [column.name for column in derived_equations(made).targets.columns]
+        )
         return made
 
     def _known_metrics(self, known: list[str]) -> dict[str, str]:
@@ -346,7 +350,7 @@ class StudySetup(Simulation):
         for name, entry in self.study_file.metrics.items():
             output = read_metric(entry.value).output
             if output not in known:
-                problem = shortened(f"metric '{name}': no output '{output}'{nearest(output, known)}")
+                problem = shorten_message(f"metric '{name}': no output '{output}'{nearest(output, known)}")
                 problems.append(f"{entry.source}: {problem}")
         if problems:
             raise RunFileError(problems)

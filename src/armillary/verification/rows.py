@@ -15,9 +15,9 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.run_files.models import example_module
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
 from armillary.stages.equations import Equations
+from armillary.stages.model import Model
 from armillary.untyped import DataMapping, DataTable
 
 
@@ -37,7 +37,7 @@ class Check(NamedTuple):
     remark: str = ""
     ours: float = math.nan
 
-    def passed(self, found: float) -> bool:
+    def accepts(self, found: float) -> bool:
         """Return whether a number meets the check; a number that is not finite never does."""
         aim = self.ours if self.kind == "differs" else self.expected
         if self.kind == "count":
@@ -79,7 +79,7 @@ class States(NamedTuple):
     """
 
     system: Callable[[], System]
-    measure: Callable[[CompiledModel], Iterator[float]]
+    measure: Callable[[Model], Iterator[float]]
     ways: tuple[tuple[str, bool], ...] = TREES
 
 
@@ -141,7 +141,7 @@ class Row(NamedTuple):
 
 def _row(case: Case, check: Check, found: float, remark: str) -> Row:
     source = check.source or case.source
-    passed = check.passed(found)
+    passed = check.accepts(found)
     return Row(
         case.name, check.quantity, source, check.expected, found, check.tolerance, passed, check.kind, remark
     )

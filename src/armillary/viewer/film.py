@@ -175,7 +175,7 @@ def _frames(
     camera: Camera = fit_camera(points, options.view, up, *options.size)
     painter = Painter(up, floor, options.theme or "light")
     for k in range(count):
-        seen = camera.moved(films[0].positions[k, follow]) if follow >= 0 else camera
+        seen = camera.move(films[0].positions[k, follow]) if follow >= 0 else camera
         lines = [ribbon(path, seen, colour) for path, colour in paths if len(path) > 1]
         yield painter.picture(seen, [film.paint_frame(k) for film in films], lines)
 

@@ -65,7 +65,7 @@ class Camera:
         y = 0.5 * self.height - self.focus * near * (relative @ self.upward)
         return np.stack([x, y], axis=-1), near
 
-    def moved(self, shift: np.ndarray) -> Camera:
+    def move(self, shift: np.ndarray) -> Camera:
         """The camera, moved along with something."""
         return replace(self, eye=self.eye + shift)
 
@@ -308,7 +308,7 @@ class FilmFigure:
                 a, b = bar.start[frame], bar.end[frame]
                 made = scale_surface(bar.surface, (1, 1, max(float(np.linalg.norm(b - a)), 1e-12)))
                 colour = from_hex(spring.get("colour") or LINK)
-                found.append((made.moved(turned_to(b - a), 0.5 * (a + b)), colour))
+                found.append((made.move(turned_to(b - a), 0.5 * (a + b)), colour))
         first = 0
         for part in self.content["bending"]:
             weights = self.amplitudes[frame, first : first + part["modes"]]
@@ -316,7 +316,7 @@ class FilmFigure:
             if not part["places"]:
                 continue
             b, body = part["body"], self.content["bodies"][part["body"]]
-            placed = deform_surface(part, weights).moved(self.rotations[frame, b], self.positions[frame, b])
+            placed = deform_surface(part, weights).move(self.rotations[frame, b], self.positions[frame, b])
             found.append((placed, from_hex(body["colour"])))
         return found
 

@@ -23,6 +23,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, shown
 from armillary.model.description import Description
 from armillary.model.units import state_factor
+from armillary.program.equations import derived_equations
 from armillary.program.functions import moving_bodies, pose_expressions
 from armillary.program.pieces import pieces_of
 from armillary.program.print.documents import handout_text
@@ -146,7 +147,8 @@ def sheet_text(
     model = equations.compile()
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}  # for the drawing
     drawing = model.draw(view=view, parameters=unknown)
-    text = handout_text(equations, pieces_of(equations), "html", names=names, symbols=symbols)
+    core = derived_equations(equations)
+    text = handout_text(core, pieces_of(core), "html", names=names, symbols=symbols)
     text = text.replace("</style>", f"{_STYLE}</style>", 1)
     head, remark, rest = text.partition('<p class="faint">')
     line, end, rest = rest.partition("</p>")

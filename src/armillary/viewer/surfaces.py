@@ -32,7 +32,7 @@ class DrawnSurface(NamedTuple):
     normals: np.ndarray  # n × 3, unit
     faces: np.ndarray  # m × 3
 
-    def moved(self, rotation: np.ndarray, place: object = (0.0, 0.0, 0.0)) -> DrawnSurface:
+    def move(self, rotation: np.ndarray, place: object = (0.0, 0.0, 0.0)) -> DrawnSurface:
         """The surface turned, then shifted."""
         turned = self.vertices @ rotation.T + np.asarray(place, dtype=float)
         return DrawnSurface(turned, self.normals @ rotation.T, self.faces)
@@ -63,10 +63,10 @@ def place_surface(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
     if "scale" in part:
         made = scale_surface(made, part["scale"])
     if "axis" in part:
-        made = made.moved(turned_to(part["axis"]))
+        made = made.move(turned_to(part["axis"]))
     if "axes" in part:
-        made = made.moved(np.reshape(part["axes"], (3, 3)))
-    return made.moved(np.eye(3), part["at"]) if "at" in part else made
+        made = made.move(np.reshape(part["axes"], (3, 3)))
+    return made.move(np.eye(3), part["at"]) if "at" in part else made
 
 
 def scale_surface(made: DrawnSurface, factors: object) -> DrawnSurface:
@@ -146,7 +146,7 @@ def _wheel(radius: float, width: float) -> DrawnSurface:
     ring = np.stack([radius - tyre + tyre * np.cos(a), tyre * np.sin(a), np.cos(a), np.sin(a)], axis=1)
     spoke = cylinder(0.025 * radius, 2 * (radius - tyre), around=8)
     spokes = [
-        spoke.moved(turned_to((np.cos(b), np.sin(b), 0.0))) for b in np.linspace(0, np.pi, 6, endpoint=False)
+        spoke.move(turned_to((np.cos(b), np.sin(b), 0.0))) for b in np.linspace(0, np.pi, 6, endpoint=False)
     ]
     return join_surfaces([lathe(ring, around=2 * _AROUND), cylinder(0.16 * radius, width), *spokes])
 
@@ -176,7 +176,7 @@ def cylinder_between(start: object, end: object, radius: float, around: int = 14
     length = float(np.linalg.norm(b - a))
     if length <= 0:
         return join_surfaces([])
-    return cylinder(radius, length, around).moved(turned_to(b - a), 0.5 * (a + b))
+    return cylinder(radius, length, around).move(turned_to(b - a), 0.5 * (a + b))
 
 
 def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: int = 150) -> DrawnSurface:
@@ -321,7 +321,7 @@ def _tube(points: np.ndarray, radius: float) -> DrawnSurface:
     ball = surface_of({"kind": "sphere", "radius": radius})
     assert ball is not None
     rods = [cylinder_between(a, b, radius, around=10) for a, b in pairwise(points)]
-    return join_surfaces([*rods, *(ball.moved(np.eye(3), p) for p in points)])
+    return join_surfaces([*rods, *(ball.move(np.eye(3), p) for p in points)])
 
 
 def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> DrawnSurface:
@@ -400,7 +400,7 @@ def bent_surface(part: DataMapping) -> tuple[DrawnSurface, list[np.ndarray]]:
     else:
         ball = surface_of({"kind": "sphere", "radius": 1.6 * part["radius"]})
         assert ball is not None
-        surface = join_surfaces([ball.moved(np.eye(3), place) for place in places])
+        surface = join_surfaces([ball.move(np.eye(3), place) for place in places])
         owner = np.repeat(np.arange(len(places)), len(ball.vertices))
     return surface, [shapes[owner, m] for m in range(shapes.shape[1])]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, instance, one_of, text
+from armillary.algebra.arguments import checked_names, core_of, instance, one_of, text
 from armillary.ensembles.result import Batch
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
@@ -140,7 +140,8 @@ def _models(runs: Sequence[Run], model: object) -> list[Given]:
 
 
 def _equations_of(run: Run, model: object) -> DerivedEquations:
-    found = getattr(model, "equations", model) if model is not None else run.picture
+    found = core_of(model) if model is not None else run.picture
+    found = getattr(found, "equations", found)
     if found is None:
         raise ArmillaryError(
             f"a run of '{run.system}' was read from a file and does not have its model; give it as model="

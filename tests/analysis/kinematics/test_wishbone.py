@@ -9,7 +9,7 @@ import pytest
 
 from armillary.stages.model import Model
 from examples.double_wishbone import POINTS, between, system
-from tests.verification.test_double_wishbone import by_distances, turned
+from tests.verification.wishbone_geometry import by_distances, turned
 
 TRAVEL = np.linspace(-60, 60, 7)
 

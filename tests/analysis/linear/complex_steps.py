@@ -17,10 +17,11 @@ from unittest.mock import patch
 import numpy as np
 
 from armillary.algebra import calculus
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.model.units import state_factor
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 
 STEP = 1e-30
 
@@ -53,17 +54,17 @@ class ComplexSteps:
     """The matrices of one model with parameters in stated units, at a state with its loops closed."""
 
     def __init__(
-        self, model: CompiledModel, lin: Any, parameters: dict[str, float] | None = None, t: float = 0.0
+        self, model: Model, lin: Any, parameters: dict[str, float] | None = None, t: float = 0.0
     ) -> None:
         self.equations, self.lin = model.equations, lin
         e = self.equations
-        system, plain, self.t = e.system, e.reduction.plain, e.targets
-        self.parameters = {plain(p): v for n, v in model.inside(parameters).items()
+        system, plain, self.t = e.system, core_of(e).reduction.plain, core_of(e).targets
+        self.parameters = {plain(p): v for n, v in core_of(model).inside(parameters).items()
                            if (p := system.parameters[n]) is not None}  # fmt: skip
         self.parameters[self.t.time] = t
         self.memory = dict(zip(self.t.memory, lin.memory.tolist(), strict=True))
         self.names = [s.data.name for s in self.t.coordinates]
-        gaps = [as_expr(r.gap) for r in e.reduction.rows if r.gap is not None]
+        gaps = [as_expr(r.gap) for r in core_of(e).reduction.rows if r.gap is not None]
         self.gaps = evaluator(gaps) if gaps else None
         rates, self.speed_symbols = list(self.t.rates), self.t.speeds
         self.to_states = None
@@ -104,7 +105,7 @@ class ComplexSteps:
         moved = np.zeros(3)
         place, axis = None, None
         if kind == "input":
-            plain, system = e.reduction.plain, e.system
+            plain, system = core_of(e).reduction.plain, e.system
             if name in system.parameters:
                 s = plain(system.parameters[name])
             else:

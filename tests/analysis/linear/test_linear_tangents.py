@@ -7,6 +7,7 @@ import pytest
 from random_systems import random_case
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.analysis.linear import rates
 from armillary.analysis.linear.matrices import Linearization
 from armillary.program.derivatives import linearization
@@ -18,7 +19,7 @@ def test_columns_are_those_of_the_written_matrices(seed: int, monkeypatch: pytes
     model = case.system.derive(case.formalism).compile()
     written = model.linearize(case.at, inputs=case.inputs, outputs=case.outputs)
     monkeypatch.setattr(linearization, "WRITTEN_OUT", 0)
-    columns = Linearization(model.equations, written.inputs, written.outputs)
+    columns = Linearization(core_of(model.equations), written.inputs, written.outputs)
     assert columns.form.tangent is not None
     assert columns.form.A == {}
     place = (float(written.time), np.asarray(written.state), written.parameters, np.asarray(written.memory))

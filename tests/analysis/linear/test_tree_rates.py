@@ -7,6 +7,7 @@ import pytest
 from complex_steps import ComplexSteps
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.analysis.linear.matrices import Filled, Linearization
@@ -53,7 +54,7 @@ def walker(velocity: str) -> arm.Model:
 def test_a_free_tree_with_all_kinds_of_joints_agrees_with_complex_steps(velocity: str) -> None:
     model = walker(velocity)
     with derivation():
-        assert isinstance(implicit_rates(model.equations), TreeRates)
+        assert isinstance(implicit_rates(core_of(model.equations)), TreeRates)
     chance = np.random.default_rng(3)
     at = {name: float(chance.normal(scale=0.5)) for name in (*model.coordinate_names, *model.speed_names)}
     lin = model.linearize(at, inputs=["tau"])
@@ -79,19 +80,19 @@ def test_a_free_body_whose_elimination_cancels_agrees_with_complex_steps(axis: s
 def test_the_arm_takes_fewer_operations_than_by_differentiating_its_efforts() -> None:
     """2357 by tangents of the efforts, each direction by itself, and 2955 by those of the solved rates."""
     equations = stanford_arm.system().derive()
-    made = Linearization(equations)
+    made = Linearization(core_of(equations))
     assert made.operations.total == 1972
 
 
 def test_columns_solved_in_vectors_are_those_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """L D Lᵀ x = g in compiled code, four columns at once, and as expressions of the same factors."""
     equations = stanford_arm.system(controller=False).derive()
-    made = Linearization(equations, ["MF", "L1"])
+    made = Linearization(core_of(equations), ["MF", "L1"])
     state = np.linspace(-0.7, 1.1, 12)
     A, B, *_ = made.at(0.0, state)
     form = made.form
     assert form.solution is not None
-    values = {s.data.name: x for s, x in zip(equations.targets.integrated, state, strict=True)}
+    values = {s.data.name: x for s, x in zip(core_of(equations).targets.integrated, state, strict=True)}
     values |= {name: value for name, value in equations.parameters.items() if value is not None}
     monkeypatch.setattr(functions, "_THREAD", 1)
     monkeypatch.setattr(functions, "processors", lambda: 3)
@@ -125,7 +126,7 @@ def test_branches_follow_their_hub_and_half_of_the_inverse_is_computed(
         s.body(f"toe{k}", lower, arm.Prismatic("z"), mass=0.1, inertia=0)
         s.moment(f"knee{k}", s.input(f"b{k}", 0.2), upper.y, on=lower, reaction=upper)
     equations = s.derive()
-    made = Linearization(equations, [f"{name}{k}" for k in range(4) for name in "ab"])
+    made = Linearization(core_of(equations), [f"{name}{k}" for k in range(4) for name in "ab"])
     solution, code = made.form.solution, made._code
     assert solution is not None and code is not None
     assert len(solution.mirrored) == 28
@@ -133,7 +134,7 @@ def test_branches_follow_their_hub_and_half_of_the_inverse_is_computed(
     assert [(len(b.near), len(b.unknowns)) for b in code._branches.values()] == [(6, 12)]
     state = np.linspace(-0.7, 1.1, 36)
     A, B, *_ = made.at(0.0, state)
-    values = {s.data.name: x for s, x in zip(equations.targets.integrated, state, strict=True)}
+    values = {s.data.name: x for s, x in zip(core_of(equations).targets.integrated, state, strict=True)}
     values |= {f"{name}{k}": 0.1 if name == "a" else 0.2 for k in range(4) for name in "ab"}
     written_out(made, A, B, values)
 
@@ -142,7 +143,7 @@ def test_matrices_are_filled_with_results_and_numbers_and_zeros_have_no_sign() -
     pendulum = arm.System("pendulum")
     body = pendulum.body("P", joint=arm.Revolute("z"), com=(1, 0, 0), mass=2, inertia=(0, 0, 0))
     pendulum.gravity(9.81, -pendulum.ground.y)
-    equations = pendulum.derive()
+    equations = core_of(pendulum.derive())
     q = equations.reduction.plain(body.q1)
     filled = Filled({"a": ((1, 2), {(0, 0): -q, (0, 1): as_expr(3)}), "none": ((2, 0), {})}, dense=False)
     a, none = filled(filled.functions(equations).rows("dense", 0.0, np.array([[0.0, 0.0], [0.5, 0.0]])))

@@ -112,7 +112,7 @@ def test_wrong_sweeps_are_explained() -> None:
         arm.root_locus(model, "P", [1.0, 1.0])
     with pytest.raises(arm.ArmillaryError, match="by at= or by trim=, not by both"):
         arm.root_locus(model, "P", [1, 2], at={}, trim={})
-    with pytest.raises(arm.ArmillaryError, match="a compiled model is needed"):
+    with pytest.raises(arm.ArmillaryError, match="needs a compiled model"):
         arm.root_locus("car", "P", [1, 2])
     with pytest.raises(arm.ArmillaryError, match=r"no branch .* is called 'weave'"):
         arm.root_locus(model, "P", [1, 2])["weave"]

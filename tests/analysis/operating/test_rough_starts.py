@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.analysis.operating.newton import newton
 from armillary.analysis.operating.problem import Problem, problem
 from armillary.analysis.operating.request import read_request
@@ -30,9 +31,9 @@ def lamp() -> Model:
 
 def _asked(model: Model, start: dict[str, float]) -> tuple[Problem, np.ndarray]:
     request = read_request(
-        model, at_rest=True, outputs={"height": 0.3}, inputs=["torque"], starts=start
+        core_of(model), at_rest=True, outputs={"height": 0.3}, inputs=["torque"], starts=start
     )  # fmt: skip
-    x = start_vector(request, Instance(model, {}), request.starts[0])
+    x = start_vector(request, Instance(core_of(model), {}), request.starts[0])
     return problem(request, x), x
 
 
@@ -59,8 +60,8 @@ def test_rough_starts_find_what_is_asked(lamp: Model) -> None:
 
 def test_no_path_is_none(lamp: Model) -> None:
     """Beyond the reach of 0.8 m there is no solution, so no curve arrives."""
-    request = read_request(lamp, at_rest=True, outputs={"height": 0.9}, inputs=["torque"])
-    x = start_vector(request, Instance(lamp, {}), request.starts[0])
+    request = read_request(core_of(lamp), at_rest=True, outputs={"height": 0.9}, inputs=["torque"])
+    x = start_vector(request, Instance(core_of(lamp), {}), request.starts[0])
     assert scaled_loads(problem(request, x).equations(x)) is None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from armillary.errors import ArmillaryError
 from tests.analysis.operating.systems import hoop, parallelogram, pendulum
-from tests.test_wrong_arguments import WRONG
+from tests.wrong_arguments import WRONG
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from tests.export.configuration_cases import CASES, equations, latched, process
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import Host, simulate_fmu
-from tests.export.test_export_configurations import CASES, equations, latched, process
 
 NAMES = ["upper.q1", "lower.q1", "upper.u1", "lower.u1"]
 

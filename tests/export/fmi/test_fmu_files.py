@@ -17,6 +17,8 @@ from armillary.export.fmi import platforms
 from armillary.export.fmi.variables import base_unit
 from tests.export.fmi.fmu_models import strut
 
+pytestmark = pytest.mark.optimised
+
 
 @pytest.mark.parametrize(
     ("text", "exponents", "factor"),

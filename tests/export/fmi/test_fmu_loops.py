@@ -12,7 +12,7 @@ import pytest
 
 from tests.export.fmi.fmu_models import VERSIONS, need_compiler
 from tests.export.fmi.host import FailedCall, Host, simulate_fmu
-from tests.export.test_export_reclosing import crank, five_bar_equations
+from tests.systems.reclosing import crank, five_bar_equations
 
 NAMES = ["A.q1", "B.q1", "C.q1"]
 

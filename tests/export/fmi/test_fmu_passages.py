@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 import armillary as arm
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import FailedCall, Host, simulate_fmu
-from tests.verification.test_parallelogram import CRANK, GRAVITY, parallelogram, started
+from tests.systems.parallelogram import CRANK, GRAVITY, parallelogram, started
 
 STEP = 2.5e-3
 NAMES = ["A.q1", "B.q1", "C.q1", "A.u1", "B.u1", "C.u1", "energy", "sum of times"]

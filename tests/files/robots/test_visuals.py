@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.errors import ImportedWarning
 from armillary.viewer.appearance import Appearance
 
@@ -50,7 +51,7 @@ def test_urdf_visuals_become_shapes(robot: Path) -> None:
     robot.write_text(URDF.format(mesh="bracket.stl", relative="../meshes/bracket.stl"))
     s, said = _loaded(robot)
     assert len(said) == 1 and "link 'arm'" in said[0] and "not a box, cylinder, sphere" in said[0]
-    look = Appearance(s.derive(), {})
+    look = Appearance(core_of(s.derive()), {})
     base, arm_ = (look.parts(s.bodies[name]) for name in ("base", "arm"))
     assert base[0] == {"kind": "box", "size": [1, 2, 3], "at": [0, 0, 0], "colour": "#808080"}
     assert (base[1]["kind"], base[1]["colour"], base[1]["opacity"]) == ("mesh", "#ff0000", 0.5)
@@ -114,7 +115,7 @@ def test_mjcf_geoms_become_shapes(robot: Path) -> None:
     file.write_text(MJCF)
     s, said = _loaded(file)
     assert said == []
-    look = Appearance(s.derive(), {})
+    look = Appearance(core_of(s.derive()), {})
     plane, oak = look.parts(s.ground)
     assert oak == {"kind": "sphere", "radius": 1.0, "at": [0, 0, 0], "colour": "#663300"}
     assert (plane["kind"], plane["x"], plane["y"], plane["colour"]) == ("plane", 10, 8, "#0000ff")
@@ -159,7 +160,7 @@ def test_meshes_that_are_written_in_an_mjcf_file_are_shown(tmp_path: Path) -> No
     assert len(said) == 1 and said[0].endswith("plain colours in place of the textures 'wood'")
     s.save(tmp_path / "m.toml")
     for system in (s, arm.load(tmp_path / "m.toml")):
-        look = Appearance(system.derive(), {})
+        look = Appearance(core_of(system.derive()), {})
         first, second = look.parts(system.bodies["b"])
         assert (first["kind"], first["colour"]) == ("mesh", "#ff0000")
         for part, volume in ((first, 1 / 3), (second, 1 / 6)):

@@ -16,7 +16,7 @@ from armillary.program.formalisms.jpl_formulations import solve
 from armillary.program.formalisms.jpl_vehicle import Vehicle
 from armillary.verification.cases.jpl import STATES
 from armillary.verification.rows import columns, example, largest
-from tests.mechanics.appendages.test_formulations import differences
+from tests.mechanics.appendages.comparison import differences
 from tests.mechanics.appendages.vehicles import vehicle
 from tests.verification.common import ACCELERATIONS, assert_near, reference
 
@@ -30,7 +30,7 @@ def as_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> list[bool]:
         return [vehicle.beyond(a, number) for a in ends]  # label K: body K − 1, counted from 0
 
-    monkeypatch.setattr(jpl_blocks, "carried", carried)
+    monkeypatch.setattr(jpl_blocks, "connection_carries", carried)
 
 
 @pytest.mark.usefixtures("as_listed")

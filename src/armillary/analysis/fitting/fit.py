@@ -32,7 +32,7 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.sensitivities import derivative_name
 from armillary.results import Run
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 from armillary.runtime.progress import report_line
 from armillary.settings import RunSettings, StepOptions, expanded_signature
@@ -158,7 +158,7 @@ _POINTS = 400  # of a curve beside the data
 
 @expanded_signature(StepOptions)
 def fit(
-    model: CompiledModel,
+    model: ModelHolder,
     data: object,
     parameters: Wanted = None,
     initial: Wanted = None,
@@ -182,15 +182,13 @@ def fit(
     or by column; left out, it is estimated. ``loss`` other than "linear" ("soft_l1", "huber", "cauchy",
     "arctan") gives outliers less weight. Step, method and tolerances are as for ``simulate``.
     """
-    if not isinstance(model, CompiledModel):
-        raise ArmillaryError(f"fit() needs a compiled model, not {model!r}; give s.derive().compile()")
     one_of(loss, LOSSES, "no loss ")
     most = positive_whole(max_evaluations)
     if most is None:
         raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
     check_keywords(fit, how)
     began = time.perf_counter()
-    base = model.base
+    base = compiled_model(model, "fit()").base
     experiments = read_experiments(base, data, outputs, sigma)
     sigma_given = _is_sigma_given(experiments)
     found = unknowns(base, parameters, initial, experiments)

@@ -30,7 +30,7 @@ from armillary.errors import ArmillaryError, shown
 from armillary.model.units import seconds, state_factor
 from armillary.results import Run
 from armillary.results.record import label_units
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
 
@@ -140,7 +140,7 @@ class ExcitingTrajectory:
 
 
 def exciting_trajectory(
-    model: CompiledModel,
+    model: ModelHolder,
     limits: Mapping[str, tuple[float, float]],
     *,
     period: float | str = 10.0,
@@ -158,18 +158,17 @@ def exciting_trajectory(
     ``acceleration_limits`` the largest size of every speed and rate by its name, or one number for all; all
     in stated units. The best of ``starts`` minimisations from random series is returned.
     """
-    if not isinstance(model, CompiledModel):
-        raise ArmillaryError(f"exciting_trajectory() needs a compiled model, not {shown(model)}")
+    core = compiled_model(model, "exciting_trajectory()")
     counts = {"harmonics": harmonics, "samples": samples, "starts": starts}
     for name, value in counts.items():
         if positive_whole(value) is None:
             raise ArmillaryError(f"{name}={value!r} must be a positive whole number")
     if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and seed >= 0):
         raise ArmillaryError(f"seed={seed!r} must be a whole number, zero or more")
-    made = regressor_model(model)
+    made = regressor_model(core)
     joints = _Joints(made, limits, speed_limits, acceleration_limits, seconds(period, "period"))
     time = np.linspace(0.0, joints.period, samples, endpoint=False)
-    centre, follow = _following(model, made, joints, parameters)
+    centre, follow = _following(core, made, joints, parameters)
     search = _ConditionSearch(made, joints, centre, follow, time, harmonics, parameters)
     rng = np.random.default_rng(seed)
     found = [search.minimise(rng) for _ in range(starts)]

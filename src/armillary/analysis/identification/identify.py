@@ -41,7 +41,7 @@ from armillary.mechanics.tree.link_inertia import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
 from armillary.results.record import label_units
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import Given
 
@@ -228,7 +228,7 @@ _EVALUATIONS = 100  # of bodies, on the way to the nearest possible ones
 
 
 def identify(
-    model: CompiledModel,
+    model: ModelHolder,
     motion: object,
     efforts: object,
     *,
@@ -249,14 +249,13 @@ def identify(
     deviation of efforts, a number or by speed; left out, it is estimated. With ``consistent`` the bodies
     found are physically possible.
     """
-    if not isinstance(model, CompiledModel):
-        raise ArmillaryError(f"identify() needs a compiled model, not {shown(model)}")
+    core = compiled_model(model, "identify()")
     prior = real(prior, "prior")
     if not 0 < prior < np.inf:
         raise ArmillaryError(f"prior={prior!r} must be positive")
     parameters = table(parameters, "parameters=")
-    made = regressor_model(model, every=True)
-    places, run = _places_of_motion(model, made, motion, udot)
+    made = regressor_model(core, every=True)
+    places, run = _places_of_motion(core, made, motion, udot)
     measured = _efforts(made.names, efforts, run, len(places.states))
     Y, rest = made.at(places, parameters)
     speeds = places.states[:, len(made.equations.coordinates) :][:, : len(made.equations.speeds)]

@@ -21,8 +21,8 @@ import numpy as np
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import Values, gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, scale, symbol
-from armillary.algebra.intermediate import measured
-from armillary.algebra.node import truncated
+from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.triples import Scalar, minus, plus, times
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.units import FORCE, MOMENT, SPEED
@@ -40,7 +40,7 @@ from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
 from armillary.mechanics.tree.kinematics import corrections, net_wrenches
 from armillary.mechanics.tree.loads import accumulated_wrenches, applied_loads
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.description import Description
 from armillary.model.recording.records import Load
@@ -157,7 +157,7 @@ def tree_efforts(
     system: Description, reduction: Reduction, rates: Mapping[int, Expr], loads: Sequence[Load]
 ) -> dict[int, Scalar]:
     """τ along all speeds of the tree by index, from the rates of the independent ones."""
-    tree = simplified(moving_tree(system, reduction, rates))
+    tree = simplify_tree(moving_tree(system, reduction, rates))
     return efforts(tree, applied_loads(system, tree, reduction.plain, loads=loads))
 
 
@@ -173,7 +173,7 @@ def _subtract_efforts(tau: Mapping[int, Scalar], acting: Mapping[int, Scalar]) -
 def neglect_as_in_derivation(equations: DerivedEquations) -> Iterator[None]:
     """Terms are neglected as they were in the derivation."""
     judged = equations.judged
-    with truncated(Truncation(judged.keep) if judged else None):
+    with truncate_new_nodes(Truncation(judged.keep) if judged else None):
         yield
 
 
@@ -267,7 +267,7 @@ def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, 
     speeds = [system.speeds[i] for i in (*found.independent, *found.given)]
     efforts = transform([*found.along_independent, *found.along_given], wanted.get)
     return {
-        u.data.name: measured(e, FORCE * SPEED / (u.dimension or SPEED), f"effort {u.data.name}")
+        u.data.name: with_stated_dimension(e, FORCE * SPEED / (u.dimension or SPEED), f"effort {u.data.name}")
         for u, e in zip(speeds, efforts, strict=True)
     }
 

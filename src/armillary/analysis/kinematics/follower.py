@@ -9,7 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from armillary.llvm.building.routines import real_array, whole_array
-from armillary.llvm.jit import chosen
+from armillary.llvm.jit import machine_settings
 from armillary.runtime.solver.language.described_method import DescribedMethod, MethodWork
 from armillary.runtime.solver.language.translator import ROOTS, ROOTS_RECORD, Description
 
@@ -95,7 +95,7 @@ def follow(
     c, count, first = conditions, len(targets), len(starts)
     rows, n, places = len(c.stiff), c.directions, first + count
     work = MethodWork(
-        _follower(chosen()),
+        _follower(machine_settings()),
         {
             "Position": c.width,
             "Results": rows + len(c.places) + len(c.moved),
@@ -145,7 +145,7 @@ def follow(
             "wanted": np.ravel(np.column_stack([times, targets])),
         },
     )
-    _follower(chosen())("follow_rows", work)
+    _follower(machine_settings())("follow_rows", work)
     positions = work["positions"].reshape(places, c.width)
     return Followed(positions[first:], *(work[name][first:] for name in ("times", "reached", "left_over")))
 

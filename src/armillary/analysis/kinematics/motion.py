@@ -131,7 +131,7 @@ class PathMotion:
                 "quantities whose speeds agree with it, or leave out speeds="
             )
 
-    def shown(self) -> np.ndarray:
+    def outputs_at_rest(self) -> np.ndarray:
         """Outputs at rest."""
         return self.numbers("shown", self.times, self.numbers.with_motion(self.positions, 0.0))
 
@@ -313,7 +313,7 @@ def _slope_along(slopes: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 def _turning(path: Path, motion: PathMotion, i: int, row: int, o: int, name: str) -> Landmark:
     at = path.at(motion.positions[i], motion.times[i])
-    return Landmark("turning point", row, at, output=name, value=float(motion.shown()[i, o]))
+    return Landmark("turning point", row, at, output=name, value=float(motion.outputs_at_rest()[i, o]))
 
 
 def singular_positions(path: Path) -> list[Landmark]:

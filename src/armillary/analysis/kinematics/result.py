@@ -374,7 +374,7 @@ class SweepColumns:
         self.units[name], self.abouts[name] = units, about
 
     def add_outputs(self, values: np.ndarray | None = None) -> None:
-        values = self.motion.shown() if values is None else values
+        values = self.motion.outputs_at_rest() if values is None else values
         for i, o in enumerate(self.mechanism.outputs):
             self._add(o.name, values[:, i], o.units, o.about)
 

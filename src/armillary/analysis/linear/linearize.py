@@ -242,7 +242,7 @@ class HeldLinearization(Linearization):
 
     def __init__(self, base: Linearization, kept: list[int], S: np.ndarray) -> None:
         self.base, self.kept, self.S = base, kept, S
-        self.equations = base.equations
+        self.equations, self.picture = base.equations, base.picture
         self.form = replace(base.form, states=tuple(base.form.states[i] for i in kept))
 
     def reduce_matrices(self, found: Matrices) -> Matrices:

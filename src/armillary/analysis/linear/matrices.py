@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from armillary.results.run import PickledValue
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataMapping
+
+if TYPE_CHECKING:
+    from armillary.results.plots.motion import MotionPicture
 
 _DENSE = 4  # elements of a matrix for each that is not zero, up to which all are computed
 _SEARCHED = 3000  # nodes up to which common factors are searched for: a third of the operations at best
@@ -61,8 +64,9 @@ class Linearization:
         outputs: Sequence[str] = (),
         *,
         open_loops: bool = False,
+        picture: MotionPicture | None = None,
     ) -> None:
-        self.equations = equations
+        self.equations, self.picture = equations, picture
         self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates, open_loops=open_loops)
         form = self.form
         kept = "BD" if form.tangent is not None else "ABCD"  # A and C of large systems come by columns
@@ -217,7 +221,7 @@ class Filled:
 @kept_per_object
 def linearization(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Linearization:
     """The linearised equations of a model with these inputs and outputs, compiled once."""
-    return Linearization(model.equations, inputs, outputs)
+    return Linearization(model.equations, inputs, outputs, picture=model.picture)
 
 
 # The numbers and names of a linear model, on which its analyses work.

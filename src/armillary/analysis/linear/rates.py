@@ -19,7 +19,7 @@ from functools import cached_property
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.intermediate import shown
+from armillary.algebra.intermediate import keep_visible
 from armillary.algebra.triples import ZEROS, Scalar, is_zero, joined, minus, plus, times, unit
 from armillary.algebra.walk import symbols
 from armillary.analysis.inverse.equations import inverse_equations
@@ -50,7 +50,7 @@ from armillary.program.derivatives.position_changes import Position, positions
 from armillary.program.derivatives.rate_columns import Factors
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.kane import force_array
-from armillary.program.formalisms.registry import formalism_named
+from armillary.program.formalisms.registry import find_formalism
 
 # Rates of the speeds of a tree without constraints, linearised through its efforts.
 #
@@ -251,7 +251,7 @@ def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr
 
 def _held_value(x: Scalar, k: int) -> Scalar:
     """An unknown as an intermediate value, which can be held whatever moves."""
-    return shown(x, f"x_{k + 1}") if isinstance(x, Expr) else x
+    return keep_visible(x, f"x_{k + 1}") if isinstance(x, Expr) else x
 
 
 def _by_direction(
@@ -335,7 +335,7 @@ def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | N
     structured = tree_rates(equations)
     if structured is not None:
         return structured
-    eliminated = formalism_named(equations.formalism).elimination
+    eliminated = find_formalism(equations.formalism).elimination
     if not eliminated or equations.judged or len(equations.speeds) < 2:
         return None
     found = inverse_equations(equations)

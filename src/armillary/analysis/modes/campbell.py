@@ -39,7 +39,7 @@ from armillary.analysis.modes.tracking import (
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import ModelHolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,7 +191,7 @@ class Campbell:
 
 
 def campbell(
-    model: CompiledModel,
+    model: ModelHolder,
     spin: str,
     values: object,
     *,
@@ -214,13 +214,13 @@ def campbell(
     chosen = np.flatnonzero(turns & (np.sum(found.eigenvalues.imag, axis=0) > 0))
     if not chosen.size:
         raise ArmillaryError(
-            f"'{model.equations.system.name}' has no oscillation over these values of '{spin}'"
+            f"'{asked.model.equations.system.name}' has no oscillation over these values of '{spin}'"
         )
     chosen = chosen[branch_order(1j * found.eigenvalues[:, chosen].imag)]
     branches = Spectra(found.values, found.eigenvalues[:, chosen], found.vectors[:, :, chosen])
     radians = radians_per_value(asked)
     return Campbell(
-        model.equations.system.name, spin, asked.units, found.values, branches.eigenvalues,
+        asked.model.equations.system.name, spin, asked.units, found.values, branches.eigenvalues,
         whirl_directions(asked, tracker, branches), multiples, radians,
         tuple(_critical_speeds(tracker, branches, multiples, radians)),
     )  # fmt: skip

@@ -36,7 +36,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization import Variable
 from armillary.results import Run
-from armillary.results.plots.motion import MotionPicture, PictureOptions
+from armillary.results.plots.motion import Drawable, PictureOptions
 from armillary.results.run import PickledValue
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def mode_motion(
         descriptions={q.data.name: q.data.about for q in coordinates},
         parameters={name: float(value) for name, value in place.parameters.items()},
         info={"mode": label},
-        picture=equations if isinstance(equations, MotionPicture) else None,
+        picture=place.linearization.picture,
     )
 
 
@@ -304,7 +304,7 @@ class Modes(PickledValue):
         mode: int | str | None = None,
         *,
         amplitude: float | None = None,
-        model: MotionPicture | None = None,
+        model: Drawable | None = None,
         view: str = "oblique",
         theme: str | None = None,
     ) -> MotionView:
@@ -319,7 +319,7 @@ class Modes(PickledValue):
         mode: int | str | None = None,
         *,
         amplitude: float | None = None,
-        model: MotionPicture | None = None,
+        model: Drawable | None = None,
         view: str = "oblique",
         theme: str | None = None,
         size: tuple[int, int] = (640, 400),

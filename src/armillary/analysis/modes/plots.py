@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from armillary.analysis.modes.campbell import Campbell
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus
-    from armillary.results.plots.motion import MotionPicture
+    from armillary.results.plots.motion import Drawable
 
 
 _SHOWN = 0.02  # of a mode: coordinates with less are drawn together
@@ -95,7 +95,7 @@ def show_modes(
     modes: Modes,
     mode: int | str | None,
     amplitude: float | None,
-    model: MotionPicture | None,
+    model: Drawable | None,
     options: PictureOptions,
 ) -> MotionView:
     """A page of one mode or all, in the browser or a notebook."""
@@ -107,7 +107,7 @@ def write_modes(
     path: str | os.PathLike[str],
     mode: int | str | None,
     amplitude: float | None,
-    model: MotionPicture | None,
+    model: Drawable | None,
     options: PictureOptions,
 ) -> Path:
     """A page of one mode or all, or a film of one."""
@@ -131,7 +131,7 @@ def _page(
     modes: Modes,
     mode: int | str | None,
     amplitude: float | None,
-    model: MotionPicture | None,
+    model: Drawable | None,
     options: PictureOptions,
 ) -> str:
     chosen = range(len(modes)) if mode is None else [modes._index(mode)]

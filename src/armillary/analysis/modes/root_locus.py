@@ -28,7 +28,7 @@ from armillary.analysis.modes.tracking import (
 from armillary.analysis.result_files import refuse_damage
 from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import ModelHolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -248,7 +248,7 @@ _CROSSED = ["value", "", "oscillation", "branch"]
 
 
 def root_locus(
-    model: CompiledModel,
+    model: ModelHolder,
     parameter: str,
     values: object,
     *,
@@ -274,7 +274,7 @@ def root_locus(
     shares, coordinates = _participation(asked, tracker, branches)
     crossings = tuple(crossings_of(tracker, branches))
     return RootLocus(
-        model.equations.system.name, parameter, asked.units, found.values, branches.eigenvalues, shares,
+        asked.model.equations.system.name, parameter, asked.units, found.values, branches.eigenvalues, shares,
         coordinates, crossings, tuple(stable_ranges(tracker, crossings)), ("",) * len(moving),
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ from armillary.analysis.operating.trim import trim
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units import state_factor
 from armillary.program.derivatives.linearization import Variable
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import AnyFunction, DataMapping, Given
 
 _ALIKE = 0.9  # MAC of a pair below which values between are looked at
@@ -293,11 +293,10 @@ class OperatingSweep:
 
 
 def operating_sweep(
-    model: CompiledModel, name: object, at: object, trimmed: object, parameters: Mapping[str, object] | None
+    given_model: object, name: object, at: object, trimmed: object, parameters: Mapping[str, object] | None
 ) -> OperatingSweep:
     """A sweep from what users give, checked."""
-    if not isinstance(model, CompiledModel):
-        raise ArmillaryError(f"a compiled model is needed, as compile() gives it, not {shown(model)}")
+    model = compiled_model(given_model, "this sweep")
     if not isinstance(name, str):
         raise ArmillaryError(
             f"the name of a parameter, input, coordinate or speed is needed, not {shown(name)}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.analysis.operating.conditions import ConditionValues
 from armillary.llvm.building.routines import real_array, whole_array
-from armillary.llvm.jit import chosen
+from armillary.llvm.jit import machine_settings
 from armillary.runtime.solver.language.described_method import DescribedMethod, MethodWork
 from armillary.runtime.solver.language.translator import ROOTS, ROOTS_RECORD, Description
 
@@ -94,7 +94,7 @@ def newton(equations: RootProblem) -> Root:
             "high": np.full(n, np.inf) if e.high is None else e.high,
         },
     )
-    _search(chosen())("find_point", work)
+    _search(machine_settings())("find_point", work)
     x, r = work["x"][: len(e.x)].copy(), work["residual"][: len(e.rows)].copy()
     held = work["held"][:n].astype(bool)
     return Root(e, x, x[e.unknown], r / e.weights, r, int(work.number("moves")), held)
@@ -113,7 +113,7 @@ def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
         tables=_rows(e),
         given=_sizes(e),
     )
-    _search(chosen())("find_shares", work)
+    _search(machine_settings())("find_shares", work)
     return work["slopes"][:-1].reshape(-1, len(e.x)), work["shares"][: len(e.unknown)]
 
 
@@ -143,7 +143,7 @@ def rest(
         tables={"MOVED_LIST": moved, "CLOSED_LIST": closed},
         given={"sizes": sizes},
     )
-    _search(chosen())("find_rest", work)
+    _search(machine_settings())("find_rest", work)
     return work["x"][: len(found.names)] if work.number("found") else None
 
 
@@ -184,7 +184,7 @@ def _work(
         tables["FLAT"] = flat
     arrays = {name: whole_array(table) for name, table in tables.items()}
     return MethodWork(
-        _search(chosen()),
+        _search(machine_settings()),
         {
             "Position": 2 * n,
             "Conditions": m,

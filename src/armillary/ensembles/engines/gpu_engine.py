@@ -178,7 +178,7 @@ class SignalData:
         self._data = device.cupy.asarray(np.concatenate([np.array(begins, dtype=float), *numbers]))
         self.address = np.array([self._data.data.ptr], dtype=np.uint64)
 
-    def numbered(self, memory: np.ndarray, first: int) -> np.ndarray:
+    def number_events(self, memory: np.ndarray, first: int) -> np.ndarray:
         """Memory of runs from ``first`` on, with the numbers of blocks in place of their addresses."""
         memory = memory.copy()
         for name, place in self.inputs.places.items():
@@ -258,9 +258,9 @@ class CardEngine(Engine):
         self._signals: SignalData | None = None
         self.evaluations, self.seconds = 0, 0.0
         self.device = Device()
-        self._load(self.written())
+        self._load(self.write())
 
-    def written(self) -> Kernel:
+    def write(self) -> Kernel:
         """The kernel for the plan."""
         raise NotImplementedError
 

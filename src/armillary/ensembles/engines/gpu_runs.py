@@ -148,7 +148,7 @@ class Queued(CardEngine):
         parts = (addresses, np.array(reals), counts)
         self._code.put("every", np.frombuffer(b"".join(part.tobytes() for part in parts), np.uint8))
 
-    def written(self) -> Kernel:
+    def write(self) -> Kernel:
         plan = self.plan
         dense = plan.method.adaptive or bool(plan.program.events.results) or plan.row_at is None
         features = Features(plan.method, dense, plan.stops is not None)
@@ -171,7 +171,7 @@ class Queued(CardEngine):
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
         block, signals = starts.compact(i0, i1), self._signals_of(starts)
         if signals is not None:
-            block = replace(block, memory=signals.numbered(block.memory, i0))
+            block = replace(block, memory=signals.number_events(block.memory, i0))
         return self.columns(block, i1 - i0, signals)
 
     def columns(self, block: CompactBlock, n: int, signals: SignalData | None) -> Outcome:
@@ -275,7 +275,7 @@ class FixedSteps(CardEngine):
         self._spans = _spans(steps)
         self._second: Queued | None = None  # for runs that leave their configuration
 
-    def written(self) -> Kernel:
+    def write(self) -> Kernel:
         plan = self.plan
         metrics, stages = metric_text(plan.metrics), self._tableau.stages
         choice = plan.code.watched_index.get(DEPENDENT_SPEEDS)
@@ -297,7 +297,7 @@ class FixedSteps(CardEngine):
         real, n = self._real, i1 - i0
         block = starts.compact(i0, i1)
         signals = self._signals_of(starts)
-        memory = block.memory if signals is None else signals.numbered(block.memory, i0)
+        memory = block.memory if signals is None else signals.number_events(block.memory, i0)
         lost = block.state - block.state.astype(real) if real.itemsize == 4 else np.zeros((1, 1))
         on_card = {
             "varied": self._varied_on_card(block, n),

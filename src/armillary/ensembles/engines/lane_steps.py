@@ -107,7 +107,7 @@ class LaneFrame(Stepper):
     def generated(self, name: str, t: Operand, *vectors: str | Span) -> None:
         """A call of a function of the program: of time, state, constants, memory and where its results go."""
         places = [v.address if isinstance(v, Span) else self._place(v) for v in vectors]
-        self._called(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
+        self._call_function(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self.generated("derivatives", t, state, "constants", "memory", result)
@@ -117,7 +117,7 @@ class LaneFrame(Stepper):
             self.generated("outputs", t, state, "constants", memory, "out")
 
     def precompute(self) -> None:
-        self._called("precompute", NOTHING, [self._place("parameters"), self._place("constants")])
+        self._call_function("precompute", NOTHING, [self._place("parameters"), self._place("constants")])
 
     def normalise(self, t: Operand, state: str) -> None:
         """Coordinates of closed loops corrected, and unit Euler parameters."""

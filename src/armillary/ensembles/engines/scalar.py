@@ -416,7 +416,7 @@ class _Runs(Code):
     def update_metrics(self, t: Value, outputs: Raw) -> None:
         if not self.plan.metrics:
             return
-        self._called("update_metrics", NOTHING, [t.raw, outputs, self.address["own_slots"]])
+        self._call_function("update_metrics", NOTHING, [t.raw, outputs, self.address["own_slots"]])
 
     def give_back(self, run: Value) -> None:
         self.column(len(self.plan.program.state), "states", run, self.last_state(), back=True)

@@ -24,7 +24,12 @@ from armillary.export.text.body import Place
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import CHOICE, Operand, wrap_statement
 from armillary.export.text.source import Sections
-from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, Pairs, number_values, shortened
+from armillary.llvm.arrangement.arranged_writer import (
+    ArrangedPackWriter,
+    Pairs,
+    number_values,
+    shorten_chains,
+)
 from armillary.llvm.arrangement.arrangement import (
     LABELS,
     PAIR,
@@ -33,7 +38,7 @@ from armillary.llvm.arrangement.arrangement import (
     Operation,
     Registers,
     in_order,
-    written,
+    write_operation,
 )
 from armillary.llvm.arrangement.machine_code import FORMS, FOUR, NEAR
 from armillary.llvm.instructions import Places
@@ -42,7 +47,7 @@ from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
 from armillary.llvm.pieces import Cut, cut, plain_angles
 from armillary.llvm.sections import is_arithmetic
-from armillary.llvm.sines import ROUND, TWO_OVER_PI, of_reduced, reduced_by_short_parts
+from armillary.llvm.sines import ROUND, TWO_OVER_PI, reduced_by_short_parts, sine_and_cosine
 from armillary.program.branch_packs import Pack
 from armillary.program.program import ProgramSection
 
@@ -173,7 +178,9 @@ class _Writer(ArrangedPackWriter):
     def text(self, labels: Sequence[str]) -> list[str]:
         """Lines of the function."""
         stored = [value for value, _ in self.stores]
-        lines = shortened(self.operations, self.opposites, stored, self.forms, self.neg, self._named)
+        lines = shorten_chains(
+            self.operations, self.opposites, stored, self.forms, self.neg, self._name_lines
+        )
         order, results = in_order(lines, self.opposites, self.stores)
         code = _Lines(self.loads, self.opposites, results, REGISTERS - SPARE)
         return code.text(order, labels)
@@ -182,7 +189,7 @@ class _Writer(ArrangedPackWriter):
         self.angles += places
         v = Pairs(self)
         shifted = self._in_c(2, "ROUNDED($ * $ + $)", [x, self.pair(TWO_OVER_PI), self.pair(ROUND)])
-        return of_reduced(v, shifted, *reduced_by_short_parts(v, x, shifted))
+        return sine_and_cosine(v, shifted, *reduced_by_short_parts(v, x, shifted))
 
     def sines(self, angles: list[Expr], values: list[str]) -> None:
         """Write sines and cosines of values that are not states."""
@@ -289,7 +296,7 @@ def _element(place: Load, qualifier: str = "") -> str:
 def _in_c(form: str, given: Sequence[str]) -> str:
     """Return the C expression of an operation, given in LLVM's words or in C, with these operands."""
     if called := _CALL.match(form):
-        return written(form[called.end() :], given)
+        return write_operation(form[called.end() :], given)
     if form in _OTHERS:
         return _OTHERS[form].format(*given)
     operation = FORMS[form]

@@ -21,7 +21,7 @@ from armillary.export.text.files import fill, note, setting_values, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import Sections, Source, features
-from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.pack_choice import in_lanes, pack_section
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import exported_methods, method_names
@@ -54,7 +54,7 @@ def in_vectors(program: Program, lanes: int) -> ProgramSection:
         return program.derivatives
     places = {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
-    return packed(program.derivatives, in_lanes(program.alike, lanes), places)
+    return pack_section(program.derivatives, in_lanes(program.alike, lanes), places)
 
 
 # The solver of contacts in C: a record on the stack of the function that a section calls.
@@ -99,7 +99,7 @@ def _contact_solver(source: ContactSource, stem: str) -> str:
         f"}} {printer.record_type};",
         "",
         printer.text(),
-        *(printer.called(name) for name in source.called),
+        *(printer.block_function(name) for name in source.called),
     ]
     return "\n".join(lines)
 
@@ -122,7 +122,7 @@ class ContactPrinter(CSolverPrinter):
     def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
         return [f"contact_copy({self.extent(kind)}, {self.expression(value)}, {target});"]
 
-    def called(self, name: str) -> str:
+    def block_function(self, name: str) -> str:
         """A function from an array of arguments to one of results."""
         takes = [
             f"    contact_copy({p.length}, given + {p.first}, run.{p.field});"

@@ -306,7 +306,7 @@ class CSolverPrinter(SolverPrinter):
         self.element = "i"
         lines = self.lines(f"{target}[i] = {self.expression(value)};")
         self.element = ""
-        return [f"for (int i = 0; i < {count}; i++)", *self.indented(lines)]
+        return [f"for (int i = 0; i < {count}; i++)", *self.indent_lines(lines)]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         if name == "pivot_shares":
@@ -345,5 +345,5 @@ class CSolverPrinter(SolverPrinter):
         lines = self.body(function)
         unused = [name for name in function.arguments if not re.search(rf"\b{name}\b", "\n".join(lines))]
         if unused:
-            lines = [*self.indented([" ".join(f"(void){name};" for name in unused)]), *lines]
+            lines = [*self.indent_lines([" ".join(f"(void){name};" for name in unused)]), *lines]
         return [f"/* {function.about} */", head, "{", *lines, "}"]

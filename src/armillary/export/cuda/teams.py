@@ -35,8 +35,8 @@ from armillary.llvm.module import Module
 from armillary.llvm.node_writer import Terms
 from armillary.llvm.pack_writer import PackWriter, Vector
 from armillary.llvm.pieces import Cut, cut, plain_angles
-from armillary.program.branch_packs import Column, Pack, meant
-from armillary.program.pack_choice import in_lanes, packed
+from armillary.program.branch_packs import Column, Pack, strip_lets
+from armillary.program.pack_choice import in_lanes, pack_section
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
@@ -65,7 +65,7 @@ class TeamWriter(PackWriter):
             found.together, {},
         )  # fmt: skip
         self.printer, self.number = own.printer, self._number
-        self._names = own.namer.copy().numbered("z")
+        self._names = own.namer.copy().number_names("z")
         # Inputs under their names in other functions.
         names = own.identifiers
         self._inputs = {f"{p[0]}[{p[1]}]": names[s] for s, p in given.items() if isinstance(p, tuple)}
@@ -89,7 +89,7 @@ class TeamWriter(PackWriter):
 
     def plain_vector(self, column: Column) -> str:
         """Values of lanes, with their own signs; of one node, its value."""
-        nodes = tuple(map(meant, column))
+        nodes = tuple(map(strip_lets, column))
         return self.value(nodes[0]) if len(nodes) == 1 else self._vector(nodes, plain=True)[0]
 
     # ---------------------------------------------------------------- operations
@@ -158,13 +158,13 @@ class TeamWriter(PackWriter):
     def store(self, value: str, array: str, index: int, kind: str = "") -> None:
         self._stores.append((value, index))
 
-    def found(self, node: Expr) -> str:
+    def find_value(self, node: Expr) -> str:
         if node not in self.column_of:
-            return super().found(node)
+            return super().find_value(node)
         column, i = self.column_of[node]
         return self.lane(self.load("state", i), column.index(node), len(column))
 
-    def _gathered(self, column: Column) -> Vector:
+    def _gather_column(self, column: Column) -> Vector:
         first = column[0]
         if first in self.column_of:
             states, i = self.column_of[first]
@@ -173,7 +173,7 @@ class TeamWriter(PackWriter):
                 return held, plain
             if {*column} <= {*states}:
                 return self.chosen_lanes(held, [states.index(s) for s in column], len(states)), plain
-        return super()._gathered(column)
+        return super()._gather_column(column)
 
     def load(self, array: str, index: int, kind: str = "") -> str:
         return self._once(f"{array}[{index}]")
@@ -205,7 +205,7 @@ class TeamWriter(PackWriter):
     def lane_numbers(self, values: tuple[float, ...]) -> str:
         return self.together([self._number(v) for v in values])
 
-    def _lanes_added(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
+    def _add_lanes(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
         width = max([len(p.lanes) for p in packs])
         value = ""
         while width > 1:
@@ -213,7 +213,7 @@ class TeamWriter(PackWriter):
             terms = [(self._vector(p.lanes), tuple([coefficients[n] for n in p.lanes])) for p in here]
             if value:
                 terms.append(((value, (1,) * width), (1.0,) * width))
-            total, _ = self._added(terms, None, vote=False)
+            total, _ = self._add_vectors(terms, None, vote=False)
             width //= 2
             value = self.emit(f"across({total}, {width})")
         return value
@@ -275,9 +275,9 @@ class Team:
         program = writer.program
         alike, section = in_lanes(program.alike, threads), program.derivatives
         if alike:
-            section = packed(section, alike, writer.places, own_sines=True)
+            section = pack_section(section, alike, writer.places, own_sines=True)
         taken = {column for pack in section.packs for column in pack.operands}
-        rates = dict(zip(program.state, map(meant, section.results), strict=True))
+        rates = dict(zip(program.state, map(strip_lets, section.results), strict=True))
         taken |= {tuple([rates[s] for s in column]) for column in alike if column in taken}
         columns = [column for column in alike if column in taken]
         apart = {s for column in columns for s in column}
@@ -384,8 +384,8 @@ class Team:
         for node in section.nodes:
             if node.kind != "let":
                 now = place.setdefault(home.get(node, node), len(place))
-                last.update({home.get(a, a): now for a in map(meant, node.args)})
-        last.update({home.get(a, a): len(place) for a in map(meant, section.results)})
+                last.update({home.get(a, a): now for a in map(strip_lets, node.args)})
+        last.update({home.get(a, a): len(place) for a in map(strip_lets, section.results)})
         program = self.writer.program
         given = {*program.state, *program.memory, *[program.constants[i] for i in self.writer.own]}
         change = [0] * (len(place) + 2)

@@ -369,7 +369,7 @@ class FortranSolverPrinter(SolverPrinter):
         )
         return [
             *(f"! {function.about}",),
-            *(head, *self.indented(lines), *self.body(function), f"end {kind} {function.name}"),
+            *(head, *self.indent_lines(lines), *self.body(function), f"end {kind} {function.name}"),
         ]
 
 
@@ -490,7 +490,7 @@ def contact_procedures(sources: Sequence[ContactSource]) -> str:
     texts = []
     for source in sources:
         printer = FortranContacts(source)
-        texts += [printer.text(), *map(printer.called, source.called)]
+        texts += [printer.text(), *map(printer.block_function, source.called)]
     return "\n".join(f"  {line}".rstrip() for text in texts for line in text.splitlines())
 
 
@@ -515,7 +515,7 @@ class FortranContacts(FortranSolverPrinter):
         lines = super().function(function)
         return [line.replace("type(run_t)", f"type({self.record_type})") for line in lines]
 
-    def called(self, name: str) -> str:
+    def block_function(self, name: str) -> str:
         """A subroutine from an array of arguments to one of results."""
         block = self.source.called[name]
         takes = [

@@ -68,7 +68,7 @@ class FlowPrinter(SolverPrinter):
         self.blocks = 0  # of blocks
         self.loops: list[int] = []
 
-    def named(self, function: str) -> str:
+    def name_value(self, function: str) -> str:
         return f"run_{function}" if function in self.prefixed else function
 
     def text(self) -> str:
@@ -118,7 +118,7 @@ class FlowPrinter(SolverPrinter):
 
     def value_of(self, name: str, call: ast.Call) -> str:
         if name in self.solver.functions and self.solver.functions[name].takes_run:
-            return f"{self.named(name)}({', '.join(['v', *self.arguments(call)])})"
+            return f"{self.name_value(name)}({', '.join(['v', *self.arguments(call)])})"
         return super().value_of(name, call)
 
     # ---------------------------------------------------------------- what statements change
@@ -181,10 +181,10 @@ class FlowPrinter(SolverPrinter):
         self.blocks += 1
         name = f"{word}_{self.blocks}"
         lines = [f"def {name}(v: dict) -> dict:", "    v = dict(v)", *(f"    {line}" for line in start)]
-        return name, [*lines, *self.indented(self.statements(nodes)), "    return v", ""]
+        return name, [*lines, *self.indent_lines(self.statements(nodes)), "    return v", ""]
 
     def conditional_block(self, test: str, yes: Sequence[ast.stmt], no: Sequence[ast.stmt]) -> list[str]:
-        names = self.listed(self.changed_by([*yes, *no], self.loops))
+        names = self.list_values(self.changed_by([*yes, *no], self.loops))
         then, lines = self.block_of(yes, "then")
         other = "same"
         if no:
@@ -204,7 +204,7 @@ class FlowPrinter(SolverPrinter):
         )
         return not heavy and not any(isinstance(n, ast.For | ast.While) for n in inner)
 
-    def listed(self, names: set[str]) -> str:
+    def list_values(self, names: set[str]) -> str:
         return "(" + "".join(f'"{name}", ' for name in sorted(names)) + ")"
 
     def statement(self, node: ast.stmt, last: bool) -> list[str]:
@@ -212,7 +212,7 @@ class FlowPrinter(SolverPrinter):
             case ast.If(test=test, body=yes, orelse=no):
                 return self.conditional_block(self.expression(test), yes, no)
             case ast.While() | ast.For():
-                return self.looped(node)
+                return self.loop_text(node)
             case ast.Return(value=value):
                 lines = ['v["return_"] = True']
                 assert self.current is not None
@@ -234,22 +234,22 @@ class FlowPrinter(SolverPrinter):
                 return [f"v = install(v, {', '.join(self.arguments(call))})"]
             case ast.Expr(value=ast.Call() as call):
                 given = ", ".join(["v", *self.arguments(call)])
-                return self.lines(f"v = {{**v, **{self.named(called(call))}({given})}}")
+                return self.lines(f"v = {{**v, **{self.name_value(called(call))}({given})}}")
         return super().statement(node, last)
 
-    def looped(self, node: ast.While | ast.For) -> list[str]:
+    def loop_text(self, node: ast.While | ast.For) -> list[str]:
         """A loop; what leaves it ends it."""
         self.blocks += 1
         number = self.blocks
         changed = self.changed_by(node.body, [*self.loops, number])
         own = {f"break{number}_", f"continue{number}_"} & changed
-        ends = self.listed({name for name in ("return_", f"break{number}_") if name in changed})
+        ends = self.list_values({name for name in ("return_", f"break{number}_") if name in changed})
         before = [f'v["{name}"] = False' for name in sorted(own)]
         start = [f'v["{name}"] = False' for name in own if name.startswith("continue")]
         self.loops.append(number)
         body, lines = self.block_of(node.body, "turn", start)
         self.loops.pop()
-        names = self.listed(changed)
+        names = self.list_values(changed)
         if isinstance(node, ast.For):
             assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
             bounds = ", ".join(self.expression(bound) for bound in node.iter.args)
@@ -270,11 +270,11 @@ class FlowPrinter(SolverPrinter):
         (node,) = nodes
         if function in self.solver.functions and self.solver.functions[function].changes_run:
             assert isinstance(value, ast.Call)
-            call = f"{self.named(function)}({', '.join(['v', *self.arguments(value)])})"
-            return [f"changed, found = {call}", "v = {**v, **changed}", *self.stored(node, "found")]
-        return self.stored(node, self.expression(value))
+            call = f"{self.name_value(function)}({', '.join(['v', *self.arguments(value)])})"
+            return [f"changed, found = {call}", "v = {**v, **changed}", *self.store_value(node, "found")]
+        return self.store_value(node, self.expression(value))
 
-    def stored(self, node: ast.expr, value: str) -> list[str]:
+    def store_value(self, node: ast.expr, value: str) -> list[str]:
         match node:
             case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
                 return self.lines(f'v["{name}"] = v["{name}"].at[{self.expression(index)}].set({value})')
@@ -312,14 +312,14 @@ class FlowPrinter(SolverPrinter):
         )
         starts += ['"return_": False', f'"value_": {value}']
         inner = "**v, " if function.takes_run else ""
-        result = f"{{name: v[name] for name in {self.listed(changed)}}}"
+        result = f"{{name: v[name] for name in {self.list_values(changed)}}}"
         ends = {
             (True, True): f'{result}, v["value_"]', (True, False): result, (False, True): 'v["value_"]'
         }[(function.changes_run, function.result is not None)]  # fmt: skip
         return [
-            f"def {self.named(function.name)}({', '.join(given)}):",
+            f"def {self.name_value(function.name)}({', '.join(given)}):",
             f'    """{function.about}"""',
-            *self.indented(self.lines(f"v = {{{inner}{', '.join(starts)}}}")),
-            *self.indented(self.statements(function.body)),
-            *self.indented(self.lines(f"return {ends}")),
+            *self.indent_lines(self.lines(f"v = {{{inner}{', '.join(starts)}}}")),
+            *self.indent_lines(self.statements(function.body)),
+            *self.indent_lines(self.lines(f"return {ends}")),
         ]

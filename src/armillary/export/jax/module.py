@@ -117,11 +117,13 @@ class JaxModule(PythonModule):
 
     def solver(self) -> str:
         if "runs" in self.has:
-            return self.filled("runs.txt", run_values(self.made, self.has, function_name) | self.run_texts())
-        return self.filled("solver.txt", self.run_texts() | solver_values(self.made))
+            return self.fill_template(
+                "runs.txt", run_values(self.made, self.has, function_name) | self.run_texts()
+            )
+        return self.fill_template("solver.txt", self.run_texts() | solver_values(self.made))
 
     def contacts(self) -> list[str]:
         return contact_texts(contact_sources(self.sections.printer.blocks), WIDTH - 12)
 
-    def given(self, name: str) -> str:
+    def parameter_text(self, name: str) -> str:
         return f"real(parameters.{name})"

@@ -145,7 +145,7 @@ def _contact_solver(source: ContactSource, width: int) -> list[str]:
     forces = {n: b for n, b in source.called.items() if b.name == _FORCES}
     forces = forces or {f"{_FORCES}{source.tag}": ContactBlock(_FORCES, block.shape)}
     printer = JaxContacts(ContactSource(forces, source.tag))
-    texts = [_data_text(printer, width), printer.text(), *map(printer.called, forces)]
+    texts = [_data_text(printer, width), printer.text(), *map(printer.block_function, forces)]
     for name, decision in source.called.items():
         if decision.name == _DECISION:
             host = ContactSource({f"{name}_on_host": decision}, f"{source.tag}_on_host")
@@ -200,7 +200,7 @@ class JaxContacts(FlowPrinter):
         self.names = {"FIRST": "0", "NONE": "-1"} | {name: name + source.tag for name in source.sizes}
         self.names |= {name: name + source.tag for name in source.block.tables}
 
-    def called(self, name: str) -> str:
+    def block_function(self, name: str) -> str:
         """A function from an array of arguments to one of results."""
         entry, lengths = self.source.entry(name), self.source.lengths
         given = {p.field: f"given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)}

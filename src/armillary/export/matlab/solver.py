@@ -181,7 +181,13 @@ class MatlabSolverPrinter(SolverPrinter):
     def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
         yes, no = (self.assign(name, self.expression(part)) for part in (value.body, value.orelse))
         test = self.expression(value.test)
-        return [f"if {test}", *self.indented(self.lines(yes)), "else", *self.indented(self.lines(no)), "end"]
+        return [
+            f"if {test}",
+            *self.indent_lines(self.lines(yes)),
+            "else",
+            *self.indent_lines(self.lines(no)),
+            "end",
+        ]
 
     def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
         return self.lines(f"{target} = {self.expression(value)};")

@@ -63,7 +63,7 @@ def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: b
         "method_list": method_names(module.adaptive, stiff=module.made.stiff),
     }
     test = fill(template(PythonModule.package, "test.txt"), values, module.has)
-    readme = module.filled("readme.txt", values)
+    readme = module.fill_template("readme.txt", values)
     return write_folder(
         path,
         {

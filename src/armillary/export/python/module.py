@@ -109,7 +109,7 @@ class PythonModule:
     def printer(self) -> Printer:
         return PythonPrinter()
 
-    def filled(self, file: str, values: Mapping[str, str] | None = None) -> str:
+    def fill_template(self, file: str, values: Mapping[str, str] | None = None) -> str:
         """A template of this dialect."""
         return fill(template(self.package, file), values or {}, self.has)
 
@@ -125,7 +125,7 @@ class PythonModule:
         }
         changes = configuration_values(self.made, function_name, WIDTH)
         values = solver_values(self.made, self.has) | jumps | self.weak_masses() | changes
-        return self.filled("solver.txt", values | self.structure() | self.run_texts())
+        return self.fill_template("solver.txt", values | self.structure() | self.run_texts())
 
     def structure(self) -> dict[str, str]:
         """Tables of sparse equations of implicit steps."""
@@ -163,7 +163,7 @@ class PythonModule:
         functions = "\n\n".join([*self.contacts(), *texts])
         tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
         called = "\n\n".join(helpers_called_in(helpers(self.package), f"{functions} {tables} {self.always}"))
-        imports = self.filled(
+        imports = self.fill_template(
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )
         words = (
@@ -265,19 +265,25 @@ class PythonModule:
         if self.made.assembly is not None:
             texts += self.assembly(self.made.assembly)
         if self.made.start is not None:
-            texts.append(self.started(self.made.start))
+            texts.append(self.start_values_text(self.made.start))
         if (checked := self.made.physical) is not None:
             body = self.sections.body(checked.section)
             lines = ["def physical(parameters: Parameters) -> Vector:"]
             lines += ['    """Masses, moments of inertia and armatures, which must not be negative."""']
-            lines += [*self.parameters(body), *self.steps(body), *self.returned(body.results, checked.texts)]
+            lines += [
+                *self.parameters(body),
+                *self.steps(body),
+                *self.return_vector(body.results, checked.texts),
+            ]
             texts.append("\n".join(lines) + "\n")
         if self.made.masses is not None and "masses" in self.has and self.adaptive:
             body = self.sections.body(self.made.masses.section)
             arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
             lines = [f"def pivot_shares({arguments}) -> Vector:"]
             lines += self.body(body, "What is left of the pivots of the mass matrix")
-            texts.append("\n".join([*lines, *self.returned(body.results, self.made.masses.texts)]) + "\n")
+            texts.append(
+                "\n".join([*lines, *self.return_vector(body.results, self.made.masses.texts)]) + "\n"
+            )
         return texts
 
     def equations(self) -> list[str]:
@@ -291,7 +297,7 @@ class PythonModule:
             if f.name in ("enter", "impulse", "adjust", "ratings"):
                 arguments = arguments.replace("state", "motion")
             lines = [f"def {name}({arguments}) -> Vector:", *self.body(body, f.about, f.name)]
-            texts.append("\n".join([*lines, *self.returned(body.results, f.labels)]) + "\n")
+            texts.append("\n".join([*lines, *self.return_vector(body.results, f.labels)]) + "\n")
 
         for function in self.made.functions:
             add(function)
@@ -329,11 +335,11 @@ class PythonModule:
         has |= {"quaternions"} if loops.quaternions else set()
         has |= {"several"} if loops.several else set()
         return [
-            "\n".join([*lines, *self.returned(body.results, section.labels)]) + "\n",
+            "\n".join([*lines, *self.return_vector(body.results, section.labels)]) + "\n",
             fill(template(PythonModule.package, "assembly.txt"), values, has),
         ]
 
-    def given(self, name: str) -> str:
+    def parameter_text(self, name: str) -> str:
         """A parameter as precompute reads it."""
         return f"parameters.{name}"
 
@@ -350,7 +356,9 @@ class PythonModule:
         )
         lines += [*self.parameters(body), *self.steps(body)]
         return (
-            "\n".join([*lines, *self.returned(body.results, [c.data.name for c in self.program.constants])])
+            "\n".join(
+                [*lines, *self.return_vector(body.results, [c.data.name for c in self.program.constants])]
+            )
             + "\n"
         )
 
@@ -360,7 +368,9 @@ class PythonModule:
         for i in body.inputs:
             if i.array == "parameters":
                 factor = self.description.parameters[i.index].factor
-                value = self.given(self.fields[i.index]) + ("" if factor == 1.0 else f" * {factor!r}")
+                value = self.parameter_text(self.fields[i.index]) + (
+                    "" if factor == 1.0 else f" * {factor!r}"
+                )
                 lines.append(f"    {i.name} = {value}")
         return lines
 
@@ -392,7 +402,7 @@ class PythonModule:
         arguments = wrap_statement(f"{', '.join(call.arguments)},", WIDTH, " " * 8, " " * 8)
         return [f"    {step.name} = {call.function}({opening}", *arguments, f"    {closing})"]
 
-    def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
+    def return_vector(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Return the results as a vector, each with a remark."""
         return self.numbers(results, labels, "    ", "return ", "")
 
@@ -410,21 +420,21 @@ class PythonModule:
             lines += [*parts[:-1], parts[-1] + ("" if same else f"  # {label}")]
         return [*lines, f"{indent}{closing}{after}"]
 
-    def started(self, start: StartSource) -> str:
+    def start_values_text(self, start: StartSource) -> str:
         """The values that the start of a run computes from the given ones."""
         body = self.sections.body(start.section)
         arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
         lines = [f"def started({arguments}) -> tuple[Vector, Vector]:"]
         lines += self.body(body, "Memory and state of the first step from the values that are given")
-        return "\n".join([*lines, *self.renewed(body)]) + "\n"
+        return "\n".join([*lines, *self.new_memory_text(body)]) + "\n"
 
     def fire(self, k: int, section: ProgramSection) -> str:
         body = self.sections.body(section)
         lines = [f"def fire_{k + 1}{self.of}({ARGUMENTS}) -> tuple[Vector, Vector]:"]
         lines += self.body(body, f"Memory and state after event '{self.description.events[k].name}'")
-        return "\n".join([*lines, *self.renewed(body)]) + "\n"
+        return "\n".join([*lines, *self.new_memory_text(body)]) + "\n"
 
-    def renewed(self, body: SectionText) -> list[str]:
+    def new_memory_text(self, body: SectionText) -> list[str]:
         """New memory and state as the result of a function."""
         d, count = self.description, len(self.description.memory)
         lines = ["    return ("]

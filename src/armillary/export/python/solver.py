@@ -363,7 +363,12 @@ def solver_texts(printer: PythonContacts, width: int) -> list[str]:
         *printer.fields(),
         "",
     ]
-    return ["\n".join([*data, ""]), "\n".join(record), printer.text(), *map(printer.called, source.called)]
+    return [
+        "\n".join([*data, ""]),
+        "\n".join(record),
+        printer.text(),
+        *map(printer.block_function, source.called),
+    ]
 
 
 class PythonContacts(PythonSolverPrinter):
@@ -390,7 +395,7 @@ class PythonContacts(PythonSolverPrinter):
         head, *lines = super().function(function)
         return [head.replace("run: Run", f"run: {self.record_type}"), *lines]
 
-    def called(self, name: str) -> str:
+    def block_function(self, name: str) -> str:
         """A function from a list of arguments to one of results."""
         takes = [
             f"    run.{p.field} = given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)

@@ -110,7 +110,7 @@ class RustSolverPrinter(SolverPrinter):
         self.element = "i"
         lines = self.lines(f"{target}[i] = {self.expression(value)};")
         self.element = ""
-        return [f"for i in 0..{self.extent(kind)} {{", *self.indented(lines), "}"]
+        return [f"for i in 0..{self.extent(kind)} {{", *self.indent_lines(lines), "}"]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         constants = "&run.constants"
@@ -217,7 +217,7 @@ def _contact_solver(source: ContactSource) -> list[str]:
     lines += ["", "/// What the solver knows of one problem.", f"struct {record} {{", *members, "}", ""]
     lines += [f"impl {record} {{", f"    const fn new() -> {record} {{", f"        {record} {{", *zeros]
     lines += ["        }", "    }", "}", "", *text.split("\n")]
-    return [*lines, *(line for name in source.called for line in printer.called(name))]
+    return [*lines, *(line for name in source.called for line in printer.block_function(name))]
 
 
 class RustContacts(RustSolverPrinter):
@@ -235,7 +235,7 @@ class RustContacts(RustSolverPrinter):
     def extent(self, kind: str) -> str:
         return str(self.source.lengths[kind])
 
-    def called(self, name: str) -> list[str]:
+    def block_function(self, name: str) -> list[str]:
         """A function from an array of arguments to one of results."""
         block = self.source.called[name]
         head = f"pub fn {name}(given: &[Real; {block.arity}], found: &mut [Real; {block.count}]) {{"

@@ -84,7 +84,7 @@ class Namer:
         self.taken.add(self._key(name))
         return name
 
-    def numbered(self, stem: str) -> Iterator[str]:
+    def number_names(self, stem: str) -> Iterator[str]:
         """Yield stem1, stem2, … that are not taken."""
         number = 0
         while True:
@@ -183,7 +183,7 @@ class _Builder:
     ) -> None:
         self.section, self.printer, self.places = section, printer, places
         self.identifiers, self.namer = identifiers, namer
-        self.numbers = namer.numbered("z")
+        self.numbers = namer.number_names("z")
         self.inputs: dict[Expr, Input] = {}
         self.operands: dict[Expr, Operand] = {}
         self.reads: dict[Expr, frozenset[str]] = {}
@@ -199,7 +199,7 @@ class _Builder:
             if is_block_part(node):
                 parts[node.args[0]].append(node)
         arrival = section.arrival
-        angles = self.paired() if self.printer.paired_angles else ()
+        angles = self.name_sine_pairs() if self.printer.paired_angles else ()
         for node in section.nodes:
             if node in self.operands:
                 continue
@@ -213,7 +213,7 @@ class _Builder:
             wanted = node in names or node in bases
             wanted = wanted or (len(operand.text) > self.printer.inline and node not in chosen)
             if wanted and not operand.text.isidentifier():  # a name needs no other name
-                name = self.named(chosen.get(node) or names.get(node))
+                name = self.next_name(chosen.get(node) or names.get(node))
                 self.steps.append(Step(name, self.printer.at(operand, CHOICE), reads))
                 operand, reads = Operand(name), frozenset((name,))
             self.operands[node], self.reads[node] = operand, reads
@@ -240,14 +240,14 @@ class _Builder:
         call = BlockCall(function, self.namer.fresh(f"{node.data.name}_given"), arguments, node.data.count)
         self.steps.append(Step(array, "", self.reads_of(node.args), call))
         for part in parts:
-            name = self.named(chosen.get(part) or names.get(part))
+            name = self.next_name(chosen.get(part) or names.get(part))
             text = self.printer.element(array, part.data.index)
             self.steps.append(Step(name, text, frozenset((array,)), is_part=True))
             self.operands[part], self.reads[part] = Operand(name), frozenset((name,))
         # Nothing but its parts reads it.
         self.operands[node], self.reads[node] = Operand(array), frozenset()
 
-    def named(self, wish: str | None) -> str:
+    def next_name(self, wish: str | None) -> str:
         """Return the name of the listing, or the next of "z1", "z2", … if it has none."""
         if wish is None or (wish[0] == "z" and wish[1:].isdigit()):
             return next(self.numbers)
@@ -272,7 +272,7 @@ class _Builder:
     def reads_of(self, nodes: Iterable[Expr]) -> frozenset[str]:
         return frozenset().union(*(self.reads[n] for n in nodes))
 
-    def paired(self) -> tuple[Angle, ...]:
+    def name_sine_pairs(self) -> tuple[Angle, ...]:
         """Names for sines and cosines of plain symbols."""
         found: dict[Expr, dict[str, Expr]] = {}
         for node in self.section.nodes:

@@ -17,6 +17,7 @@ from armillary.errors import SimulationError
 from armillary.export.text.description import StartValues
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compilation import compile_equations
+from armillary.settings import RunSettings
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def last_row(
     `None` if the run fails, or changes its configuration in a program that does not hold ``several``.
     """
     try:
-        run = model.simulate(step * steps, step=step, method="rk4", parameters=parameters, progress=False)
+        run = model.run_with(RunSettings(step * steps, step=step, method="rk4"), parameters=parameters)
     except SimulationError:
         return None
     if not several and "configurations" in run.info:

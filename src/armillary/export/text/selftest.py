@@ -64,12 +64,12 @@ class _Rooms:
         """The model with which changes of results in single precision are found."""
         return compile_equations(self.equations, tier="quick")
 
-    def perturbed(self, values: Sequence[float]) -> np.ndarray:
+    def perturb(self, values: Sequence[float]) -> np.ndarray:
         given = np.asarray(values, dtype=float)
         return given * (1 + 4 * ULP * self.random.uniform(-1, 1, len(given)))
 
     def parameters(self) -> dict[str, float]:
-        return dict(zip(self.names, map(float, self.perturbed(self.reference.parameters)), strict=True))
+        return dict(zip(self.names, map(float, self.perturb(self.reference.parameters)), strict=True))
 
     def constants(self) -> Rows:
         expected = self.reference.constants
@@ -84,10 +84,10 @@ class _Rooms:
             others = [
                 at(
                     self.model,
-                    float(self.perturbed([p.t])[0]),
-                    self.perturbed(p.state),
+                    float(self.perturb([p.t])[0]),
+                    self.perturb(p.state),
                     self.parameters(),
-                    self.perturbed(p.memory),
+                    self.perturb(p.memory),
                 )
                 for _ in range(_CHANGES if self.single else 0)
             ]

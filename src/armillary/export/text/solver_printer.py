@@ -140,9 +140,9 @@ class SolverPrinter:
     def body(self, function: SolverFunction) -> list[str]:
         """The statements of a function."""
         self.current = function
-        return self.indented(self.statements(function.body, True))
+        return self.indent_lines(self.statements(function.body, True))
 
-    def indented(self, lines: Iterable[str]) -> list[str]:
+    def indent_lines(self, lines: Iterable[str]) -> list[str]:
         return [self.indent + line if line else line for line in lines]
 
     def statements(self, nodes: Sequence[ast.stmt], outermost: bool = False) -> list[str]:
@@ -175,14 +175,14 @@ class SolverPrinter:
             case ast.If():
                 return self.choice(node)
             case ast.While(test=ast.Constant()):
-                return self.nested("loop", "", node.body)
+                return self.nest_block("loop", "", node.body)
             case ast.While():
-                return self.nested("while", self.expression(node.test), node.body)
+                return self.nest_block("while", self.expression(node.test), node.body)
             case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[count])):
-                return self.nested("for", name, node.body, self.expression(count))
+                return self.nest_block("for", name, node.body, self.expression(count))
             case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[first, count])):
                 ends = (self.expression(count), self.expression(first))
-                return self.nested("from", name, node.body, *ends)
+                return self.nest_block("from", name, node.body, *ends)
             case ast.Return(value=value):
                 return self.result(None if value is None else self.expression(value), last)
             case ast.Break():
@@ -194,20 +194,20 @@ class SolverPrinter:
     def word(self, word: str) -> str:
         return self.spelled.get(word, word) + self.ended
 
-    def nested(self, head: str, what: str, body: Sequence[ast.stmt], *more: str) -> list[str]:
+    def nest_block(self, head: str, what: str, body: Sequence[ast.stmt], *more: str) -> list[str]:
         first, last = self.block(head, what, *more)
-        return [first, *self.indented(self.statements(body)), *last]
+        return [first, *self.indent_lines(self.statements(body)), *last]
 
     def choice(self, node: ast.If, head: str = "if") -> list[str]:
         """If, else if, else."""
         first, last = self.block(head, self.expression(node.test))
-        lines = [first, *self.indented(self.statements(node.body))]
+        lines = [first, *self.indent_lines(self.statements(node.body))]
         match node.orelse:
             case []:
                 return [*lines, *last]
             case [ast.If() as other]:
                 return [*lines, *self.choice(other, "elif")]
-        return [*lines, self.block("else")[0], *self.indented(self.statements(node.orelse)), *last]
+        return [*lines, self.block("else")[0], *self.indent_lines(self.statements(node.orelse)), *last]
 
     def local(self, name: str) -> str:
         assert self.current is not None

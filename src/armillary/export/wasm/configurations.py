@@ -103,7 +103,7 @@ class ModuleConfigurations:
         """The table `SECTIONS` of all configurations: places in the table of functions, from 1 on, and
         addresses of constants.
         """
-        number = {name: k for k, name in enumerate(self.called(functions), 1)}
+        number = {name: k for k, name in enumerate(self.called_functions(functions), 1)}
         found = []
         for c, own in enumerate(functions):
             at = places[f"constants{self.suffix(c)}"]
@@ -111,7 +111,7 @@ class ModuleConfigurations:
         return found
 
     @staticmethod
-    def called(functions: Sequence[Mapping[str, str]]) -> list[str]:
+    def called_functions(functions: Sequence[Mapping[str, str]]) -> list[str]:
         """All functions that the loop calls by their addresses."""
         return [name for own in functions for name in own.values()]
 
@@ -199,4 +199,4 @@ def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value |
     t, place = given
     assert isinstance(t, Value) and isinstance(place, Span)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)
-    f.builder.call(f.program.module.declared("geometry", _GEOMETRY).callee, arguments)
+    f.builder.call(f.program.module.declare_function("geometry", _GEOMETRY).callee, arguments)

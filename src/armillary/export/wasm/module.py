@@ -155,7 +155,7 @@ class WasmModule:
         table: list[str] = []
         if more:
             functions = more.functions(defined)
-            table = more.called(functions)
+            table = more.called_functions(functions)
             for c, own in enumerate(functions[1:], 1):
                 wanted = ("derivatives", "outputs", "normalise")
                 exports += [f"precompute{more.suffix(c)}", *(own[name] for name in wanted if name in own)]

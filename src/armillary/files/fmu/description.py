@@ -25,7 +25,7 @@ from armillary.algebra.arguments import file_path
 from armillary.algebra.units import Dimension, parse_unit
 from armillary.errors import ModelError, UnitsError, nearest, there_are
 from armillary.files.xml import Element, parse_xml
-from armillary.limited_files import UnreadableFileError, limited
+from armillary.limited_files import UnreadableFileError, read_up_to
 
 NUMERIC = (
     "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean",
@@ -173,7 +173,7 @@ def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU"
         raise ModelError(f"'{archive.filename}' is not {what}: it holds no {name}") from None
     try:
         with archive.open(entry) as file:
-            return limited(file, most)
+            return read_up_to(file, most)
     except UnreadableFileError as error:
         raise ModelError(f"'{archive.filename}': {name}: {error}") from None
 

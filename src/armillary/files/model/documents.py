@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from armillary.algebra.arguments import file_path
-from armillary.errors import ModelError, nearest, shortened, shown, suggestion
+from armillary.errors import ModelError, nearest, shorten_message, shown, suggestion
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
 from armillary.limited_files import UnreadableFileError, read_limited
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ListOf, TableOf
@@ -46,7 +46,7 @@ class FileError(ModelError):
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}: " if self.line else f"{self.path}: " if self.path else ""
-        return place + shortened(self.message)
+        return place + shorten_message(self.message)
 
 
 @dataclass(frozen=True)

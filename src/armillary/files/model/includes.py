@@ -95,12 +95,12 @@ class _NewNames:
     def of(cls, parts: list[ModelPart], label: str, entry: DataMapping, whole: bool) -> _NewNames:
         prefix, share = entry.get("prefix", f"{label}_"), entry.get("share", [])
 
-        def declared(sections: Iterable[str]) -> set[str]:
+        def declare_sections(sections: Iterable[str]) -> set[str]:
             return {name for p in parts for section in sections for name in p.data.get(section, {})} - {
                 "ground"
             }
 
-        new = {name: f"{prefix}{name}" for name in declared(_NAMED) if name not in share}
+        new = {name: f"{prefix}{name}" for name in declare_sections(_NAMED) if name not in share}
         carrier = entry.get("on", "ground")
         points = {
             name for p in parts for name in p.data.get("bodies", {}).get("ground", {}).get("points", {})
@@ -110,9 +110,9 @@ class _NewNames:
             new["ground"] = carrier
         if whole:  # parts of parts keep "world" until the whole names it, whose ground it is
             new["world"] = "ground"
-        makers = frozenset(name for name in declared(_MAKERS) if name not in share)
-        labels = {name: f"{prefix}{name}" for name in declared(("constraints",))}
-        called = frozenset(declared(("functions", "tables", "expressions")))
+        makers = frozenset(name for name in declare_sections(_MAKERS) if name not in share)
+        labels = {name: f"{prefix}{name}" for name in declare_sections(("constraints",))}
+        called = frozenset(declare_sections(("functions", "tables", "expressions")))
         return cls(new, prefix, makers, {**labels, **new}, called)
 
     def problem(self, parts: list[ModelPart], entry: DataMapping) -> str:

@@ -128,7 +128,7 @@ def _align(link: RobotLink, tree: MjcfTree) -> None:
     tree.poses[link.name] = link.place, link.rotation
     link.inertial = Inertial(part.mass, np.zeros(3), np.diag(np.diag(R.T @ part.inertia @ R)))
     link.points = {name: R.T @ (where - part.com) for name, where in link.points.items()}
-    link.visuals = [visual.moved(part.com, R) for visual in link.visuals]
+    link.visuals = [visual.move_to(part.com, R) for visual in link.visuals]
     for name, site in tree.sites.items():
         if site.link == link.name:
             tree.sites[name] = Site(link.name, R.T @ (site.place - part.com), R.T @ site.rotation)

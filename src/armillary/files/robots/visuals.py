@@ -31,7 +31,7 @@ class Visual:
     colour: str = ""
     opacity: float = 1.0
 
-    def moved(self, origin: np.ndarray, axes: np.ndarray) -> Visual:
+    def move_to(self, origin: np.ndarray, axes: np.ndarray) -> Visual:
         """The visual in another frame of the link, at ``origin`` with ``axes`` (columns)."""
         return replace(self, place=axes.T @ (self.place - origin), rotation=axes.T @ self.rotation)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from armillary.algebra.arguments import file_path
+from armillary.algebra.arguments import core_of, file_path
 from armillary.algebra.units import BASE_UNITS
 from armillary.errors import ModelError, UnitsError
 from armillary.export.fmi.platforms import write_archive
@@ -71,8 +71,8 @@ def _check_names(components: object) -> None:
 def _make_fmu(name: str, part: object, folder: Path, options: Mapping[str, object]) -> Fmu:
     if isinstance(part, Fmu):
         return part
-    if isinstance(part, DerivedEquations):
-        return read_fmu(export(part, "fmu", folder / f"{name}.fmu", **options))
+    if isinstance(core := core_of(part), DerivedEquations):
+        return read_fmu(export(core, "fmu", folder / f"{name}.fmu", **options))
     if isinstance(part, str | os.PathLike):
         return read_fmu(part)
     raise ModelError(f"FMU '{name}' of the SSP package: {part!r} is neither equations nor an FMU file")

@@ -151,7 +151,7 @@ class Arm64(MachineCode):
             return None
         if not reaches(entry, len(head) + len(words) + 2 * len(tail)):
             return None
-        return framed(entry, head, words, tail, arrays)
+        return frame_code(entry, head, words, tail, arrays)
 
     def neighbours(self) -> list[tuple[str, str]]:
         found = []
@@ -161,7 +161,7 @@ class Arm64(MachineCode):
                 found.append((name, other))
         return found
 
-    def compiled(self) -> RoutineMethod:
+    def compile_code(self) -> RoutineMethod:
         return compiled_words()
 
     def follow(
@@ -380,7 +380,7 @@ class _ArmSelection(Selection):
         if given:  # by registers of integers
             self.operations[-1].renewed = given[0][0]
 
-    def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
+    def suit_operation(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
         """Use known lanes: a product of pairs with a factor of two equal lanes becomes a product with that
         lane, and the two lanes of one pair are added directly. A register may hold the opposite value, so
         that no sign changes on the way.
@@ -515,7 +515,7 @@ def reaches(entry: Entry, words: int) -> bool:
 TOUCHED_PAGE = [0xD14007FF, 0xF90003FF]
 
 
-def framed(
+def frame_code(
     entry: Entry, head: Sequence[int], body: Sequence[int], tail: Sequence[int], arrays: Sequence[str]
 ) -> Encoded:
     """The whole code, whose arrays are in registers in this order."""

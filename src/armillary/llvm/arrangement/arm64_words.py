@@ -23,7 +23,7 @@ from armillary.llvm.building.routines import (
     compiled_method,
     routine,
 )
-from armillary.llvm.jit import GENERAL, chosen
+from armillary.llvm.jit import GENERAL, machine_settings
 
 STACK = 31  # as the register of an address
 ADDRESS_PLUS = 0x91000000  # a number of twelve bits
@@ -122,7 +122,7 @@ def words_of_steps(
 
 
 def compiled_words() -> RoutineMethod:
-    return _words_method(chosen())
+    return _words_method(machine_settings())
 
 
 @cache
@@ -364,11 +364,11 @@ class _Writer:
             with r.when(step.equals(choice.WAIT)):
                 r.put_index("waiting", place, r.whole(1))
             with r.when(step.equals(choice.STORE_WAITING)):
-                self._now_stored(place)
+                self._store_waiting(place)
                 self.own_memory(_STORE, r.index("register", place), place)
         r.give()
 
-    def _now_stored(self, value: Value) -> None:
+    def _store_waiting(self, value: Value) -> None:
         """A result that has waited."""
         r = self.r
         r.put_index("waiting", value, r.whole(0))
@@ -385,7 +385,7 @@ class _Writer:
             self.memory(_STORE, made, wide, base, index)
         with r.when(beside >= 0):
             _set(r, _BESIDE, r.whole(-1))
-            self._now_stored(beside)
+            self._store_waiting(beside)
             other, there = r.index("register", beside), r.index("index", beside)
             with r.when(index < there):
                 self.two(_STORE_TWO, made, other, base, index)

@@ -19,8 +19,24 @@ from weakref import proxy
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm.arrangement.arm64 import Arm64
-from armillary.llvm.arrangement.arrangement import PAIR, Line, Load, Store, arranged, latency, parsed, written
-from armillary.llvm.arrangement.machine_code import NEAR, Encoded, Entry, MachineCode, encoded, machine_code
+from armillary.llvm.arrangement.arrangement import (
+    PAIR,
+    Line,
+    Load,
+    Store,
+    latency,
+    parse_line,
+    schedule_and_allocate,
+    write_operation,
+)
+from armillary.llvm.arrangement.machine_code import (
+    NEAR,
+    Encoded,
+    Entry,
+    MachineCode,
+    encode_lines,
+    machine_code,
+)
 from armillary.llvm.arrangement.model_machine import ModelMachine
 from armillary.llvm.arrangement.x86_64 import X86
 from armillary.llvm.block_calls import is_number_zero
@@ -63,7 +79,7 @@ class _Grouping(NamedTuple):
     operations: int  # more than before
 
 
-def shortened(
+def shorten_chains(
     lines: Sequence[Line],
     opposites: Mapping[str, str],
     stored: Sequence[str],
@@ -84,7 +100,7 @@ def shortened(
         groupings = section.groupings()
         if not groupings:
             break
-        found = used_lines(section.regrouped(groupings, negative, named), opposites, stored)
+        found = used_lines(section.regroup_lines(groupings, negative, named), opposites, stored)
     return found
 
 
@@ -109,9 +125,9 @@ class _Section:
     ) -> None:
         self.lines, self.opposites, self.forms = lines, opposites, forms
         self.at = {line[0]: i for i, line in enumerate(lines)}
-        self.given = [[self.signed(name) for name in names] for _, _, names in lines]
+        self.given = [[self.signed_value(name) for name in names] for _, _, names in lines]
         self.users = Counter([name for own in self.given for name, _ in own])
-        self.users.update([self.signed(name)[0] for name in stored])
+        self.users.update([self.signed_value(name)[0] for name in stored])
         self.products: dict[frozenset[str], int] = {}
         for i, (_, form, _) in enumerate(lines):
             if form == forms.product:
@@ -122,7 +138,7 @@ class _Section:
         self.machine = ModelMachine(flat, counts, self.cycles, [True] * len(lines))
         self.spare, self.ahead = self.machine.spare, self.machine.ahead
 
-    def signed(self, name: str) -> Signed:
+    def signed_value(self, name: str) -> Signed:
         source = self.opposites.get(name)
         return (name, False) if source is None else (source, True)
 
@@ -179,13 +195,13 @@ class _Section:
                         )
         return found
 
-    def regrouped(
+    def regroup_lines(
         self, groupings: list[_Grouping], negative: Callable[[str], str], named: Callable[[], str]
     ) -> list[Line]:
         instead = {grouping.name: grouping for grouping in groupings}
         found: list[Line] = []
 
-        def written(value: Signed) -> str:
+        def write_value(value: Signed) -> str:
             return negative(value[0]) if value[1] else value[0]
 
         def product(a: Signed, b: Signed, before: int) -> Signed:
@@ -208,7 +224,7 @@ class _Section:
                 rest = product(grouping.scale, rest, i)
             operands = [grouping.late, product(*grouping.known, i), *([] if rest is None else [rest])]
             form = self.forms.product if rest is None else self.forms.fused
-            found.append((line[0], form, [written(value) for value in operands]))
+            found.append((line[0], form, [write_value(value) for value in operands]))
         return found
 
 
@@ -249,7 +265,7 @@ class ArrangedWriter(Writer):
         place = self._place(array, index, kind)
         name = self._at.get(place)
         if name is None:
-            name = self._at[place] = self._named()
+            name = self._at[place] = self._name_lines()
             self.loads[name] = place
         return name
 
@@ -260,13 +276,13 @@ class ArrangedWriter(Writer):
         """All lanes of an element of an array; a value of another ``kind`` by its place among doubles."""
         return (array, index, kind) if kind else (array, index * self.lanes, self.module.real)
 
-    def _named(self) -> str:
+    def _name_lines(self) -> str:
         self.count += 1
         return f"%v{self.count}"
 
     def emit(self, operation: str) -> str:
-        name = self._named()
-        self.operations.append(parsed(name, operation))
+        name = self._name_lines()
+        self.operations.append(parse_line(name, operation))
         return name
 
     def arithmetic(self, operation: str, a: Operand, b: Operand, flags: str = "contract ") -> str:
@@ -281,8 +297,8 @@ class ArrangedWriter(Writer):
         """A line whose operands are names, most often."""
         for a in operands:
             if a[:2] != "%v":
-                return self.emit(written(form, operands))
-        name = self._named()
+                return self.emit(write_operation(form, operands))
+        name = self._name_lines()
         self.operations.append((name, form, operands))
         return name
 
@@ -307,27 +323,29 @@ class ArrangedWriter(Writer):
     def neg(self, a: str) -> str:
         if a in self.opposites:
             return self.opposites[a]
-        name = self._named()
+        name = self._name_lines()
         self.opposites[name] = a
         return name
 
     def body(self, name: str) -> str:
         stored = [value for value, _ in self.stores]
-        self.operations = shortened(
-            self.operations, self.opposites, stored, self.forms, self.neg, self._named
+        self.operations = shorten_chains(
+            self.operations, self.opposites, stored, self.forms, self.neg, self._name_lines
         )
         if self.module.encodes and self.encodes:
             numbers = [] if "numbers" in self.arguments else number_values(self.pairs)
             entry = Entry(self.arguments, self.angles, numbers)
             machine, registers = INSTRUCTION_SETS[self.module.encodes], self.module.registers
-            code = encoded(
+            code = encode_lines(
                 self.operations, self.loads, self.opposites, self.stores, entry, machine, registers
             )
             if code is not None:
                 self.encoded = True
                 return self._call_of_code(name, code)
         registers = self.module.registers if self.module.registers >= FEWEST else 0
-        room, lines = arranged(self.operations, self.loads, self.opposites, self.stores, registers)
+        room, lines = schedule_and_allocate(
+            self.operations, self.loads, self.opposites, self.stores, registers
+        )
         if not self.angles:
             return "\n".join([*room, *lines])
         check, arrays, replace, usual = self._checked_angles(name)

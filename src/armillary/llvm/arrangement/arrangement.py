@@ -76,7 +76,7 @@ Store = tuple[str, Load]  # a value, and where it goes
 Register: TypeAlias = Any  # as a subclass has it: a name in the text of LLVM, or a number
 
 
-def arranged(
+def schedule_and_allocate(
     lines: Sequence[Line],
     loads: Mapping[str, Load],
     opposites: Mapping[str, str],
@@ -144,12 +144,12 @@ def chosen_order(
     return [operation for operation in _order(listed, change, limits) if operation.shape is not None]
 
 
-def parsed(name: str, text: str) -> Line:
+def parse_line(name: str, text: str) -> Line:
     """The line of an operation in LLVM's words."""
     return name, NAME.sub("$", text), NAME.findall(text)
 
 
-def written(form: str, names: Iterable[str]) -> str:
+def write_operation(form: str, names: Iterable[str]) -> str:
     """An operation with these names."""
     first, *others = form.split("$")
     return first + "".join([name + part for name, part in zip(names, others, strict=True)])
@@ -218,7 +218,7 @@ def _operations(
     found = []
     for name, form, names in lines:
         operation = Operation(name, _kind(form), [opposites.get(a, a) for a in names], latency(form))
-        operation.text = written(form, names)
+        operation.text = write_operation(form, names)
         found.append(operation)
     for value, (array, index, kind) in stores:
         operands = [opposites.get(a, a) for a in NAME.findall(value)]
@@ -304,7 +304,7 @@ class Registers:
     def finish(self) -> None:
         """An operation is done, with what follows from it."""
 
-    def compiled(self) -> RoutineMethod:
+    def compile_code(self) -> RoutineMethod:
         return compiled_choice()
 
     def ways(self, order: Sequence[Operation]) -> list[int]:
@@ -343,7 +343,7 @@ class Registers:
             len(self.loads),
             self.size,
             self.STORES_TWO,
-            self.compiled(),
+            self.compile_code(),
         )
         self.follow(order, number, results, steps)
 
@@ -407,14 +407,14 @@ class _Lines(Registers):
             self.lines.append(LABEL)
 
     def operate(self, operation: Operation) -> str:
-        text = NAME.sub(self.named, operation.text)
+        text = NAME.sub(self.rename_match, operation.text)
         if operation.name:
             self.lines.append(f"  {operation.name} = {text}")
         else:
             self.store(text, operation.place)
         return operation.name
 
-    def named(self, match: re.Match[str]) -> str:
+    def rename_match(self, match: re.Match[str]) -> str:
         name = match[0]
         if name in self.opposites:
             source = self.opposites[name]

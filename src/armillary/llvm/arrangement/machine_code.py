@@ -227,7 +227,7 @@ class Selection:
                 self.complete = False
                 break
 
-    def signed(self, name: str) -> tuple[str, bool]:
+    def signed_register(self, name: str) -> tuple[str, bool]:
         """The register of a value, and whether it holds the opposite."""
         source = self.opposites.get(name)
         if source is None:
@@ -240,12 +240,12 @@ class Selection:
         if form is None:
             return False
         if form is ALIKE:
-            self.rename(name, text, self.signed(names[0]))
+            self.rename(name, text, self.signed_register(names[0]))
             return True
         given, opposites, alike = [], self.opposites, self.alike
         for a in names:
-            given.append(self.signed(a) if a in opposites or a in alike else (a, False))
-        form, given, minus = self.suited(name, form, given)
+            given.append(self.signed_register(a) if a in opposites or a in alike else (a, False))
+        form, given, minus = self.suit_operation(name, form, given)
         if form.name not in self.LATENCIES or form.wide > self.WIDEST:
             return False
         self.append(name, KINDS[text], form, given)
@@ -268,7 +268,7 @@ class Selection:
         self.made[name] = operation
         return operation
 
-    def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
+    def suit_operation(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
         """An operation as the instruction set has it, and whether it gives the opposite value."""
         return form, given, False
 
@@ -281,7 +281,7 @@ class Selection:
         known = [kind for kind, wide in WIDTHS.items() if wide <= self.WIDEST]
         if any([kind not in known for _, _, kind in self.loads.values()]):
             return False
-        found = [self.signed(value) for value, _ in stores]
+        found = [self.signed_register(value) for value, _ in stores]
         self._turn_round(found)
         computed = set(self.made)
         for (value, place), (name, minus) in zip(stores, found, strict=True):
@@ -354,7 +354,7 @@ class MachineCode(Registers):
         raise NotImplementedError
 
 
-def encoded(
+def encode_lines(
     lines: Sequence[Line],
     loads: Mapping[str, Load],
     opposites: Mapping[str, str],

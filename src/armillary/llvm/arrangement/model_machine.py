@@ -24,7 +24,7 @@ from armillary.llvm.building.routines import (
     compiled_method,
     routine,
 )
-from armillary.llvm.jit import GENERAL, chosen
+from armillary.llvm.jit import GENERAL, machine_settings
 
 UNITS = 2  # operations that start in a cycle
 LATE = 2  # cycles after its start at which a fused operation takes the sum of another one, on Arm's cores
@@ -123,7 +123,7 @@ class ModelMachine:
         numbers = {
             "size": self.size, "most": most, "window": window, "patient": int(patient), "excess": excess,
         }  # fmt: skip
-        _machine_method(chosen())(entry, _FIELDS.fields({**self._arrays, **numbers}))
+        _machine_method(machine_settings())(entry, _FIELDS.fields({**self._arrays, **numbers}))
 
 
 def starts(counts: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from armillary.llvm.building.routines import (
     routine,
     whole_array,
 )
-from armillary.llvm.jit import GENERAL, chosen
+from armillary.llvm.jit import GENERAL, machine_settings
 
 NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
 REPEATED = 4  # operations until the next user of a value for which it is brought into a register
@@ -59,7 +59,7 @@ class Steps(NamedTuple):
 
 
 def compiled_choice() -> RoutineMethod:
-    return _choice_method(chosen())
+    return _choice_method(machine_settings())
 
 
 @cache

@@ -108,7 +108,7 @@ class AddressRegisters(NamedTuple):
             nearest = len(bases) - 1
         return bases[nearest], offset - nearest * _REACH - _REACH // 2  # as by _middle
 
-    def framed(self, body: Sequence[bytes], masks: Mapping[int, int], slots: int) -> Encoded:
+    def frame_code(self, body: Sequence[bytes], masks: Mapping[int, int], slots: int) -> Encoded:
         """The whole code around these instructions; ``masks``: of those, to places of masks."""
         places = list(dict.fromkeys(self.entry.angles))
         size = 8 * slots
@@ -256,7 +256,7 @@ class X86(MachineCode):
             return None
         self.frame = frame
         self.pass_over(order)
-        return frame.framed(self.parts, self.masks, self.slots)
+        return frame.frame_code(self.parts, self.masks, self.slots)
 
     # ---------------------------------------------------------------- registers and memory
 
@@ -289,7 +289,7 @@ class X86(MachineCode):
         else:
             self.parts.append(x86.of_registers(what, first, second, register, number))
 
-    def masked(self, what: x86.Instruction, operation: Operation, mask: int) -> int:
+    def apply_mask(self, what: x86.Instruction, operation: Operation, mask: int) -> int:
         register, made = self.held[operation.signed[0][0]], self.new()
         what = what.of_four if operation.shape.wide == 2 else what
         self.masks[len(self.parts)] = mask
@@ -345,7 +345,7 @@ class X86(MachineCode):
         self.write(_WORDS[operation.shape.name][operation.shape.wide], made, held[a], b)
         return made
 
-    def ordered(self, operation: Operation) -> int:
+    def order_operands(self, operation: Operation) -> int:
         (a, _), (b, _) = operation.signed
         made = self.new()
         self.write(_WORDS[operation.shape.name][operation.shape.wide], made, self.held[a], b)
@@ -367,7 +367,7 @@ class X86(MachineCode):
             made, order, second, third = self.into(b), 213, a, c
         else:
             made, order, second, third = self.into(c), 231, a, b
-        self.write(x86.fused(order, wide, product, opposite), made, held[second], third)
+        self.write(x86.fused_multiply_add(order, wide, product, opposite), made, held[second], third)
         return made
 
     def root(self, operation: Operation) -> int:
@@ -378,10 +378,10 @@ class X86(MachineCode):
         return made
 
     def absolute(self, operation: Operation) -> int:
-        return self.masked(x86.AND, operation, SIZES)
+        return self.apply_mask(x86.AND, operation, SIZES)
 
     def negate(self, operation: Operation) -> int:
-        return self.masked(x86.XOR, operation, SIGNS)
+        return self.apply_mask(x86.XOR, operation, SIGNS)
 
     def shift(self, operation: Operation) -> int:
         """Shifts by a number take the result where others take their second operand."""
@@ -501,7 +501,7 @@ _IN_MEMORY: dict[str, tuple[int, ...]] = {
 _IN_PLACE = {"insert": 0, "both lanes": 0, "join": 1}
 _WRITERS: dict[str, Callable[[X86, Operation], int]] = {
     **dict.fromkeys(("add", "multiply", "turn signs"), X86.symmetric),
-    **dict.fromkeys(("subtract", "divide"), X86.ordered),
+    **dict.fromkeys(("subtract", "divide"), X86.order_operands),
     **dict.fromkeys(_SHIFTS, X86.shift),
     "fuse": X86.fuse,
     "root": X86.root,
@@ -530,20 +530,20 @@ class X86Selection(Selection):
 
     def rename(self, name: str, text: str, given: tuple[str, bool]) -> None:
         if text.startswith("bitcast") and given[1]:
-            given = self.negated(given[0], KINDS[text]), False
+            given = self.negate(given[0], KINDS[text]), False
         self.alike[name] = given
 
-    def negated(self, name: str, kind: str) -> str:
+    def negate(self, name: str, kind: str) -> str:
         """Return the opposite of a value or, with another kind, of its first lane, in a new register."""
         own = f"-{kind} {name}"
         if own not in self.made:
             self.append(own, kind, NEGATIONS[WIDTHS[kind]], [(name, False)])
         return own
 
-    def suited(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
+    def suit_operation(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
         what = form.name
         if form is FOURTH:
-            return self.joined(given)
+            return self.join_pair(given)
         if what == "fuse":
             return form, given, False
         signs = [minus for _, minus in given]
@@ -565,12 +565,12 @@ class X86Selection(Selection):
         own = [kind for kind, wide in WIDTHS.items() if wide == form.wide]
         kinds = (PAIR, "double") if what in ("insert", THIRD.name) else own * 3
         found = [
-            (self.negated(a, kind) if minus else a, False)
+            (self.negate(a, kind) if minus else a, False)
             for (a, minus), kind in zip(given, kinds, strict=False)
         ]
         return form, found, False
 
-    def joined(self, given: Signed) -> tuple[Form, Signed, bool]:
+    def join_pair(self, given: Signed) -> tuple[Form, Signed, bool]:
         """The fourth of four doubles makes a pair with the third, which is joined to the first two."""
         (three, _), (last, minus) = given
         before = self.made.get(three)
@@ -579,7 +579,7 @@ class X86Selection(Selection):
         (pair, _), (third, _) = before.signed
         name = f"{third} {last} {minus}"
         if minus:
-            last = self.negated(last, "double")
+            last = self.negate(last, "double")
         if name not in self.made:
             self.append(name, PAIR, Form("insert", 1), [(third, False), (last, False)])
         return Form("join", 2), [(pair, False), (name, False)], False

@@ -66,7 +66,7 @@ LEAVE_LONG = b"\xc5\xf8\x77"  # other code need not look at the upper halves of 
 
 
 @cache
-def fused(order: int, wide: int, minus_product: bool, minus_addend: bool) -> Instruction:
+def fused_multiply_add(order: int, wide: int, minus_product: bool, minus_addend: bool) -> Instruction:
     """±a·b ± c, where ``order`` gives the operands of the three places: in 132 the first times the third
     plus the second, in 213 the second times the first plus the third, in 231 the second times the third plus
     the first. The first one is replaced by the result.

@@ -67,7 +67,7 @@ class Value:
                     other = builder.negative(other)
                 elif name == "sub":
                     x = builder.negative(x)
-                return Value(self.code, self.code.fused(x, y, other))
+                return Value(self.code, self.code.fused_product_sum(x, y, other))
         return Value(self.code, builder.operate("f" + name, a, b))
 
     def _alike(self, *operands: Operand) -> list[Raw]:
@@ -265,12 +265,12 @@ class Code:
         if not is_vector(flags):
             return condition
         name = f"llvm.vector.reduce.or.v{self.lanes}i1"
-        return Value(self, self._called(name, TRUTH, [condition.raw]))
+        return Value(self, self._call_function(name, TRUTH, [condition.raw]))
 
-    def _called(self, name: str, result: str, operands: list[Raw]) -> Raw:
+    def _call_function(self, name: str, result: str, operands: list[Raw]) -> Raw:
         """A call of a function by its name."""
         kind = FunctionType(result, tuple([a.type for a in operands]))
-        return self.builder.call(self.function.module.declared(name, kind).callee, operands)
+        return self.builder.call(self.function.module.declare_function(name, kind).callee, operands)
 
     @contextmanager
     def each(self, count: Value | int) -> Iterator[Value]:
@@ -343,12 +343,12 @@ class Code:
         kind = self.kind if self.kind in [o.raw.type for o in operands if isinstance(o, Value)] else REAL
         suffix = "f64" if kind == REAL else f"v{self.lanes}f64"
         raw = [self.of_kind(kind, operand).raw for operand in operands]
-        return Value(self, self._called(f"llvm.{name}.{suffix}", kind, raw))
+        return Value(self, self._call_function(f"llvm.{name}.{suffix}", kind, raw))
 
-    def fused(self, x: Raw, y: Raw, z: Raw) -> Raw:
+    def fused_product_sum(self, x: Raw, y: Raw, z: Raw) -> Raw:
         """x·y + z, rounded once where the machine can."""
         suffix = f"v{self.lanes}f64" if is_vector(x.type) else "f64"
-        return self._called(f"llvm.fmuladd.{suffix}", x.type, [x, y, z])
+        return self._call_function(f"llvm.fmuladd.{suffix}", x.type, [x, y, z])
 
     def magnitude(self, x: Operand) -> Value:
         return self.intrinsic("fabs", x)
@@ -363,7 +363,7 @@ class Code:
         kind = lanes_type(REAL, self.lanes)
         raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]
         operands = [self.builder.convert("bitcast", a, kind) for a in raw]
-        result = self._called(power_text(self.lanes)[0], kind, operands)
+        result = self._call_function(power_text(self.lanes)[0], kind, operands)
         return Value(self, self.builder.convert("bitcast", result, self.kind))
 
     def least(self, x: Operand, y: Operand) -> Value:
@@ -391,7 +391,7 @@ class Code:
         with self.each(lines) as i:
             place = row.at(length + i * 8)
             how = [Raw("i32", number) for number in ("1", "3", "1")]  # to be written, to be kept, data
-            self._called("llvm.prefetch.p0", NOTHING, [place, *how])
+            self._call_function("llvm.prefetch.p0", NOTHING, [place, *how])
 
     def copy(self, count: int, source: Span, target: Span) -> None:
         with self.each(count) as i:

@@ -63,7 +63,7 @@ class IRModule:
         self.functions: dict[str, Function] = {}
         self.constants: list[str] = []
 
-    def declared(self, name: str, kind: FunctionType) -> Function:
+    def declare_function(self, name: str, kind: FunctionType) -> Function:
         """Return the function of this name; declare it if it is missing."""
         return self.functions.get(name) or Function(self, kind, name)
 

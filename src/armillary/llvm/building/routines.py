@@ -59,7 +59,7 @@ class RecordModule:
         self.constant = constant
         self.module = IRModule()
 
-    def written(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
+    def write_function(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
         """A new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
         assert f"armillary_{name}" not in self.module.functions, name
         kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
@@ -73,7 +73,7 @@ class RecordModule:
         self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
     ) -> RecordFunction:
         """A new internal function, under construction."""
-        return RecordFunction(self, self.written(name, result, arguments, rare))
+        return RecordFunction(self, self.write_function(name, result, arguments, rare))
 
 
 class RecordFunction(Code):

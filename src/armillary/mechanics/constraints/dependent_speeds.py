@@ -143,7 +143,7 @@ def _eliminate_rows(
     result = Elimination()
     shared = Counter(j for row in in_order for j in row.coefficients)
     for row in in_order:
-        coefficients, known, uses = result.reduced(row)
+        coefficients, known, uses = result.reduce_row(row)
         scaled = _scale_coefficients(coefficients, weights[row], sizes, evaluate)
         if _largest(scaled) <= _NOTHING:
             _check_nothing_left(row, known, result, evaluate, given)

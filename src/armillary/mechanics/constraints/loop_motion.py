@@ -19,7 +19,7 @@ from armillary.mechanics.constraints.reduction import (
     Configuration,
     Reduction,
     SampledRows,
-    eliminated,
+    choose_elimination,
     modal_speeds,
     sampled_rows,
     with_given,
@@ -171,7 +171,7 @@ class _Walks:
                 reach = np.max(np.abs(ways), axis=1, keepdims=True)
                 ways = ways / np.where(reach > 0.0, reach, 1.0)
                 moved = _STEP * ways
-            places, here, shut = self._closed(times, places + np.einsum("wij,wj->wi", here.rates, moved))
+            places, here, shut = self._close(times, places + np.einsum("wij,wj->wi", here.rates, moved))
             back = (
                 np.max(np.abs(places - start), axis=1) < 0.5 * _STEP
                 if step > 2
@@ -184,11 +184,11 @@ class _Walks:
             found += zip(times.tolist(), places, strict=True)
         return found
 
-    def _closed(self, times: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, GeometryValues, np.ndarray]:
+    def _close(self, times: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, GeometryValues, np.ndarray]:
         """Places with their loops closed, the geometry there, and whether that succeeded."""
         gaps = list(self._layout.gaps)
         for turn in range(_CLOSING):
-            places = self._normalised(places)
+            places = self._normalise(places)
             here = self.figures(times, places)
             off = np.max(np.abs(here.gap), axis=1, initial=0.0)
             off = np.where(np.all(np.isfinite(places), axis=1), off, np.inf)
@@ -198,7 +198,7 @@ class _Walks:
             places = places + np.einsum("wij,wj->wi", here.rates, step)
         return places, here, off <= _SHUT
 
-    def _normalised(self, places: np.ndarray) -> np.ndarray:
+    def _normalise(self, places: np.ndarray) -> np.ndarray:
         places = places.copy()
         for first in self._layout.quaternions:
             part = places[:, first : first + 4]
@@ -274,7 +274,7 @@ def dependent_choices(
     first = Configuration(locked)
     plain, _ = with_given(system, plain, first)
     sampled = sampled_rows(system, plain)
-    own = eliminated(system, sampled, first)
+    own = choose_elimination(system, sampled, first)
     names = [u.data.name for u in system.speeds]
     chosen = {first: own}
     if conditioning(own) is None:
@@ -295,7 +295,7 @@ def dependent_choices(
             continue
         configuration = wanted[0][0]
         try:
-            elimination = eliminated(system, sampled, configuration)
+            elimination = choose_elimination(system, sampled, configuration)
         except ModelError:
             hopeless[tried] = True
             continue

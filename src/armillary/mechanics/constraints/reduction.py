@@ -29,7 +29,7 @@ from armillary.mechanics.constraints.loop_closing import (
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.model.joints import Drift
@@ -71,10 +71,10 @@ class Reduction:
     usual_sizes: KnownSizes = field(default_factory=dict)  # with the default parameters
     row_sizes: tuple[Scalar, ...] = ()
 
-    def regrouped(self) -> Reduction:
+    def regroup(self) -> Reduction:
         """The same with origins where offsets vanish, and its inertia regrouped."""
-        free = None if self.free_tree is None else simplified(self.free_tree)
-        return replace(self, tree=simplified(self.tree), free_tree=free)
+        free = None if self.free_tree is None else simplify_tree(self.free_tree)
+        return replace(self, tree=simplify_tree(self.tree), free_tree=free)
 
     def independent(self, system: Description) -> list[Expr]:
         """Speeds that are neither given nor dependent."""
@@ -133,7 +133,7 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         return Reduction(build_tree(system, plain, given=given, split_free_bodies=split), plain, given)
     sampled = sampled_rows(system, plain)
     found, sizes, of_rows = sampled.rows, sampled.sizes, sampled.row_sizes
-    elimination = eliminated(system, sampled, configuration)
+    elimination = choose_elimination(system, sampled, configuration)
     values, layout, _ = geometry_expressions(system, found, plain)
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
@@ -268,7 +268,9 @@ def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> boo
     return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in speeds)
 
 
-def eliminated(system: Description, sampled: SampledRows, configuration: Configuration) -> Elimination:
+def choose_elimination(
+    system: Description, sampled: SampledRows, configuration: Configuration
+) -> Elimination:
     """The elimination of the dependent speeds of a configuration, chosen where it leaves this open."""
     sample = sampled.sample
     names = [u.data.name for u in system.speeds]
@@ -279,7 +281,7 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
         if target.data.role == "speed"
     }
 
-    def chosen(kept_free: Collection[int]) -> Elimination:
+    def choose(kept_free: Collection[int]) -> Elimination:
         return choose_dependent_speeds(
             sampled.rows,
             sample,
@@ -293,12 +295,12 @@ def eliminated(system: Description, sampled: SampledRows, configuration: Configu
             locked=configuration.locked,
         )
 
-    elimination = chosen(set_by_events)
+    elimination = choose(set_by_events)
     started = {i for i, u in enumerate(system.speeds) if u in system.started and system.initial[u] != 0.0}
     held = {j for row in elimination.kept for j in row.coefficients}
     replaceable = held - elimination.factors.keys() - started
     if not configuration.dependents and replaceable and started & elimination.factors.keys():
-        elimination = _prefer_free_starts(elimination, started, set_by_events, chosen, sample)
+        elimination = _prefer_free_starts(elimination, started, set_by_events, choose, sample)
     locked = {u for u in system.speeds if u.data.name in configuration.locked}
     free = len(names) - len(set(system.prescriptions) | locked)
     driven = any(np.any(np.abs(b) > 1e-12) for b in sample(list(elimination.known.values())))

@@ -101,7 +101,7 @@ class Elimination:
     sizes: Mapping[int, Scalar] = field(default_factory=dict)  # of speeds, in the two before
     shares: list[Expr] = field(default_factory=list)  # of the pivots in their rows, squared
 
-    def reduced(self, row: ConstraintRow) -> tuple[dict[int, Scalar], Scalar, dict[int, Scalar]]:
+    def reduce_row(self, row: ConstraintRow) -> tuple[dict[int, Scalar], Scalar, dict[int, Scalar]]:
         """A row with earlier dependents substituted: coefficients, known part, and the factors used."""
         coefficients: dict[int, Scalar] = {}
         known = row.known
@@ -319,7 +319,7 @@ def _eliminate_gears(
     """The rows solved for the speeds that all constraints together chose, where these are left in them."""
     result = Elimination()
     for row in rows:
-        coefficients, known, uses = result.reduced(row)
+        coefficients, known, uses = result.reduce_row(row)
         if chosen[row.constraint.name] in coefficients:
             result.eliminate(row, chosen[row.constraint.name], coefficients, known, uses)
     return result, _clusters(tree, result.factors)

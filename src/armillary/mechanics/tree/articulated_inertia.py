@@ -55,7 +55,7 @@ class Articulated:
     f: Triple
     rigid: tuple[Scalar, Triple] | None = None
 
-    def named(self, name: str) -> Articulated:
+    def with_names(self, name: str) -> Articulated:
         """The same as intermediate values."""
         if self.rigid is not None:
             mass, first = self.rigid

@@ -335,7 +335,7 @@ class _TreeBuilder:
         if body.orient is not None and not oriented:
             turned = matrix_product(turned, body.orient)
         if flexed is not None:
-            here = self._flexed(body.name, here, offset, turned, flexed)
+            here = self._flexed_link(body.name, here, offset, turned, flexed)
             turned, offset = IDENTITY, ZEROS
         if body.flex is not None:
             if not body.assembly.steps or turned != IDENTITY or offset != ZEROS:
@@ -358,7 +358,7 @@ class _TreeBuilder:
         self.links[here] = replace(link, modes=link_modes(body.name, flex, freedoms))
         self.carriers[body.name] = here
 
-    def _flexed(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
+    def _flexed_link(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
         """A link that modes move: a node of a flexible body, or the body in the node that holds it."""
         own = len(self.links)
         rotation: Rotation

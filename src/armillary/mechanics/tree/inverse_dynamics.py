@@ -45,7 +45,7 @@ from armillary.mechanics.tree.mass_matrix import (
     unknown_freedoms,
 )
 from armillary.mechanics.tree.rotation import AxisRotation, NoRotation, Rotation, RotationChain
-from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed_link
 
 # Inverse dynamics of a tree: the efforts along all speeds for accelerations that are known.
 #
@@ -110,7 +110,7 @@ def weight(tree: Tree) -> AppliedLoads:
         above = tree.gravity if link.parent < 0 else fall[link.parent]
         g = named(link.rotation.to_child(above), f"fall_{link.name}")
         fall.append(g)
-        shape = deformed(link)
+        shape = deformed_link(link)
         wrenches[i] = cross_triples(shape.first, g), scaled(g, shape.mass)
         if link.modes is not None:
             for d, P in zip(link.modes.freedoms, link.modes.P, strict=True):
@@ -243,7 +243,11 @@ def _alone(link: Link, motion: Motion) -> _Moving:
 
 
 def _name_moving_body(body: _Moving, name: str) -> _Moving:
-    return _Moving(body.body.named(name), named_matrix(body.Pi, f"Pi_{name}"), named(body.beta, f"be_{name}"))
+    return _Moving(
+        body.body.with_names(name),
+        named_matrix(body.Pi, f"Pi_{name}"),
+        named(body.beta, f"be_{name}"),
+    )
 
 
 def _turn_moving_body(body: _Moving, rotation: Rotation, name: str) -> _Moving:

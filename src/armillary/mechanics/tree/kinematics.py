@@ -30,7 +30,7 @@ from armillary.algebra.triples import (
 )
 from armillary.mechanics.tree.link_inertia import modal_remainder, modal_wrench
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, wrench_sum
-from armillary.mechanics.tree.tree import LINEAR, Link, Tree, deformed
+from armillary.mechanics.tree.tree import LINEAR, Link, Tree, deformed_link
 
 # Velocities and acceleration remainders of the links, each in its own axes, parents first.
 #
@@ -69,11 +69,11 @@ class Motion:
     def product(self, i: int, j: int) -> Scalar:
         """ω_i ω_j, made when it is used first."""
         i, j = min(i, j), max(i, j)
-        return self._named("ww", i, j, lambda: times(self.w[i], self.w[j]))
+        return self._name_component("ww", i, j, lambda: times(self.w[i], self.w[j]))
 
     def element(self, i: int, j: int) -> Scalar:
         """U_ij, made when it is used first."""
-        return self._named("U", i, j, lambda: self._element(i, j))
+        return self._name_component("U", i, j, lambda: self._element(i, j))
 
     def _element(self, i: int, j: int) -> Scalar:
         k = 3 - i - j  # the third axis of an element off the diagonal
@@ -83,7 +83,7 @@ class Motion:
         signed = plus if (i - j) % 3 == 1 else minus
         return signed(self.product(i, j), self.alpha[k])
 
-    def _named(self, what: str, i: int, j: int, value: Callable[[], Scalar]) -> Scalar:
+    def _name_component(self, what: str, i: int, j: int, value: Callable[[], Scalar]) -> Scalar:
         found = self._made.get((what, i, j))
         if found is None:
             found = fn.named(value(), f"{what}_{self.name}_{AXES[i]}{AXES[j]}")
@@ -112,7 +112,10 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     alpha = named(add(link.rotation.to_child(parent.alpha), gyric, known), f"alpha_{link.name}")
     if link.step == "drift":
         return Motion(
-            link.name, w, alpha, named(_drift(link, parent, relative, carried, tree), f"a_{link.name}")
+            link.name,
+            w,
+            alpha,
+            named(_drift(link, parent, relative, carried, tree), f"a_{link.name}"),
         )
     place = add(parent.a, parent.times_U(link.offset))
     a = link.rotation.to_child(named(place, f"aj_{link.name}"))
@@ -232,7 +235,7 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     """(n, f) of every link for its acceleration remainders, less its applied wrench."""
     found: list[Wrench] = []
     for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
-        wrench = inertia_force(deformed(link), motion)
+        wrench = inertia_force(deformed_link(link), motion)
         if link.modes is not None:
             wrench = wrench_sum(wrench, modal_wrench(link.modes, motion, link.name))
         if i in applied.wrenches:

@@ -29,7 +29,7 @@ from armillary.algebra.triples import (
 )
 from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.loads import Wrench, component_along, twist_dot, wrench_at_parent, wrench_sum
-from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed_link
 
 # The equations of a flexible link's modes, with all that hangs on its nodes.
 #
@@ -142,7 +142,7 @@ class Composite:
     @classmethod
     def of(cls, link: Link) -> Composite:
         """Return the composite of a link alone, in its present shape."""
-        link = deformed(link)
+        link = deformed_link(link)
         return cls(link.mass, link.first, link.inertia)
 
     def momentum(self, w: Triple, v: Triple) -> Wrench:
@@ -150,7 +150,7 @@ class Composite:
         n = add(matrix_vector(self.inertia, w), cross_triples(self.first, v))
         return n, add(scaled(v, self.mass), cross_triples(w, self.first))
 
-    def named(self, name: str) -> Composite:
+    def with_names(self, name: str) -> Composite:
         """The same as intermediate values."""
         return Composite(
             self.mass, named(self.first, f"h_{name}"), named_symmetric(self.inertia, f"J_{name}")
@@ -162,7 +162,7 @@ class Composite:
         x, y, z = (own if i == k else ZEROS for i in range(3))
         return Composite(self.mass, self.first, matrix_sum(self.inertia, (x, y, z)))
 
-    def turned(self, link: Link) -> Composite:
+    def in_parent_axes(self, link: Link) -> Composite:
         """The same in the axes of the link's parent."""
         return Composite(
             self.mass,
@@ -198,7 +198,7 @@ def separated_masses(
     modal = modal_equations(tree)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        own = composites[i].named(link.name)
+        own = composites[i].with_names(link.name)
         turn = None if i in coupled else _separate_turn(tree, i, own, separable)
         if turn is None:
             _own_block(link, own, matrix)
@@ -212,7 +212,7 @@ def separated_masses(
             _modal_block(tree, i, modal[i], matrix)
         if link.parent < 0:
             continue
-        turned = own.turned(link)
+        turned = own.in_parent_axes(link)
         composites[link.parent] = composite_with_child(composites[link.parent], turned, link.offset)
         for d in unknown_freedoms(link) if turn is None else ():
             carry_column(tree, link.parent, parent_column(link, own, turned, d), d, matrix)

@@ -123,7 +123,7 @@ def _without(r: Triple, d: Triple) -> Triple:
 CHOICES = ("sparsest", "first", "second", "flat")
 
 
-def simplified(tree: Tree) -> Tree:
+def simplify_tree(tree: Tree) -> Tree:
     """The tree with origins where offsets vanish, and then its inertia regrouped; exact."""
     return regroup(slide_origins(tree))
 

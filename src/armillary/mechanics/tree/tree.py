@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import settled
+from armillary.algebra.intermediate import freeze_long_sum
 from armillary.algebra.triples import (
     IDENTITY,
     ZEROS,
@@ -220,7 +220,7 @@ def with_inertia(link: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Li
     )
 
 
-def deformed(link: Link) -> Link:
+def deformed_link(link: Link) -> Link:
     """Add the first moment and inertia of its present deformation to a flexible link."""
     modes = link.modes
     if modes is None:
@@ -229,4 +229,4 @@ def deformed(link: Link) -> Link:
 
 
 def _settle_scalar(x: Scalar) -> Scalar:
-    return settled(x) if isinstance(x, Expr) else x
+    return freeze_long_sum(x) if isinstance(x, Expr) else x

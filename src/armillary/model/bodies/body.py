@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.intermediate import measured
+from armillary.algebra.intermediate import with_stated_dimension
 from armillary.algebra.triples import (
     ExprMatrix,
     ExprTriple,
@@ -90,7 +90,7 @@ def build_frames(
 def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Scalar]:
     """A velocity by modes, Σ column·speed, with the dimension that its numbers hide."""
     values = combined(columns, step.speeds)
-    return [0 if is_zero(x) else measured(x, dimension, "modal") for x in values]
+    return [0 if is_zero(x) else with_stated_dimension(x, dimension, "modal") for x in values]
 
 
 def _frames_of_joint(frame: Frame, parent: Frame) -> list[Frame]:
@@ -291,7 +291,7 @@ class Body(_Part):
         # By hasattr, since names of the class are taken, too.
         if label in self.points or _QU.match(label) or label in self.__dict__ or hasattr(Body, label):
             raise ModelError(f"body '{self.name}' has a '{label}' already; choose another name for the point")
-        values = self.system.triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
+        values = self.system._triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
         point = Point(label, self, values)
         self.points[label] = point
         return point

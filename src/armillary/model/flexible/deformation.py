@@ -39,7 +39,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
-from armillary.algebra.intermediate import measured
+from armillary.algebra.intermediate import with_stated_dimension
 from armillary.algebra.triples import (
     IDENTITY,
     ZEROS,
@@ -185,7 +185,9 @@ class _Turning:
             self.matrix = principal_rotation(self.axis, fn.cos(self.angle), fn.sin(self.angle))
         else:
             # a plain number, whatever the modes are measured in: judged small, it lies below 1
-            self.x = measured(sum_of_products(zip(self.b, self.b, strict=True)), ONE, f"bb_{label}")
+            self.x = with_stated_dimension(
+                sum_of_products(zip(self.b, self.b, strict=True)), ONE, f"bb_{label}"
+            )
             self.D, self.E = _remainders(self.x, label)
             self.C = fn.named(1 / 6 - self.x * self.E, f"C_{label}")
             self.B = fn.named(0.5 - self.x * self.D, f"B_{label}")
@@ -199,7 +201,9 @@ class _Turning:
             row = []
             for j in range(3):
                 value = plus(times(A, tilde[i][j]), times(self.B, square[i][j]))
-                row.append(measured(plus(value, 1.0) if i == j else value, ONE, f"E_{self.label}"))
+                row.append(
+                    with_stated_dimension(plus(value, 1.0) if i == j else value, ONE, f"E_{self.label}")
+                )
             rows.append(joined(row))
         return joined(rows)
 
@@ -262,7 +266,8 @@ def _number_triple(triple: np.ndarray) -> Triple:
 
 def _lengths(v: Triple, name: str) -> Triple:
     x, y, z = (
-        0 if is_zero(a) else measured(a, LENGTH, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True)
+        0 if is_zero(a) else with_stated_dimension(a, LENGTH, f"{name}_{axis}")
+        for a, axis in zip(v, "xyz", strict=True)
     )
     return x, y, z
 
@@ -349,10 +354,10 @@ def _odd_and_even(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray 
     odd, even = (H1 - other) / 2, (H1 + other) / 2
     scale = np.abs(H1).max(initial=0.0) * 1e-13
 
-    def kept(a: np.ndarray) -> np.ndarray | None:
+    def keep_parity(a: np.ndarray) -> np.ndarray | None:
         return None if np.abs(a).max(initial=0.0) <= scale else a
 
-    return kept(odd), kept(even)
+    return keep_parity(odd), keep_parity(even)
 
 
 def _add_change(
@@ -462,7 +467,7 @@ def _subtract_share(
         for j in range(3):
             moved = trace - square[i][j] if i == j else -square[i][j]
             value = plus(as_expr(J[i][j]), product(as_expr(moved), -share))
-            row.append(measured(value, INERTIA, f"{name}_{i + 1}{j + 1}"))
+            row.append(with_stated_dimension(value, INERTIA, f"{name}_{i + 1}{j + 1}"))
         rows.append(joined(row))
     return joined(rows)
 
@@ -477,7 +482,7 @@ def flexible_strain_energy(body: Body) -> Expr:
     assert flex is not None
     eta = flex.coordinates
     energy = HALF * as_expr(inner([combination(row, eta) for row in flex.part.K.tolist()], eta))
-    return measured(energy, ENERGY, f"strain_{body.name}")
+    return with_stated_dimension(energy, ENERGY, f"strain_{body.name}")
 
 
 def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
@@ -491,7 +496,7 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
         for P, H, row in zip(shape.P, shape.H, shape.M, strict=True)
     ]
     energy = HALF * as_expr(plus(plus(inner(v, p), inner(w, L)), inner(xi, modal)))
-    return measured(energy, ENERGY, f"kinetic_{body.name}")
+    return with_stated_dimension(energy, ENERGY, f"kinetic_{body.name}")
 
 
 def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
@@ -515,5 +520,7 @@ def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Trip
 
 
 def _name_triple(v: Triple, name: str, dimension: Dimension) -> Triple:
-    x, y, z = (measured(a, dimension, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
+    x, y, z = (
+        with_stated_dimension(a, dimension, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True)
+    )
     return x, y, z

@@ -22,7 +22,7 @@ from armillary.algebra.arguments import checked_names, text
 from armillary.algebra.deduction import holds_bare_numbers
 from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.functions import BY_NAME, RESERVED
-from armillary.algebra.intermediate import measured
+from armillary.algebra.intermediate import with_stated_dimension
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import ONE, Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Dyadic, Vector
@@ -63,11 +63,11 @@ MODEL_FUNCTIONS: dict[str, tuple[AnyFunction, Given]] = {
 def giving_nodes(function: Callable[..., object]) -> AnyFunction:
     """The function with plain numbers made expressions: the dot product of two axes of one body is 0 or 1."""
 
-    def called(*arguments: object) -> Given:
+    def call_with_nodes(*arguments: object) -> Given:
         found = function(*arguments)
         return number(found) if isinstance(found, int | float) else found
 
-    return called
+    return call_with_nodes
 
 
 def count_arguments(function: Callable[..., object]) -> Given:
@@ -283,14 +283,14 @@ def parse_text(
         **{name: (giving_nodes(function), count) for name, (function, count) in own.items()},
     }
 
-    def known(name: str) -> Given:
+    def is_known(name: str) -> Given:
         try:
             return local[name] if name in local else lookup(system, name)
         except ModelError as error:  # as an ExpressionError it gets the place in the text
             raise ExpressionError(str(error)) from None
 
     try:
-        return parse(text, known, table, checked=checked)
+        return parse(text, is_known, table, checked=checked)
     except ExpressionError as error:
         raise ExpressionError(
             f"{where}: {error.message}" if where else error.message, error.text, error.column
@@ -395,7 +395,7 @@ def _intermediate(node: Expr, label: str, dimension: Dimension | None) -> Expr:
     if dimension in (None, node.dimension):
         return fn.named(node, label) if label else node
     if label:
-        return measured(node, dimension, label)
+        return with_stated_dimension(node, dimension, label)
     return node * number(1, dimension if node.dimension is None else dimension / node.dimension)
 
 

@@ -44,7 +44,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import reals
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import named
-from armillary.algebra.intermediate import measured
+from armillary.algebra.intermediate import with_stated_dimension
 from armillary.algebra.units import ONE, TIME, Dimension, parse_unit
 from armillary.errors import ModelError, shown
 from armillary.model.description import Description
@@ -124,7 +124,7 @@ def block_output(system: Description, name: str, value: Expr, dimension: Dimensi
     check_new_name(system, name, "block")
     made: Expr = named(value, name)
     if dimension is not None and value.dimension is not dimension:
-        made = measured(value, dimension, name)
+        made = with_stated_dimension(value, dimension, name)
     system.definitions[name] = made
     return made
 

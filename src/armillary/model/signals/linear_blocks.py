@@ -24,7 +24,7 @@ import numpy as np
 
 from armillary.algebra.arguments import reals
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
-from armillary.algebra.intermediate import measured
+from armillary.algebra.intermediate import with_stated_dimension
 from armillary.algebra.units import ONE, TIME, Dimension
 from armillary.errors import ModelError
 from armillary.model.description import Description
@@ -175,7 +175,9 @@ def linear_model(
         rate(
             system,
             node,
-            measured(_weighted_row(a[i], x) + _weighted_row(b[i], u), ONE / TIME, f"{name}_rate{i + 1}"),
+            with_stated_dimension(
+                _weighted_row(a[i], x) + _weighted_row(b[i], u), ONE / TIME, f"{name}_rate{i + 1}"
+            ),
         )
     names = [name] if len(c) == 1 else [f"{name}_y{i + 1}" for i in range(len(c))]
     made = []
@@ -229,7 +231,7 @@ def _observer_states(
 
 def _number_of(node: Expr, name: str) -> Expr:
     """The number of an expression in the model's own units."""
-    return node if node.dimension in (None, ONE) else measured(node, ONE, name)
+    return node if node.dimension in (None, ONE) else with_stated_dimension(node, ONE, name)
 
 
 def _weighted_row(coefficients: np.ndarray, symbols: Sequence[Expr]) -> Expr:

@@ -153,7 +153,9 @@ def extended_body(source: GravitySource, r: Triple, inertia: Matrix) -> Extended
         return Extended(energy, scaled(slope_r, -1), moment)
     bent = _extended_oblate(source, r, inertia, Ir, C, T, n2, n5)
     return Extended(
-        sum_of_terms(energy, bent.energy), add(scaled(slope_r, -1), bent.force), add(moment, bent.moment)
+        sum_of_terms(energy, bent.energy),
+        add(scaled(slope_r, -1), bent.force),
+        add(moment, bent.moment),
     )
 
 
@@ -244,5 +246,7 @@ class Attractor:
             return GravitySource(self.mu)
         assert self.radius is not None
         return GravitySource(
-            self.mu, fn.named(term(0.5, self.mu, self.J2, self.radius, self.radius), self.name), self.axis
+            self.mu,
+            fn.named(term(0.5, self.mu, self.J2, self.radius, self.radius), self.name),
+            self.axis,
         )

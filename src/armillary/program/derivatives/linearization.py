@@ -207,7 +207,7 @@ class _Linearised:
         # mypy: empty tables, whose types follow from their first use.
         A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
         operations = self.equations.operations.total
-        factorised = self._factorised()
+        factorised = self._factorise()
         rows = self._rows_of_speeds()
         large = n * operations > WRITTEN_OUT and not self.open_loops and factorised is None
         tangent = self._tangent() if large else None
@@ -248,7 +248,7 @@ class _Linearised:
         independent = self.equations.reduction.independent(system)
         return {system.speeds.index(u): first + i for i, u in enumerate(independent)}
 
-    def _factorised(self) -> FactorisedRates | None:
+    def _factorise(self) -> FactorisedRates | None:
         """The rates of speeds by factors, where nothing else holds these rates."""
         if not isinstance(self.implicit, FactorisedRates):
             return None
@@ -330,10 +330,10 @@ class _Linearised:
             for q, change in self.positions[k].moving.items():
                 symbols[q] = symbols.get(q, ZERO) + amount * change
         if self.equations.hidden_states:
-            symbols = self._converted(symbols)
+            symbols = self._convert_speeds(symbols)
         return _Moves(moved, symbols)
 
-    def _converted(self, symbols: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    def _convert_speeds(self, symbols: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
         """Replace changes of the description's speeds by changes of the program's states."""
         t, plain = self.equations.targets, self.equations.reduction.plain
         described = {u.data.name: plain(u) for u in self.equations.system.speeds}
@@ -371,7 +371,7 @@ class _Linearised:
         own = t.rates[len(t.coordinates) + len(t.speeds) :]
         found = tangents([*places, *own, *(c.expression for c in self.columns)], moving)
         n, m = len(places), len(places) + len(own)
-        turned = [x + self._turned(k, moves) for x, k in zip(found, self.independent, strict=False)]
+        turned = [x + self._turn_rate(k, moves) for x, k in zip(found, self.independent, strict=False)]
         if self.open_loops:
             gaps = tangents(self.loops.gaps, moves.symbols)
             for step in self.loops.elimination.steps:
@@ -386,7 +386,7 @@ class _Linearised:
         values = transform(entries.values(), known.get)
         return {place: x for place, x in zip(entries, values, strict=True) if x is not ZERO}
 
-    def _turned(self, k: int, moves: _Moves) -> Expr:
+    def _turn_rate(self, k: int, moves: _Moves) -> Expr:
         """Element of θ × ω for the k-th position if this is a rotation, else zero."""
         axis = self.positions[k].axis
         if axis is None:

@@ -154,7 +154,7 @@ def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> Loop
     ]  # fmt: skip
     result = Elimination()
     for row, k in _pivots(equations, found, rows):
-        coefficients, known, uses = result.reduced(row)
+        coefficients, known, uses = result.reduce_row(row)
         result.eliminate(row, k, coefficients, known, uses)
     return LoopPositions(result, tuple(as_expr(row.gap) for row in result.kept))
 

@@ -144,7 +144,7 @@ class Factors:
             found[k] = sorted({*row, *(j for other in row for j in found[other])}, key=lambda j: late[j])
         return found
 
-    def reached(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
+    def reach(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
         """Unknowns at which the forward and the whole solution for such a right side are not zero."""
         found = set(right)
         for k, _, row in self.steps:
@@ -201,10 +201,10 @@ class ColumnSolution:
     @cached_property
     def reached(self) -> tuple[frozenset[int], ...]:
         """By column, the unknowns whose rates it changes."""
-        return tuple(self._reached(column) for column in self.columns)
+        return tuple(self._reach(column) for column in self.columns)
 
-    def _reached(self, column: SolvedColumn) -> frozenset[int]:
-        found = set(self.factors.reached(column.right)[1])
+    def _reach(self, column: SolvedColumn) -> frozenset[int]:
+        found = set(self.factors.reach(column.right)[1])
         for r, row in self.factors.turned.items():
             if not found.isdisjoint(row):
                 found.add(r)
@@ -271,7 +271,7 @@ def groups(solution: ColumnSolution) -> list[Group]:
     them, since each takes fewer steps than the last.
     """
     factors = solution.factors
-    support = {c: frozenset(factors.reached(c.right)[0]) for c in solution.columns}
+    support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}
     inverse = [c for c in solution.columns if solution.single(c) is not None]
     found: dict[frozenset[int], list[SolvedColumn]] = {}
     others = [c for c in solution.columns if solution.single(c) is None]
@@ -303,7 +303,7 @@ def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[
 def _group(solution: ColumnSolution, columns: list[SolvedColumn]) -> Group:
     order = solution.factors.order
     right = [k for k in order if any(k in c.right for c in columns)]
-    near, reached = solution.factors.reached(right)
+    near, reached = solution.factors.reach(right)
     wanted = {k for k in reached if any((c, k) not in solution.mirrored for c in columns)}
     wanted |= {j for k in wanted for j in solution.factors.paths[k] if j in reached}  # which k follows
     added = sorted({k for c in columns for k in c.added})

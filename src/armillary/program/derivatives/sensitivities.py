@@ -366,7 +366,7 @@ def _targets(
         carried=tuple(s for c in columns for s in c.states),
         memory=(*t.memory, *(m for c in columns for m in c.memories)),
         rates=(*t.rates, *(rate for c in columns for rate in tangents(t.rates, c.moving))),
-        columns=(*t.columns, *(made for c in columns for made in c.shown(shown))),
+        columns=(*t.columns, *(made for c in columns for made in c.shown_outputs(shown))),
         updates=(
             *t.updates,
             *(x for c in columns for x in _pick(tangents(t.updates, c.moving), memory_places)),
@@ -409,7 +409,7 @@ class _Along:
         self.moving |= _in_loops(equations.reduction, t, self.moving)
         self.moving |= _on_sphere(t, self.moving)
 
-    def shown(self, columns: Sequence[OutputColumn]) -> list[OutputColumn]:
+    def shown_outputs(self, columns: Sequence[OutputColumn]) -> list[OutputColumn]:
         """Derivatives of outputs as outputs, in stated units."""
         d = self.direction
         by = d.name if d.role == "parameter" else f"the initial value of {d.name}"

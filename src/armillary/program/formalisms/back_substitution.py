@@ -34,8 +34,18 @@ from typing import TYPE_CHECKING
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.node import truncated
-from armillary.algebra.triples import ZEROS, Matrix, Scalar, Triple, joined, minus, named, plus, times
+from armillary.algebra.node import truncate_new_nodes
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Scalar,
+    Triple,
+    joined,
+    minus,
+    named,
+    plus,
+    times,
+)
 from armillary.algebra.truncation import Truncation
 from armillary.errors import ModelError
 from armillary.mechanics.tree import articulated_inertia as articulated
@@ -127,8 +137,8 @@ class _Inward:
         at_hub = NOTHING
         for i in reversed(branch.links):
             link = self.tree.links[i]
-            own = self.rigid[i].named(link.name)
-            beyond = self._without_modes(i, own, self.beyond[i].named(link.name))
+            own = self.rigid[i].with_names(link.name)
+            beyond = self._without_modes(i, own, self.beyond[i].with_names(link.name))
             for d in unknown_freedoms(link):
                 value = minus(self.forces.get(d.index, 0), component_along(d, beyond.n, beyond.f))
                 force[d.index] = fn.named(value, f"f_{d.index + 1}")
@@ -136,7 +146,7 @@ class _Inward:
             _own_elements(link, own, beyond, matrix)
             if link.parent < 0:
                 continue
-            turned = own.turned(link)
+            turned = own.in_parent_axes(link)
             self.rigid[link.parent] = composite_with_child(self.rigid[link.parent], turned, link.offset)
             arrived = inertia_at_parent(self.tree, i, beyond)
             if link.parent == branch.hub:
@@ -265,7 +275,7 @@ def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
         )
     reduction = equations.reduction
     rule = reduction.plain.truncation
-    with truncated(None if rule is None else Truncation(rule.keep)):
+    with truncate_new_nodes(None if rule is None else Truncation(rule.keep)):
         loads = applied_loads(equations.system, reduction.tree, reduction.plain)
         found = eliminate_branches(reduction.free_tree or reduction.tree, loads)
     made = [_expressions(b.contribution) for b in found if b.contribution is not None]

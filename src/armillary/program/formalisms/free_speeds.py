@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.intermediate import settled
+from armillary.algebra.intermediate import freeze_long_sum
 from armillary.algebra.triples import (
     ZEROS,
     Scalar,
@@ -98,7 +98,7 @@ def _centre(tree: Tree, body: Body) -> Triple:
     flexible = link.modes is not None or any(other.carrier >= 0 for other in tree.links)
     if flexible or is_zero(link.mass):
         return ZEROS
-    x, y, z = (0 if is_zero(h) else settled(as_expr(h) / as_expr(link.mass)) for h in link.first)
+    x, y, z = (0 if is_zero(h) else freeze_long_sum(as_expr(h) / as_expr(link.mass)) for h in link.first)
     return x, y, z
 
 
@@ -154,7 +154,7 @@ def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
         return link
     less = point_mass_inertia(link.mass, c)
     inertia = matrix_sum(link.inertia, joined(scaled(row, -1) for row in less))
-    settled_inertia = joined(joined(settled(as_expr(x)) for x in row) for row in inertia)
+    settled_inertia = joined(joined(freeze_long_sum(as_expr(x)) for x in row) for row in inertia)
     offset = add(link.offset, link.rotation.to_parent(c))
     return replace(link, first=ZEROS, inertia=settled_inertia, offset=offset)
 

@@ -124,14 +124,16 @@ def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
     def block(letter: str, rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
         return joined(
             joined(
-                fn.displayed(eliminated.rows[i].get(j, 0), f"{letter}_{branch}_{AXES[i % 3]}{AXES[j % 3]}")
+                fn.display_value(
+                    eliminated.rows[i].get(j, 0), f"{letter}_{branch}_{AXES[i % 3]}{AXES[j % 3]}"
+                )
                 for j in columns
             )
             for i in rows
         )
 
     def right(word: str, rows: tuple[int, ...]) -> Triple:
-        return joined(fn.displayed(eliminated.force[i], f"{word}_{branch}_{AXES[i % 3]}") for i in rows)
+        return joined(fn.display_value(eliminated.force[i], f"{word}_{branch}_{AXES[i % 3]}") for i in rows)
 
     return Contribution(
         branch,

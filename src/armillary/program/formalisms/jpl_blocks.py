@@ -224,7 +224,7 @@ class Assembled:
         """Angular momentum about the system's mass centre in the reference axes, rotors not counted."""
         return joined(self.row(i, self.motion) for i in range(3))
 
-    def solved(self) -> list[Scalar]:
+    def solve(self) -> list[Scalar]:
         """All accelerations, given ones in their places."""
         free = [i for i in range(len(self.motion)) if i not in self.given]
         force = {
@@ -269,7 +269,7 @@ class ModalColumns:
     rates: Sequence[Scalar]
 
 
-def carried(
+def connection_carries(
     vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[ModalColumns], number: int
 ) -> list[bool]:
     """e(j,k): whether each connection lies between the reference body and the one that carries an appendage.
@@ -299,7 +299,7 @@ def assemble_equations(
     for number, (part, pushed) in enumerate(zip(appendages, forces, strict=True)):
         start, owner = len(motion), vehicle.substructures[part.k].name
         reach = [named(blocks.reach(part.k, a), f"r_{owner}_{a}") for a in ends]
-        paths = carried(vehicle, ends, appendages, number)
+        paths = connection_carries(vehicle, ends, appendages, number)
         momenta = [named(turned.into(part.k, p), f"p_{owner}_{n}") for n, p in enumerate(part.momenta, 1)]
         moments = [named(turned.into(part.k, h), f"h_{owner}_{n}") for n, h in enumerate(part.moments, 1)]
         for n, (p, h) in enumerate(zip(momenta, moments, strict=True)):

@@ -84,10 +84,10 @@ def assemble_mbdyfn(vehicle: Vehicle) -> Assembled:
     for k, part in vehicle.appendages:
         pull = add(scaled(loads.total, 1 / vehicle.mass), _swinging(blocks, k))
         forces.append(modal_force(part, turned.back(k, pull)))
-    return jpl_blocks.assemble_equations(blocks, rows, coupled(vehicle), forces)
+    return jpl_blocks.assemble_equations(blocks, rows, modal_columns(vehicle), forces)
 
 
-def coupled(vehicle: Vehicle) -> list[jpl_blocks.ModalColumns]:
+def modal_columns(vehicle: Vehicle) -> list[jpl_blocks.ModalColumns]:
     """The modal columns of the appendages."""
     return [jpl_blocks.ModalColumns(k, a.P, a.moment, a.mass, a.rates) for k, a in vehicle.appendages]
 
@@ -170,7 +170,7 @@ def assemble_mbdyfl(vehicle: Vehicle) -> Assembled:
     rows = moved.hinge_rows([load_moment(moved, loads, k) for k in range(moved.count)])
     pull = scaled(loads.total, 1 / vehicle.mass)
     forces = [modal_force(part, turned.back(k, pull)) for k, part in vehicle.appendages]
-    return jpl_blocks.assemble_equations(at_rest, rows, coupled(vehicle), forces)
+    return jpl_blocks.assemble_equations(at_rest, rows, modal_columns(vehicle), forces)
 
 
 # MBDYFR: appendages on bodies that spin near a constant rate Ω, in complex modes.
@@ -358,7 +358,7 @@ def solve(vehicle: Vehicle, name: str) -> VehicleSolution:
     turned = attitude(vehicle, "finite" if formulation.rate_products else "first")
     loaded = with_rotors(vehicle, turned)
     equations = formulation.assembled(loaded)
-    x = equations.solved()
+    x = equations.solve()
     hinges = vehicle.hinges
     end = 3 + len(hinges)
     spin, accelerations = (x[0], x[1], x[2]), x[3:end]

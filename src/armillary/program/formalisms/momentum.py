@@ -23,7 +23,7 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
-from armillary.mechanics.tree.regroup import simplified
+from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, Use
@@ -176,11 +176,11 @@ def _form(
     way: str,
     axes: str,
 ) -> _Form:
-    def planted(plain: Undimensioned) -> Tree:
+    def plant_tree(plain: Undimensioned) -> Tree:
         tree = build_tree(system, plain, given=reduction.given, split_free_bodies=True)
-        return simplified(tree) if regrouped else tree
+        return simplify_tree(tree) if regrouped else tree
 
-    tree = planted(reduction.plain)
+    tree = plant_tree(reduction.plain)
     masses = weights(tree)
     roots = free_roots(tree, masses) if axes == "ground" else []
     motions = velocities(tree)
@@ -202,7 +202,7 @@ def _form(
     u = {i: as_expr(plus(value, drifts.get(i, 0))) for i, value in seen.items()}
     plain = reduction.plain.with_values({system.speeds[i]: value for i, value in u.items()})
 
-    tree = planted(plain)
+    tree = plant_tree(plain)
     loads = applied_loads(system, tree, plain)
     external = external_loads(tree, loads)
     turning = column_rates(tree, _coordinate_rates(system, reduction, plain))
@@ -210,7 +210,7 @@ def _form(
     of_roots = {}
     for root in roots:
         force, torque = root.rates(tree, masses, external, loads)
-        of_roots |= root.numbered(tree, force, torque)
+        of_roots |= root.by_index(tree, force, torque)
         falls |= root.fall(tree, masses, force)
     relative = with_speeds(tree, seen)
     motions = velocities(relative)
@@ -260,7 +260,7 @@ def _of_roots(
     """P and H of every root, by the indices of the speeds whose momenta they replace."""
     found: dict[int, Scalar] = {}
     for root in roots:
-        found |= root.numbered(tree, *root.states(tree, masses, wrenches))
+        found |= root.by_index(tree, *root.states(tree, masses, wrenches))
     return found
 
 
@@ -271,7 +271,7 @@ def _names(system: Description, tree: Tree, roots: Sequence[FreeRoot]) -> dict[i
     for root in roots:
         of = "" if alone else f" of {root.name}"
         P, H = ([f"{kind} {axis}{of}" for axis in "xyz"] for kind in ("momentum", "angular momentum"))
-        names |= root.numbered(tree, P, H)
+        names |= root.by_index(tree, P, H)
     return names
 
 

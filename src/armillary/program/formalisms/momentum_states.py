@@ -39,7 +39,7 @@ from armillary.mechanics.tree.loads import (
     wrench_sum,
 )
 from armillary.mechanics.tree.mass_matrix import Composite, mass_matrix
-from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Link, Tree, deformed
+from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Link, Tree, deformed_link
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 from armillary.program.formalisms import recursive
 
@@ -124,7 +124,7 @@ def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[We
     """
     given = falls_of or {}
     masses = [link.mass for link in tree.links]
-    firsts = [deformed(link).first for link in tree.links]
+    firsts = [deformed_link(link).first for link in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
         firsts[i] = named(firsts[i], f"h_{link.name}")
@@ -350,7 +350,7 @@ class FreeRoot:
         """Indices of the speeds in place of whose momenta P and H are states: in the same order."""
         return sorted(d.index for i in (*self.slides, self.link) for d in tree.links[i].freedoms)
 
-    def numbered(self, tree: Tree, P: Sequence[Item], H: Sequence[Item]) -> dict[int, Item]:
+    def by_index(self, tree: Tree, P: Sequence[Item], H: Sequence[Item]) -> dict[int, Item]:
         """P and H by those indices."""
         return dict(zip(self.indices(tree), H if self.held else (*P, *H), strict=True))
 

@@ -49,7 +49,7 @@ from armillary.mechanics.tree.mass_matrix import (
     modal_equations,
     unknown_freedoms,
 )
-from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree, deformed
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree, deformed_link
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate, pivot_inverse
 from armillary.program.formalisms.hubs import HUB, left_at_hub
 
@@ -131,7 +131,11 @@ def _less_modes(
     f = add(body.f, combined([g[1] for _, g, _ in taken], drives))
     J, M = matrix(body.J, 0, 0, "J"), matrix(body.M, 1, 1, "M")
     return Articulated(
-        upper(J), matrix(body.H, 0, 1, "H"), upper(M), named(n, f"n_{name}"), named(f, f"f_{name}")
+        upper(J),
+        matrix(body.H, 0, 1, "H"),
+        upper(M),
+        named(n, f"n_{name}"),
+        named(f, f"f_{name}"),
     )
 
 
@@ -308,7 +312,7 @@ def accelerations(
     solved: list[list[JointAcceleration]] = [[] for _ in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        body = felt[i].named(link.name)
+        body = felt[i].with_names(link.name)
         couple_to_modes(tree, i, modal, body.answer, (body.n, body.f))
         if i in modal:
             body, bent[i] = eliminate_modes(body, modal[i])
@@ -337,7 +341,7 @@ def accelerations(
 def _rigid(tree: Tree, applied: AppliedLoads, at_rest: bool) -> list[Articulated]:
     found = []
     wrenches = [(ZEROS, ZEROS)] * len(tree.links) if at_rest else net_wrenches(tree, applied)
-    for link, (n, f) in zip(map(deformed, tree.links), wrenches, strict=True):
+    for link, (n, f) in zip(map(deformed_link, tree.links), wrenches, strict=True):
         found.append(rigid_body(link.mass, link.first, link.inertia, n, f))
     return found
 

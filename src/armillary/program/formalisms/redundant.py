@@ -30,7 +30,13 @@ from armillary.model.description import Description
 from armillary.model.signals.signals import state_rates
 from armillary.program.equations import DerivedEquations, Use
 from armillary.program.formalisms.formalism import Derivation, Formalism
-from armillary.program.targets.targets import OutputColumn, StepSection, Targets, columns, normalised
+from armillary.program.targets.targets import (
+    OutputColumn,
+    StepSection,
+    Targets,
+    columns,
+    normalise_quaternions,
+)
 
 if TYPE_CHECKING:
     from armillary.program.formalisms.redundant_equations import Redundant
@@ -103,7 +109,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
     replaced = r.joint_speeds | r.joint_accelerations | _forces(system, r, plain)
     known = {*state, *memory}
 
-    def resolved(expressions: list[Expr]) -> list[Expr]:
+    def resolve_expressions(expressions: list[Expr]) -> list[Expr]:
         found = transform([plain(e) for e in expressions], replaced.get)
         for s in symbols(*found):
             if s.data.role == "variable" and s not in known:
@@ -125,7 +131,9 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
                 f"event '{event.name}' sets '{moved[0]}', after which loops have to be closed again, which "
                 "redundant coordinates cannot do; use formalism='kane'"
             )
-    own_rates = resolved(list(own.values()))  # in terms of v̇ and λ, which each section finds its own way
+    own_rates = resolve_expressions(
+        list(own.values())
+    )  # in terms of v̇ and λ, which each section finds its own way
     rates = [
         *(r.rates[c] for c in coordinates),
         *exact[: len(r.speeds)],
@@ -133,14 +141,15 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         *[ZERO] * len(carried),
     ]
     found = columns(system)
-    shown = resolved([c.expression for c in found])
+    shown = resolve_expressions([c.expression for c in found])
     shown_columns = [OutputColumn(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
     taken = {c.name for c in found}
     shown_columns += [c for c in _own_columns(r) if c.name not in taken]
     fires = []
     for event in system.events.values():
         changes = {
-            plain(s): x for s, x in zip(event.changes, resolved(list(event.changes.values())), strict=True)
+            plain(s): x
+            for s, x in zip(event.changes, resolve_expressions(list(event.changes.values())), strict=True)
         }
         fires.append((*(changes.get(m, m) for m in memory), *_after(changes, r, state)))
     places = {s: i for i, s in enumerate(state)}
@@ -155,12 +164,12 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         rates=tuple(rates),
         columns=tuple(shown_columns),
         watched=tuple(system.events.values()),
-        events=tuple(resolved([e.expression for e in system.events.values()])),
-        updates=tuple(resolved([m.symbol if m.update is None else m.update for m in memories]))
+        events=tuple(resolve_expressions([e.expression for e in system.events.values()])),
+        updates=tuple(resolve_expressions([m.symbol if m.update is None else m.update for m in memories]))
         if any(m.update is not None for m in memories)
         else (),
         fires=tuple(fires),
-        normalised=tuple(normalised(list(state), quaternions)),
+        normalised=tuple(normalise_quaternions(list(state), quaternions)),
         renewed=tuple(start + i for start in quaternions for i in range(4)),
         quaternions=tuple(quaternions),
         corrected=tuple(range(len(r.coordinates), len(coordinates))),

@@ -14,7 +14,7 @@ _ALL = (KANE, RECURSIVE, BACK_SUBSTITUTION, MOMENTUM, REDUNDANT, MBDYFR, MBDYFN,
 FORMALISMS: dict[str, Formalism] = {f.name: f for f in _ALL}
 
 
-def formalism_named(name: str) -> Formalism:
+def find_formalism(name: str) -> Formalism:
     """The formalism of this name, or "auto"."""
     known = {AUTO.name: AUTO, **FORMALISMS}
     one_of(name, known, "unknown formalism ", ModelError)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.node import truncated
+from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.triples import Scalar
 from armillary.algebra.truncation import NeglectedTerms
 from armillary.algebra.walk import Undimensioned
@@ -72,12 +72,12 @@ def _kanes_equations(reduction: Reduction, loads: AppliedLoads) -> ImplicitEquat
 def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Scalar]]:
     """A formalism for trees; constraints by their forces on top of it."""
 
-    def solved(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
+    def solve_tree(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
         tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
         x = constrained_accelerations(accelerations, tree, loads, kept, reduction.remainders)
         return _with_dependent_rates(reduction, x)
 
-    return solved
+    return solve_tree
 
 
 def _with_dependent_rates(reduction: Reduction, x: dict[int, Scalar]) -> dict[int, Scalar]:
@@ -111,10 +111,10 @@ def derive_tree(d: Derivation) -> DerivedEquations:
     """Equations by one of these formalisms, or by the cheapest one for "auto"."""
     system, clock = d.system, d.clock
     plain = reader(d.declared, d.keep)
-    with truncated(plain.truncation):
+    with truncate_new_nodes(plain.truncation):
         reduction = reduce_system(system, plain, d.configuration)
         clock.stage("plant")
-        reduction = reduction.regrouped() if d.regroup else reduction
+        reduction = reduction.regroup() if d.regroup else reduction
         loads = applied_loads(system, reduction.tree, reduction.plain)
         clock.stage("regroup")
     formalisms = _worth_trying(reduction, d.formalism, d.massless, contacts=bool(system.contacts))[:TRIED]
@@ -219,21 +219,21 @@ def _search_order(
     from armillary.program.sections import best_order
 
     def rates(order: Order) -> Sequence[Expr]:
-        return tried(order).targets.rates
+        return try_order(order).targets.rates
 
-    def tried(order: Order) -> _Candidate:
+    def try_order(order: Order) -> _Candidate:
         return _candidate(best.formalism, loads, system, reduction, Clock(), partial(_kane, order=order))
 
     equations = _kanes_equations(reduction, loads)
     first = tuple(k for k, _, _ in eliminate(equations, "fewest neighbours").steps)
     order, gain = best_order(first, rates)
-    return (best if order == first else tried(order)), (gain,)
+    return (best if order == first else try_order(order)), (gain,)
 
 
 def _truncation_record(declared: dict[Expr, int], plain: Undimensioned, best: _Candidate) -> Judged:
     if plain.truncation is None or best.neglected is None:
         return Judged()
-    return Judged(declared, plain.truncation.keep, plain.truncation.neglected.joined(best.neglected))
+    return Judged(declared, plain.truncation.keep, plain.truncation.neglected.join(best.neglected))
 
 
 def _candidate_cost(candidate: _Candidate) -> Considered:

@@ -10,7 +10,7 @@ from itertools import chain
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import with_definition
 from armillary.algebra.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
-from armillary.algebra.walk import is_negative, operands_first, rebuild, renamed
+from armillary.algebra.walk import is_negative, operands_first, rebuild, rebuild_simply
 from armillary.program.cost import Operations, count_nodes
 
 
@@ -78,7 +78,7 @@ class Graph:
                 made = node
             elif kind == "let":
                 made = with_definition(node, args[0])
-            elif not alike or (made := renamed(node, args)) is None:
+            elif not alike or (made := rebuild_simply(node, args)) is None:
                 made = rebuild(node, args)
                 alike = alike and kind == "call"
             if alike and (kind == "let" or kind == "call"):

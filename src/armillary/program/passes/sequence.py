@@ -57,35 +57,35 @@ def improve(
     graph = Graph(roots)
     searching = search and len(graph.order) <= SEARCHED
 
-    def named(g: Graph) -> Graph:
+    def name_values(g: Graph) -> Graph:
         return hoist(g, constants)
 
-    def folded(g: Graph) -> Graph:
+    def fold_values(g: Graph) -> Graph:
         return fold(g, constants)
 
     pairs: dict[Expr, list[Pair]] = {}
 
-    def shared(g: Graph) -> Graph:
+    def share_values(g: Graph) -> Graph:
         return share(g, pairs)
 
     def shared_spread(g: Graph) -> Graph:
         opened = spread(g)
-        return g if opened is g else shared(opened)
+        return g if opened is g else share_values(opened)
 
     def written_out(g: Graph) -> Graph:
-        return named(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
+        return name_values(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
 
     passes: tuple[tuple[str, Callable[[Graph], Graph], bool, bool], ...] = (
         ("inline", inline, True, False),
-        ("hoist", named, True, False),
+        ("hoist", name_values, True, False),
         ("reciprocals", reciprocals, False, False),
         ("factor", factor, False, True),
-        ("share", shared, False, True),
+        ("share", share_values, False, True),
         ("spread", shared_spread, False, True),
         ("inline", inline, False, True),
         ("factor", factor, False, True),
-        ("fold", folded, False, False),
-        ("hoist", named, True, False),
+        ("fold", fold_values, False, False),
+        ("hoist", name_values, True, False),
         ("expand", written_out, False, True),
     )
     for name, apply, stays, search in passes if SEARCHED else passes[:2]:

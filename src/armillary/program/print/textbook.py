@@ -10,7 +10,7 @@ from typing import NamedTuple
 from armillary.algebra.arguments import checked_names, one_of, table, text
 from armillary.algebra.expression import ZERO, Expr, scale, symbol, total
 from armillary.algebra.printing import text as expression_text
-from armillary.algebra.textbook_form import collected
+from armillary.algebra.textbook_form import collect_textbook_terms
 from armillary.algebra.typesetting import GREEK, Notation, name_parts
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
@@ -76,14 +76,14 @@ def textbook(
     causes = {name: tuple(v) for name, v in pieces.causes.items() if name != "velocity"}
     mass = [x for row in pieces.mass_matrix for x in row]
     roots = [*mass, *pieces.coriolis, *(x for v in causes.values() for x in v), *rates]
-    found = collected(roots)
+    found = collect_textbook_terms(roots)
     intermediate: list[tuple[Expr, Expr]] = []
     if found is None:
         found, intermediate = _in_steps(roots)
     values = [value for _, value in intermediate]
     used = _Symbols(pieces, [*found, *values], rates, by_rates=speeds == "q'",
                     short=names == "short", own=own_symbols(pieces, symbols))  # fmt: skip
-    printed = iter(used.printed(found))
+    printed = iter(used.print_roots(found))
     n = len(pieces.speeds)
     matrix = tuple(tuple(next(printed) for _ in range(n)) for _ in range(n))
     coriolis = tuple(next(printed) for _ in range(n))
@@ -97,7 +97,7 @@ def textbook(
         matrix,
         coriolis,
         forces,
-        tuple(zip([name for name, _ in intermediate], used.printed(values), strict=True)),
+        tuple(zip([name for name, _ in intermediate], used.print_roots(values), strict=True)),
     )
 
 
@@ -127,7 +127,7 @@ class _Symbols:
                 f"symbols=: '{own[twice[0]].data.name}' of '{twice[0]}' is the symbol of something else in "
                 "the equations; choose another"
             )
-        short = short and not any(_numbered(shape) for shape in others)
+        short = short and not any(_looks_like_coordinate(shape) for shape in others)
         self.short = short
         self.coordinates = [
             own.get(q.data.name, _variable(f"q_{i}") if short else q)
@@ -144,12 +144,12 @@ class _Symbols:
         self._known |= dict(zip(pieces.speeds, self.speeds, strict=True))
         self._number = {q: i for i, q in enumerate(self.coordinates, start=1) if q not in named}
 
-    def printed(self, roots: Iterable[Expr]) -> list[Expr]:
+    def print_roots(self, roots: Iterable[Expr]) -> list[Expr]:
         """Expressions in these symbols."""
         renamed = transform(roots, self._known.get)
-        return transform(renamed, self._abbreviated) if self.short else renamed
+        return transform(renamed, self._abbreviate) if self.short else renamed
 
-    def _abbreviated(self, node: Expr) -> Expr | None:
+    def _abbreviate(self, node: Expr) -> Expr | None:
         """s₁ for sin q₁, c₁₂ for cos(q₁ + q₂)."""
         if node.kind != "call" or node.data not in ("sin", "cos"):
             return None
@@ -200,7 +200,7 @@ def _shape(name: str) -> tuple[str, str]:
     return ("", "") if parts.owners else (parts.head, "".join(parts.subscripts))
 
 
-def _numbered(shape: tuple[str, str]) -> bool:
+def _looks_like_coordinate(shape: tuple[str, str]) -> bool:
     """Whether a name would look like a numbered coordinate, speed, sine or cosine."""
     return shape[0] in ("q", "u", "s", "c") and shape[1].isdigit()
 
@@ -292,8 +292,8 @@ def _by_causes(left: str, terms: dict[str, Expr], n: Notation) -> str:
         turned = scale(term, -1)
         negative = term.kind == "product" and term.data[0] < 0 and turned.kind != "sum"
         sign = (n.minus if lines else n.negative) if negative else (n.plus if lines else "")
-        lines.append(sign + n.labelled(n.typeset(turned if negative else term), name))
+        lines.append(sign + n.label_below(n.typeset(turned if negative else term), name))
         length += len(expression_text(term, limit=_LONG))
     if length > _LONG and len(lines) > 1:
-        return n.broken(left, lines)
+        return n.break_lines(left, lines)
     return left + n.equals + ("".join(lines) or n.plain("0"))

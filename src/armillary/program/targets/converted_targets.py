@@ -31,7 +31,7 @@ def converted_targets(
     last = end + len(speeds)
     before = (*wanted.coordinates, *by_states)
 
-    def fired(after: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    def fire_event(after: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Memory and state after an event that leaves these memory, coordinates and speeds."""
         if all(x is y for x, y in zip(before, after[first:last], strict=True)):
             return (*after[:end], *states, *after[last:])
@@ -42,7 +42,7 @@ def converted_targets(
         wanted,
         speeds=tuple(states),
         rates=(*wanted.rates[:count], *states.values(), *wanted.rates[count + len(states) :]),
-        fires=tuple(map(fired, wanted.fires)),
+        fires=tuple(map(fire_event, wanted.fires)),
         inputs=tuple(inputs.values()),
         stepping=(
             StepSection("momenta", tuple(names), tuple(transform(list(by_speeds), inputs.get))),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.functions import sqrt
-from armillary.algebra.node import truncated
+from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.triples import Scalar
 from armillary.algebra.truncation import NeglectedTerms, Truncation
 from armillary.algebra.units import FORCE, MOMENT
@@ -107,29 +107,29 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
     resolved_reactions = transform(reactions.values(), forces.get) if forces else list(reactions.values())
     accelerations |= {plain(s): value for s, value in zip(reactions, resolved_reactions, strict=True)}
 
-    def resolved(expressions: list[Expr]) -> list[Expr]:
+    def resolve_expressions(expressions: list[Expr]) -> list[Expr]:
         """Without dimensions, given and dependent speeds, and accelerations."""
         return transform([plain(e) for e in expressions], accelerations.get)
 
-    def decided(expressions: list[Expr]) -> list[Expr]:
+    def decide_events(expressions: list[Expr]) -> list[Expr]:
         """Resolve without truncation: an event is where its expression is zero, to all orders."""
-        with truncated(None):
+        with truncate_new_nodes(None):
             return transform([plain.exact(e) for e in expressions], accelerations.get)
 
     free, coordinates = reduction.independent(system), reduction.coordinates(system)
     index = {u: i for i, u in enumerate(system.speeds)}
-    rates = resolved([system.rates[q] for q in coordinates])
+    rates = resolve_expressions([system.rates[q] for q in coordinates])
     rates += [as_expr(speed_rates[index[u]]) for u in free]
-    rates += resolved(list(own.values()))
+    rates += resolve_expressions(list(own.values()))
     shown = columns(system)
-    outputs = resolved([c.expression for c in shown])
+    outputs = resolve_expressions([c.expression for c in shown])
     memory = [m.symbol for m in system.memories.values()]
     state = [*coordinates, *free, *own]
     own_events, switching = list(system.events.values()), _switching(reduction)
     watched = [*own_events, *(contacts.events if contacts else ()), *switching]
-    guards = decided([e.expression for e in own_events])
-    guards += [*(contacts.guards if contacts else ()), *decided([e.expression for e in switching])]
-    fires = [tuple(decided([event.changes.get(s, s) for s in [*memory, *state]])) for event in watched]
+    guards = decide_events([e.expression for e in own_events])
+    guards += [*(contacts.guards if contacts else ()), *decide_events([e.expression for e in switching])]
+    fires = [tuple(decide_events([event.changes.get(s, s) for s in [*memory, *state]])) for event in watched]
     if contacts is not None:
         fires = _with_contacts(contacts, watched, fires, [plain(s) for s in [*memory, *state]])
     quaternions = _quaternions(system, coordinates)
@@ -149,7 +149,9 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
         columns=tuple(OutputColumn(c.name, c.units, c.about, e) for c, e in zip(shown, outputs, strict=True)),
         watched=tuple(watched),
         events=tuple(guards),
-        updates=tuple(decided([m.symbol if m.update is None else m.update for m in system.memories.values()]))
+        updates=tuple(
+            decide_events([m.symbol if m.update is None else m.update for m in system.memories.values()])
+        )
         if any(m.update is not None for m in system.memories.values())
         else (),
         fires=tuple(fires),
@@ -293,12 +295,12 @@ def _renewed_states(
     """
     moved = [corrected.get(s, s) for s in state]
     units = [start + i for start in quaternions for i in range(4)]
-    found = dict(zip(units, normalised(moved, quaternions), strict=True))
+    found = dict(zip(units, normalise_quaternions(moved, quaternions), strict=True))
     found |= {i: x for i, x in enumerate(moved) if x is not state[i] and i not in found}
     return tuple(found), tuple(found.values())
 
 
-def normalised(state: list[Expr], quaternions: list[int]) -> list[Expr]:
+def normalise_quaternions(state: list[Expr], quaternions: list[int]) -> list[Expr]:
     """Euler parameters divided by their length, group after group."""
     result: list[Expr] = []
     for start in quaternions:
@@ -350,12 +352,12 @@ def truncated_targets(
     if plain.truncation is None:
         return make(), None
     truncation = Truncation(plain.truncation.keep)
-    with truncated(truncation):
+    with truncate_new_nodes(truncation):
         made = make()
-        columns = truncation.refined([c.expression for c in made.columns])
+        columns = truncation.drop_small_terms([c.expression for c in made.columns])
         made = replace(
             made,
-            rates=tuple(truncation.refined(made.rates)),
+            rates=tuple(truncation.drop_small_terms(made.rates)),
             columns=tuple(replace(c, expression=e) for c, e in zip(made.columns, columns, strict=True)),
         )
     return made, truncation.neglected

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from armillary.results.run import Run
 
 
-@runtime_checkable
 class MotionPicture(Protocol):
     """An object that shows the motion of a run: the equations behind it, or a compiled model of them."""
 
@@ -52,6 +51,16 @@ class MotionPicture(Protocol):
 
     def scene(self, run: Run, path: Path) -> None:
         """The motion as a binary glTF file."""
+        ...
+
+
+@runtime_checkable
+class Drawable(Protocol):
+    """The equations or the model that a user holds, which can draw motions."""
+
+    @property
+    def picture(self) -> MotionPicture | None:
+        """The object that draws."""
         ...
 
 
@@ -147,7 +156,7 @@ class MotionView:
 def write_motion(
     run: Run,
     path: str | os.PathLike[str],
-    model: MotionPicture | None,
+    model: Drawable | None,
     title: str,
     options: PictureOptions,
 ) -> Path:
@@ -189,7 +198,7 @@ def write_html(page: str, path: str | os.PathLike[str]) -> Path:
     return write_page(page, place)
 
 
-def show_motion(run: Run, model: MotionPicture | None, title: str, options: PictureOptions) -> MotionView:
+def show_motion(run: Run, model: Drawable | None, title: str, options: PictureOptions) -> MotionView:
     """The page of a run in a notebook's cell, else in the browser."""
     return show_page(_picture(run, model).page(run, text(title, "title"), options))
 
@@ -208,21 +217,21 @@ def show_page(page: str) -> MotionView:
     return MotionView(place, page)
 
 
-def _picture(run: Run, model: MotionPicture | None) -> MotionPicture:
+def _picture(run: Run, model: Drawable | None) -> MotionPicture:
     return picture_of(run.picture, model, f"this run of '{run.system}'")
 
 
-def picture_of(known: MotionPicture | None, model: MotionPicture | None, what: str) -> MotionPicture:
-    """Return the model that draws a motion: the given one, else the model of the run."""
-    shown = model if model is not None else known
+def picture_of(known: MotionPicture | None, model: Drawable | None, what: str) -> MotionPicture:
+    """Return the object that draws a motion: the given model's, else the one of the run."""
+    if model is not None and not isinstance(model, Drawable):
+        raise ArmillaryError(
+            f"model={type(model).__name__} is not a compiled model; give what eom.compile() returns"
+        )
+    shown = known if model is None else model.picture
     if shown is None:
         raise ArmillaryError(
             f"{what} was read from a file and does not have its model, from which the picture is made; give "
             "it: model=arm.load('model.toml').derive().compile()"
-        )
-    if not isinstance(shown, MotionPicture):
-        raise ArmillaryError(
-            f"model={type(shown).__name__} is not a compiled model; give what eom.compile() returns"
         )
     return shown
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.llvm.jit import chosen
+from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.records import (
     Functions,
@@ -86,7 +86,7 @@ def _plan(
         normalises,
         states,
         events,
-        chosen(),
+        machine_settings(),
         watched,
     )
     if key in functions.plans:
@@ -208,7 +208,7 @@ def _prepare_runs(
     if (
         kept is not None
         and kept.settings is settings
-        and kept.chosen == chosen()
+        and kept.chosen == machine_settings()
         and kept.figures is figures
         and kept.stops is stops
         and kept.stepping == stepping
@@ -238,7 +238,17 @@ def _prepare_runs(
     if times is not None:
         times.flags.writeable = False
     made = _PreparedRuns(
-        settings, chosen(), figures, stops, stepping, watched, plan, workspace, length, control, times
+        settings,
+        machine_settings(),
+        figures,
+        stops,
+        stepping,
+        watched,
+        plan,
+        workspace,
+        length,
+        control,
+        times,
     )
     functions.plans[None] = made
     return made

@@ -61,7 +61,7 @@ class LoopModule(RecordModule):
     def function(
         self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
     ) -> LoopFunction:
-        return LoopFunction(self, self.written(name, result, arguments, rare))
+        return LoopFunction(self, self.write_function(name, result, arguments, rare))
 
 
 class LoopFunction(RecordFunction, Stepper):
@@ -151,7 +151,7 @@ class LoopFunction(RecordFunction, Stepper):
     def _call_generated(self, name: str, *arguments: Raw) -> None:
         kind = SIGNATURES[name]
         if self.program.linked:
-            callee = self.program.module.declared(name, kind).callee
+            callee = self.program.module.declare_function(name, kind).callee
         else:
             callee = Callee(kind, self[name].raw.name)
         self.builder.call(callee, arguments)

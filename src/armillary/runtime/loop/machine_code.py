@@ -12,9 +12,9 @@ from armillary.llvm.jit import (
     GENERAL,
     PLAIN,
     Passes,
-    chosen,
     engine,
     holds_addresses,
+    machine_settings,
     quick,
     vectorise_functions,
 )
@@ -108,7 +108,7 @@ def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
     `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
     address; where nothing is optimised, calls cost less than compiling the functions once more.
     """
-    return _load_loop(shape.any_size(), "" if quick() else model, chosen())
+    return _load_loop(shape.any_size(), "" if quick() else model, machine_settings())
 
 
 @lru_cache(maxsize=64)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.arguments import one_of
 from armillary.llvm import jit
@@ -20,6 +21,9 @@ from armillary.runtime.models.redundant import CompiledRedundantModel
 from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 from armillary.runtime.models.state_conversion import CompiledConvertedModel, CompiledMomentumModel
 from armillary.runtime.solver import contact_code as contact_code  # implements blocks of programs
+
+if TYPE_CHECKING:
+    from armillary.results.plots.motion import MotionPicture
 
 BACKENDS = ("llvm",)
 TIERS = ("final", "quick")
@@ -55,17 +59,17 @@ def compile_equations(
     backend: str = "llvm",
     tier: str = "final",
     *,
-    kind: type[CompiledModel] | None = None,
-    compiler: Compiler | None = None,
+    pictures: Callable[[DerivedEquations], MotionPicture] | None = None,
     base: CompiledModel | None = None,
 ) -> CompiledModel:
-    """Compile equations to machine code in this process, as a model of this ``kind``. Code of the tier
-    "quick" is ready sooner and runs longer. ``compiler`` makes further models of the same system; ``base`` is
-    the model of the same equations without derivatives of the motion.
+    """Compile equations to machine code in this process. Code of the tier "quick" is ready sooner and runs
+    longer. ``pictures`` makes the object that draws the model's motions; ``base`` is the model of the same
+    equations without derivatives of the motion.
     """
-    made: Any = kind or model_kind(equations)  # only the kinds with derivatives of the motion take `base`
+    made: Any = model_kind(equations)  # only the kinds with derivatives of the motion take `base`
     code = machine_code(equations, backend, tier)
-    compiler = compiler or partial(compile_equations, backend=backend, tier=tier)
+    compiler: Compiler = partial(compile_equations, backend=backend, tier=tier, pictures=pictures)
     more = () if base is None else (base,)
     found: CompiledModel = made(equations, *code, compiler, *more)
+    found.picture = pictures(equations) if pictures else None
     return found

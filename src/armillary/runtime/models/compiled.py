@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, Unpack, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from armillary.algebra.arguments import several, table
-from armillary.errors import ParameterError
+from armillary.algebra.arguments import core_of, several, table
+from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.llvm.jit import Compiled
 from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.equations import DerivedEquations
@@ -39,7 +39,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
 from armillary.runtime.start.mass_centres import decided_statuses
-from armillary.settings import Initial, RunSettings, SettingOptions, expanded_signature, run_settings
+from armillary.settings import Initial, RunSettings
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
@@ -53,6 +53,23 @@ class Compiler(Protocol):
     def __call__(
         self, equations: DerivedEquations, *, base: CompiledModel | None = None
     ) -> CompiledModel: ...
+
+
+class ModelHolder(Protocol):
+    """The model that users hold: `Model` of the package `stages`, which stands above."""
+
+    @property
+    def _core(self) -> CompiledModel: ...
+
+
+def compiled_model(given: object, needed_by: str = "this call") -> CompiledModel:
+    """Return the compiled model that a user's model holds; raise for anything else."""
+    found = core_of(given)
+    if not isinstance(found, CompiledModel):
+        raise ArmillaryError(
+            f"{needed_by} needs a compiled model, not {shown(given)}; give s.derive().compile()"
+        )
+    return found
 
 
 class CompiledModel(ConfiguredProgram):
@@ -72,10 +89,7 @@ class CompiledModel(ConfiguredProgram):
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
-        inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
-        Contacts without a status have the one that follows from the state.
-        """
+        """[q̇, u̇, ż] at a state [q, u, z]; see ``Model.derivatives``."""
         y = self._state_vector(state)
         return self._call("derivatives", len(y), t, y, parameters, memory)
 
@@ -89,7 +103,7 @@ class CompiledModel(ConfiguredProgram):
         memory: Given = None,
         states: Given = None,
     ) -> np.ndarray:
-        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        """u̇ at coordinates q and speeds u; see ``Model.accelerations``."""
         if self.base is not self:
             return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
         q = vector(q, len(self.coordinate_names), "coordinates")
@@ -140,10 +154,8 @@ class CompiledModel(ConfiguredProgram):
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """A state from values by name (the rest as described), or from all values in order. Euler parameters
-        are made unit, loops are closed, and speeds made to agree with the constraints.
-        """
-        instance = Instance(self, self.parameter_table.given(parameters))
+        """A state from initial values; see ``Model.state``."""
+        instance = Instance(self, self.parameter_table.check_given(parameters))
         return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
     @property
@@ -156,7 +168,7 @@ class CompiledModel(ConfiguredProgram):
     def with_sensitivities(
         self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
-        """The model with derivatives of its motion; see ``stages/model.py``, whose verb it is."""
+        """The model with derivatives of its motion; see ``Model.with_sensitivities``."""
         from armillary.program.derivatives.sensitivities import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
@@ -169,38 +181,6 @@ class CompiledModel(ConfiguredProgram):
 
     # ------------------------------------------------------------ runs
 
-    @expanded_signature(SettingOptions)
-    def simulate(
-        self,
-        t_end: float | str,
-        *,
-        initial: Initial = None,
-        parameters: DataMapping | None = None,
-        memory: Mapping[str, float] | None = None,
-        inputs: Given = None,
-        progress: bool | Callable[[float], None] = True,
-        on_start: OnStart | None = None,
-        **settings: Unpack[SettingOptions],
-    ) -> Run:
-        """Simulate the motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
-
-        With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
-        method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
-        method of fixed step has no use for those. ``sample`` is the time between rows, or the times
-        themselves; left out, fixed steps give a row each and adaptive methods a thousand; more than 4 GiB of
-        rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function
-        with the time reached. ``on_start`` is a function that sees all parameters, initial values and memory
-        by name, in their stated units, and may return other initial values. ``inputs`` drive inputs of the
-        model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data frame, a file.
-
-        A run that diverges, or an event of which comes faster and faster without end, raises a
-        SimulationError whose ``run`` holds the data so far; Ctrl-C returns the run so far.
-        """
-        return self.run_with(
-            run_settings(CompiledModel.simulate, t_end, **settings), parameters=parameters, initial=initial,
-            memory=memory, inputs=inputs, progress=progress, on_start=on_start,
-        )  # fmt: skip
-
     def run_with(
         self,
         given: RunSettings,
@@ -212,7 +192,7 @@ class CompiledModel(ConfiguredProgram):
         progress: bool | Callable[[float], None] = False,
         on_start: OnStart | None = None,
     ) -> Run:
-        """The motion with the settings of a record; see ``simulate``."""
+        """Simulate the motion with the settings of a record; see ``Model.simulate``."""
         plain = memory is None and inputs is None and on_start is None
         if plain and (run := self._again(given, parameters, initial, progress)) is not None:
             return run

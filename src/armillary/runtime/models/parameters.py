@@ -40,7 +40,7 @@ class ParameterTable:
         """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
         errors.
         """
-        known = self.given(given)
+        known = self.check_given(given)
         result = self._default_values | known
         absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
@@ -56,7 +56,7 @@ class ParameterTable:
             del result[name]
         return result
 
-    def given(self, given: DataMapping | None) -> dict[str, float]:
+    def check_given(self, given: DataMapping | None) -> dict[str, float]:
         """The values that are given, in stated units; unknown and impossible ones are errors. None, which
         ``model.parameters`` has for a parameter without a default, gives such a one no value.
         """
@@ -90,7 +90,7 @@ class ParameterTable:
                 raise ParameterError(f"parameter '{name}' has no values; give a number, or one for each row")
             column = np.empty(0, dtype=object) if is_quantity(value) else np.asarray(value)
             if column.dtype.kind not in "fiu" or not np.isfinite(column).all():
-                column = np.array([self.given({name: item})[name] for item in value])
+                column = np.array([self.check_given({name: item})[name] for item in value])
             arrays[name] = column.astype(float)
         return {name: value for name, value in named.items() if name not in arrays}, arrays
 

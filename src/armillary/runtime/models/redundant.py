@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.redundant import RedundantStart
-from armillary.settings import Initial, RunSettings, SettingOptions, expanded_signature, run_settings
+from armillary.settings import Initial, RunSettings
 from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
@@ -164,37 +164,6 @@ class CompiledRedundantModel(CompiledModel):
 
     # ------------------------------------------------------------ runs
 
-    @expanded_signature(SettingOptions)
-    def simulate(
-        self,
-        t_end: float | str,
-        *,
-        epsilon: float | None = None,
-        passes: int = 1,
-        translation: str = "implicit",
-        initial: Initial = None,
-        parameters: DataMapping | None = None,
-        memory: Mapping[str, float] | None = None,
-        inputs: Given = None,
-        progress: bool | Callable[[float], None] = True,
-        on_start: OnStart | None = None,
-        **settings: Unpack[SettingOptions],
-    ) -> Run:
-        """Simulate the motion from ``t0`` to ``t_end`` with steps of one size.
-
-        ``initial`` holds values of the joints' coordinates and speeds. Method "staggered", the default, is by
-        Park and Chiou: ``epsilon`` is their ε (constraints slip by ε times their multiplier; by default 1e-10
-        over the total mass), ``passes`` the number of corrector passes (none: first order), ``translation``
-        "explicit" (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a
-        projection onto all constraints after each step. Sampling, events, memory and errors are as in other
-        models; as other methods of fixed step these have no use for ``rtol``, ``atol`` and ``max_step``.
-        """
-        return self.run_with(
-            run_settings(CompiledRedundantModel.simulate, t_end, **settings), parameters=parameters,
-            initial=initial, memory=memory, inputs=inputs, epsilon=epsilon, passes=passes,
-            translation=translation, progress=progress, on_start=on_start,
-        )  # fmt: skip
-
     def run_with(
         self,
         given: RunSettings,
@@ -209,7 +178,7 @@ class CompiledRedundantModel(CompiledModel):
         progress: bool | Callable[[float], None] = False,
         on_start: OnStart | None = None,
     ) -> Run:
-        """The motion with the settings of a record; see ``simulate``."""
+        """Simulate the motion with the settings of a record; see ``RedundantModel.simulate``."""
         settings = complete_settings(given, self.equations.method_family)
         t0, method = settings.t0, settings.integrator.name
         if translation not in ("explicit", "implicit"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from armillary.llvm.jit import chosen
+from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.driving import drive
@@ -87,7 +87,7 @@ class RepeatedRuns:
         self, model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
     ) -> None:
         self._given = given  # whose identity is the key
-        self._chosen = chosen()
+        self._chosen = machine_settings()
         self._model, self._known, self._settings = model, known, settings
         equations, self._instance = model.equations, known.instance
         self._adaptive = settings.integrator.adaptive
@@ -155,7 +155,7 @@ class RepeatedRuns:
         # Skylake cores by 15 % for the run.
         if not (self._finite and isfinite(sum(values))):
             return None
-        if self._angles and any([joint.locked(y[joint.middle]) for joint in self._angles]):
+        if self._angles and any([joint.is_locked(y[joint.middle]) for joint in self._angles]):
             return None
         for first in self._quaternions:
             part = y[first : first + 4]
@@ -170,7 +170,7 @@ class RepeatedRuns:
         if progress is not False and progress is not True:
             return None
         known, model, instance = self._known, self._model, self._instance
-        if self._chosen != chosen():
+        if self._chosen != machine_settings():
             return None
         if self._changes is not None and known_changes(known.configurations) is not self._changes:
             return None

@@ -75,8 +75,8 @@ class CompiledSensitiveModel(CompiledModel):
         four = [start + k for start in self.equations.program.quaternions for k in range(4)]
         if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
             return None
-        states = starts.seeded([*self.coordinate_names, *self.speed_names, *self.state_names])
-        return states.ravel(), self._extend_memory(np.empty(0), starts.seeded(starts.memories))
+        states = starts.seed([*self.coordinate_names, *self.speed_names, *self.state_names])
+        return states.ravel(), self._extend_memory(np.empty(0), starts.seed(starts.memories))
 
     @cached_property
     def differentiated(self) -> CompiledModel:

@@ -11,9 +11,9 @@ the configurations that runs have met.
 from __future__ import annotations
 
 from armillary.mechanics.constraints.partition import FAIR, NOISE, NOTHING, OUTRUN, STRONG
-from armillary.runtime.solver.assembly.least_squares import row_square, turn_rows
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
+from armillary.runtime.solver.singularities.turned_rows import row_square, turn_rows
 
 
 def read_rows(run: RunRecord, t: real, state: States) -> None:

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from armillary.cache import digest
 from armillary.llvm.building.builder import Value
 from armillary.llvm.building.routines import RecordFunction, RecordModule
-from armillary.llvm.jit import GENERAL, LlvmObject, chosen, engine, machine_code_key, prepared
+from armillary.llvm.jit import GENERAL, LlvmObject, engine, machine_code_key, machine_settings, prepare_llvm
 from armillary.llvm.module import IMPLEMENTATIONS, record_fields
 from armillary.mechanics.contact.blocks import ENTRIES, FIELDS, ContactBlock, ContactShape
 from armillary.runtime.solver.language.machine_code import SolverCode
@@ -26,7 +26,7 @@ _EXAMPLE = ContactBlock("contact_forces", ContactShape([(0, ())], 1))
 def contact_symbol(name: str) -> str:
     """Return the symbol of a block's implementation, compiled at its first use or taken from the cache."""
     with _MAKING:
-        return _compile_contacts(chosen()[0])[0][name]
+        return _compile_contacts(machine_settings()[0])[0][name]
 
 
 @lru_cache(maxsize=4)
@@ -44,7 +44,7 @@ def _compile_contacts(processor: object) -> tuple[dict[str, str], LlvmObject]:
     )
     names = {name: f"{name}_{key}" for name in ENTRIES}
     for name, (entry, *_) in ENTRIES.items():
-        prepared().add_symbol(names[name], code.get_function_address(f"armillary_{entry}"))
+        prepare_llvm().add_symbol(names[name], code.get_function_address(f"armillary_{entry}"))
     return names, code
 
 

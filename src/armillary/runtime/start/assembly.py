@@ -55,10 +55,13 @@ class ConstraintSizes:
         program, layout = equations.program, equations.reduction.layout
         assert layout is not None
         self._place = {s: i for i, s in enumerate(program.constants)}
-        self._speeds, self._rows = self._placed(program.speed_sizes), self._placed(program.row_sizes)
+        self._speeds, self._rows = (
+            self._place_gradients(program.speed_sizes),
+            self._place_gradients(program.row_sizes),
+        )
         self._layout = layout
 
-    def _placed(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _place_gradients(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Numbers, and which of them are constants of the program, with their places."""
         numbers = np.array([0.0 if s in self._place else float(s.data) for s in sizes])
         own = [i for i, s in enumerate(sizes) if s in self._place]

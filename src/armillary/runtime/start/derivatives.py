@@ -45,7 +45,7 @@ class StartDerivatives:
         """Those at a place that was found from initial values and given memory."""
         return Derived(self, instance, place, initial, given)
 
-    def seeded(self, places: Sequence[str]) -> np.ndarray:
+    def seed(self, places: Sequence[str]) -> np.ndarray:
         """The quantities that move by themselves: a row per direction, a column per name."""
         moved = np.zeros((len(self.directions), len(places)))
         for row, direction in zip(moved, self.directions, strict=True):
@@ -124,8 +124,8 @@ class Derived:
     ) -> None:
         self._starts, self._instance, self._place = starts, instance, place
         self._values = instance.values(place)
-        self.q, self.u = starts.seeded(starts.coordinates), starts.seeded(starts.speeds)
-        self.states, self.memory = starts.seeded(starts.states), starts.seeded(starts.memories)
+        self.q, self.u = starts.seed(starts.coordinates), starts.seed(starts.speeds)
+        self.states, self.memory = starts.seed(starts.states), starts.seed(starts.memories)
         self._unit_quaternions(initial)
         if starts.equations.reduction.rows:
             self._close(initial)
@@ -133,7 +133,7 @@ class Derived:
             self._place_centres()
         self._start_memory(given)
 
-    def _moved(self) -> dict[str, np.ndarray]:
+    def _move(self) -> dict[str, np.ndarray]:
         return self._starts.moved(self._values, self.q, self.u, self.states, self.memory)
 
     def _unit_quaternions(self, initial: Initial) -> None:
@@ -164,7 +164,7 @@ class Derived:
         options = [
             m for m in movable_speeds(geometry.layout, equations.reduction, held) if not np.any(changed & ~m)
         ]
-        moving, steps = self._chosen([(m, here.jacobian, right) for m in options], "speeds")
+        moving, steps = self._choose([(m, here.jacobian, right) for m in options], "speeds")
         self.u[:, moving] += steps
 
     def _close_positions(
@@ -194,7 +194,7 @@ class Derived:
                     cases.append(
                         (_free_turned_joints(geometry.layout, moving, changed, seeded), matrix, right)
                     )
-        moving, steps = self._chosen(cases, "coordinates")
+        moving, steps = self._choose(cases, "coordinates")
         along = here.rates[:, moving]
         self.q += steps @ along.T
 
@@ -208,10 +208,10 @@ class Derived:
 
     def _rates(self, geometry: Geometry) -> list[GeometryValues]:
         """Derivatives of the figures of the constraints, direction by direction."""
-        numbers = self._starts.geometry(self._values, self._moved())
+        numbers = self._starts.geometry(self._values, self._move())
         return [geometry.layout.figures(column) for column in numbers.T]
 
-    def _chosen(
+    def _choose(
         self, cases: Sequence[tuple[np.ndarray, np.ndarray, list[np.ndarray]]], what: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """The first case whose equations determine how the speeds that may move do: which these are, and a
@@ -249,7 +249,7 @@ class Derived:
 
     def _place_centres(self) -> None:
         for names, expressions in self._starts.centres:
-            for name, moved in zip(names, expressions(self._values, self._moved()), strict=True):
+            for name, moved in zip(names, expressions(self._values, self._move()), strict=True):
                 if name in self._starts.coordinates:
                     self.q[:, self._starts.coordinates.index(name)] = moved
                 else:
@@ -259,7 +259,7 @@ class Derived:
         memories = list(self._starts.equations.system.memories.values())
         for i, expression in self._starts.started.items():
             if given[i] == memories[i].initial:
-                self.memory[:, i] = expression(self._values, self._moved())[0]
+                self.memory[:, i] = expression(self._values, self._move())[0]
 
 
 def _free_turned_joints(

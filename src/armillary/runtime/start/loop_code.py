@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from functools import lru_cache
 
-from armillary.llvm.jit import BRANCHED, chosen, engine
+from armillary.llvm.jit import BRANCHED, engine, machine_settings
 from armillary.mechanics.constraints import closing_thresholds
 from armillary.runtime.loop.machine_code import loop_sources
 from armillary.untyped import Given
@@ -42,7 +42,7 @@ class LoopCode:
 def loop_code() -> LoopCode:
     """The code for this process, compiled at its first use or taken from the cache."""
     with _MAKING:
-        return _load_code(chosen())
+        return _load_code(machine_settings())
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.node import plain_float
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit, si_text
-from armillary.errors import ArmillaryError, ParameterError, UnitsError, shortened
+from armillary.errors import ArmillaryError, ParameterError, UnitsError, shorten_message
 from armillary.model.units import about_value, arithmetic, number_and_unit
 from armillary.untyped import DataTable, Given
 
@@ -104,7 +104,7 @@ def _finite_array(values: np.ndarray, where: str) -> np.ndarray:
     try:
         numbers = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(shortened(f"{where} needs numbers, not {values!r}")) from None
+        raise ParameterError(shorten_message(f"{where} needs numbers, not {values!r}")) from None
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise ParameterError(f"{where}: number {bad[0] + 1} is {numbers[bad[0]]}; give finite numbers")

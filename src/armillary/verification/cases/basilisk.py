@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.algebra.calculus import NumericValue
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
 from armillary.stages.model import Model
 from armillary.untyped import DataTable
@@ -76,7 +75,7 @@ def panel_state(state: DataTable) -> tuple[list[float], list[float], dict[str, f
     )
 
 
-def panel_accelerations(model: CompiledModel) -> Iterator[float]:
+def panel_accelerations(model: Model) -> Iterator[float]:
     """At large angles, with bent springs, dampers and uniform gravity in any direction."""
     found, expected = [], []
     for state in reference("hub_and_panels")["states"]:

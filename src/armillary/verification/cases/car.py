@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from armillary.results.run import Run
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
 from armillary.stages.model import Model
 from armillary.untyped import DataTable
@@ -46,8 +45,8 @@ def small_car() -> System:
     return s
 
 
-def _rates(name: str) -> Callable[[CompiledModel], Iterator[float]]:
-    def measure(model: CompiledModel) -> Iterator[float]:
+def _rates(name: str) -> Callable[[Model], Iterator[float]]:
+    def measure(model: Model) -> Iterator[float]:
         states = reference(name)["states"]
         found = [model.derivatives(0.0, [*state["q"], *state["u"]]) for state in states]
         yield relative_difference(found, [[*state["qdot"], *state["udot"]] for state in states])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.algebra.calculus import NumericValue
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import (
     ACCELERATIONS,
     AS_GIVEN,
@@ -44,7 +44,7 @@ def in_our_speeds(q: NumericValue, u: NumericValue) -> np.ndarray:
     return np.array([*q, u[0], u[1] / lever()])
 
 
-def _rates(model: CompiledModel) -> Iterator[float]:
+def _rates(model: Model) -> Iterator[float]:
     states = reference("cart")["states"]
     found = [model.derivatives(0.0, in_our_speeds(state["q"], state["u"])) for state in states]
     yield relative_difference(found, [in_our_speeds(state["qdot"], state["udot"]) for state in states])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import (
     TIGHT,
     Case,
@@ -51,7 +51,7 @@ def measure_ball() -> Iterator[float]:
 _TILT = math.radians(30.0)
 
 
-def _nutation(model: CompiledModel) -> Iterator[float]:
+def _nutation(model: Model) -> Iterator[float]:
     """Elliptic functions, from slow tops that swing deep to fast ones that tremble."""
     top, drifts = example("spinning_top"), []
     for spin in (60.0, 125.0, 400.0):
@@ -70,7 +70,7 @@ def measure_top() -> Iterator[float]:
     yield from _precession(model)
 
 
-def _precession(model: CompiledModel) -> Iterator[float]:
+def _precession(model: Model) -> Iterator[float]:
     """I₁ Ω² cos θ − I₃ ω₃ Ω + m g l = 0: the axis goes round at Ω without nodding."""
     top, spin = example("spinning_top"), 125.0
     across, weight = top.ACROSS + top.MASS * top.LENGTH**2, top.MASS * top.GRAVITY * top.LENGTH

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.untyped import DataTable
 from armillary.verification.rows import (
     ACCELERATIONS,
@@ -35,7 +35,7 @@ NAMES = {
 _LISTING = "Sayers (1990), Appendix C"
 
 
-def _rates_and_force(model: CompiledModel) -> Iterator[float]:
+def _rates_and_force(model: Model) -> Iterator[float]:
     states = reference("four_bar")["states"]
     rates = [model.derivatives(0.0, [*state["q"], *state["u"]]) for state in states]
     yield relative_difference(rates, [state["qdot"] + state["udot"] for state in states])

@@ -8,7 +8,6 @@ import numpy as np
 
 from armillary.algebra.calculus import NumericValue
 from armillary.results.run import Run
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages.model import Model
 from armillary.verification.momentum_systems import MomentumSystem, momentum_equations
 from armillary.verification.rows import (
@@ -26,7 +25,7 @@ from armillary.verification.rows import (
 _KEPT = [f"{of} {axis}" for of in ("momentum", "angular momentum") for axis in "xyz"]
 
 
-def _accelerations(tree: MomentumSystem, model: CompiledModel) -> Iterator[float]:
+def _accelerations(tree: MomentumSystem, model: Model) -> Iterator[float]:
     worst = 0.0
     for state in tree.data["random_states"]:
         q, u = tree.coordinates(state["config"]), dict(zip(tree.speeds, state["speeds"], strict=True))

@@ -13,7 +13,6 @@ import numpy as np
 
 from armillary.algebra.calculus import NumericValue
 from armillary.results.run import Run
-from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
 from armillary.stages.equations import Equations
 from armillary.stages.model import Model
@@ -97,7 +96,7 @@ def _differences(run: Run, expected: dict[str, np.ndarray]) -> Iterator[float]:
     )
 
 
-def _rates(model: CompiledModel) -> Iterator[float]:
+def _rates(model: Model) -> Iterator[float]:
     found, wanted, up = [], [], height()
     for state in reference("spacecraft_1")["states"]:
         rates = model.derivatives(
@@ -113,7 +112,7 @@ def _rates(model: CompiledModel) -> Iterator[float]:
 _STATES = States(spacecraft_with_commands, _rates)
 
 
-def _published_scheme(model: CompiledModel, expected: dict[str, np.ndarray]) -> Iterator[float]:
+def _published_scheme(model: Model, expected: dict[str, np.ndarray]) -> Iterator[float]:
     """Midpoint steps of 0.02 s with the thruster function called at every evaluation, as in the source.
 
     A thruster stays on for 0.02 s, two calls; whether the second comes a rounding error too early depends on

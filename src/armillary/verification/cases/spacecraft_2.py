@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.results.run import Run
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import (
     ACCELERATIONS,
     TIGHT,
@@ -37,7 +37,7 @@ _KEPT = (("p", 10.0), ("h", 0.1))  # momentum and angular momentum, with their s
 _TABLE = "Sayers (1990), Table 9.5.2"
 
 
-def _rates(model: CompiledModel) -> Iterator[float]:
+def _rates(model: Model) -> Iterator[float]:
     found, expected = [], []
     for state in reference("spacecraft_2")["states"]:
         found.append(model.derivatives(0.0, [*state["q"], *np.array(state["u"])[_ORDER]]))
@@ -70,7 +70,7 @@ def measure() -> Iterator[float]:
     yield multiplications + functions
 
 
-def tumbling(model: CompiledModel, damping: float) -> Run:
+def tumbling(model: Model, damping: float) -> Run:
     """The spacecraft bent and turning, with its dampers as given."""
     start = example("spacecraft_2").START | _BENT
     return model.simulate(200.0, sample=1.0, initial=start, parameters={"D": damping}, **TIGHT)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages.model import Model
 from armillary.verification.rows import (
     ACCELERATIONS,
     TIGHT,
@@ -31,8 +31,8 @@ _TABLE = "Sayers (1990), Table 9.6.1"
 _ALONE = "functions not counted, as in the source"
 
 
-def _accelerations(key: str) -> Callable[[CompiledModel], Iterator[float]]:
-    def measure(model: CompiledModel) -> Iterator[float]:
+def _accelerations(key: str) -> Callable[[Model], Iterator[float]]:
+    def measure(model: Model) -> Iterator[float]:
         states = reference("stanford_arm")["states"]
         found = [model.accelerations(0.0, state["q"], state["u"]) for state in states]
         yield relative_difference(found, [state[key] for state in states])

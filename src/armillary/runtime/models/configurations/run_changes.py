@@ -300,7 +300,7 @@ def _leaves_motion(event: EventRecord, equations: DerivedEquations) -> bool:
 def across_tables() -> dict[str, list[float]]:
     """The tables of the step across a place where rank is lost."""
 
-    def filled(row: Sequence[float]) -> list[float]:
+    def fill_tables(row: Sequence[float]) -> list[float]:
         return [*row, *[0.0] * (STAGES - len(row))]
 
     method = TABLEAU
@@ -308,10 +308,10 @@ def across_tables() -> dict[str, list[float]]:
     high, low = method.errors
     return {
         "stage_time": [*method.c, 1.0, *method.extra_c],
-        "stage_weight": [w for row in rows for w in filled(row)],
-        "error_weight": filled(high),
-        "low_error_weight": filled(low),
-        "nest_weight": [w for row in reversed(method.dense) for w in filled(row)],
+        "stage_weight": [w for row in rows for w in fill_tables(row)],
+        "error_weight": fill_tables(high),
+        "low_error_weight": fill_tables(low),
+        "nest_weight": [w for row in reversed(method.dense) for w in fill_tables(row)],
         "look": list(LOOKS),
         **collocation_tables(),
     }

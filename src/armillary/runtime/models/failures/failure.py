@@ -158,7 +158,7 @@ def _complaints(instance: Instance) -> list[str]:
 def refuse_locked(instance: Instance, start: Place) -> None:
     """Raise an error if a run would start with the axes of a joint in a plane."""
     for joint in instance.model.three_angles:
-        if joint.locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
+        if joint.is_locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
             raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")
 
 

@@ -45,6 +45,7 @@ class ConfiguredProgram(CompiledProgram):
     """The machine code of a system in one configuration, and what its runs need besides."""
 
     changes_inside = True  # whether a run changes its configuration in the compiled loop
+    picture: MotionPicture | None = None  # draws its motions, by the equations, without machine code
 
     def __init__(
         self,
@@ -191,11 +192,6 @@ class ConfiguredProgram(CompiledProgram):
     def plain(self, instance: Instance) -> Instance:
         """The program without derivatives of its motion."""
         return instance
-
-    @property
-    def picture(self) -> MotionPicture | None:
-        """The object that draws the motions of this model: the user's equations, without machine code."""
-        return None
 
 
 def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
