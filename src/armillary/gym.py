@@ -32,7 +32,7 @@ from armillary.control.environment_terms import EnvironmentTerms
 from armillary.errors import ParameterError, require
 from armillary.llvm.building.routines import real_array
 from armillary.program.program import Program
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import compiled_model
 from armillary.untyped import DataMapping, DataTable, LibraryObject
 
 gymnasium: LibraryObject = require("gymnasium", extra="gym", purpose="environments of armillary.gym")
@@ -56,7 +56,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 
     def __init__(
         self,
-        model: CompiledModel,
+        model: object,
         envs: int,
         *,
         step: float,
@@ -72,6 +72,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         autoreset: str = "next step",
         dtype: object = np.float64,
     ) -> None:
+        model = compiled_model(model)
         terms = EnvironmentTerms(model, inputs, observations, reward, within, initial, parameters)
         self.num_envs, self.h = count(envs, "envs"), from_zero(step, "step")
         self.parts, self.threads = count(parts, "parts"), count(threads, "threads")
@@ -183,7 +184,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 class ModelEnvironment(gymnasium.Env):  # type: ignore[misc]  # the library may not be installed
     """One copy of a model as a `gymnasium.Env`; arguments are those of `ModelEnvironments` after ``envs``."""
 
-    def __init__(self, model: CompiledModel, **how: LibraryObject) -> None:
+    def __init__(self, model: object, **how: LibraryObject) -> None:
         self._copies = ModelEnvironments(model, 1, **how)
         self.observation_space = self._copies.single_observation_space
         self.action_space = self._copies.single_action_space

@@ -30,7 +30,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.tableau import Tableau
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.programs.functions import ModelFunctions, processors
 from armillary.runtime.start.initial import initial_memory
 from armillary.untyped import DataMapping
@@ -116,13 +116,14 @@ class RunMap:
 
     def __init__(
         self,
-        model: CompiledModel,
+        model: object,
         tableau: Tableau,
         inputs: Sequence[str] = (),
         parameters: Sequence[str] = (),
         cost: Expr | None = None,
         ignore_jumps: bool = False,
     ) -> None:
+        model = compiled_model(model)
         equations = model.equations
         check_differentiable(equations)
         self.equations, self.tableau = equations, tableau

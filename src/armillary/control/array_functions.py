@@ -27,7 +27,7 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.derivatives.sensitivities import outputs_of
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.integrators import METHODS
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.untyped import DataTable
 
@@ -61,7 +61,7 @@ class ArrayFunctions:
 
     def __init__(
         self,
-        model: CompiledModel,
+        model: object,
         inputs: Sequence[str] | None = None,
         parameters: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
@@ -70,6 +70,7 @@ class ArrayFunctions:
         parts: int = 1,
         ignore_jumps: bool = False,
     ) -> None:
+        model = compiled_model(model)
         equations = model.equations
         system = equations.system
         known = [name for name, m in system.memories.items() if m.input and not m.rate_of]

@@ -20,7 +20,7 @@ from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import PRECISIONS, Kernel, written_kernel
 from armillary.export.cuda.sections import SectionWriter
 from armillary.program.program import Program
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import compiled_model
 from armillary.untyped import DataMapping, LibraryObject
 
 
@@ -33,7 +33,7 @@ class CardEnvironments:
 
     def __init__(
         self,
-        model: CompiledModel,
+        model: object,
         envs: int,
         *,
         step: float,
@@ -47,6 +47,7 @@ class CardEnvironments:
         parts: int = 1,
         precision: str = "single",
     ) -> None:
+        model = compiled_model(model)
         terms = EnvironmentTerms(model, inputs, observations, reward, within, initial, parameters)
         self.num_envs, self.h, self.parts = (
             count(envs, "envs"),

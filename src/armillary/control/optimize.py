@@ -25,7 +25,7 @@ from armillary.control.scaled_program import ScaledProgram
 from armillary.control.scheme import SCHEMES, Mesh, uniform_mesh
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import DataMapping, DataTable, Given
 
 SOLVERS = ("embedded", "ipopt")
@@ -88,6 +88,9 @@ class Phase:
     intervals: int = 20
     parameters: DataMapping | None = None
     t0: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", compiled_model(self.model, "control.Phase"))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
@@ -217,9 +217,9 @@ class Plant:
 
 
 @kept_per_object
-def plant(model: CompiledModel, inputs: tuple[str, ...]) -> Plant:
+def plant(model: object, inputs: tuple[str, ...]) -> Plant:
     """The rates of a model with these inputs, compiled once."""
-    return Plant(model, inputs)
+    return Plant(compiled_model(model), inputs)
 
 
 def steered_plant(model: CompiledModel, inputs: Iterable[object]) -> Plant:
