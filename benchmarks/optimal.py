@@ -32,6 +32,7 @@ import numpy as np
 
 import armillary as arm
 import armillary.vehicles as veh
+from armillary.algebra.arguments import core_of
 from armillary.control import optimize, scaled_program
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.nonlinear_program import NonlinearProgram
@@ -175,7 +176,7 @@ def _expressions(casadi: Any, model: Any, functions: KnotFunctions, stated: Any)
 
     t = casadi.SX.sym("t")
     x, v = casadi.SX.sym("x", len(stated.states)), casadi.SX.sym("v", len(stated.inputs))
-    equations = model.equations
+    equations = core_of(model.equations)
     values = {equations.targets.time: t}
     values |= {p.symbol: x[i] for i, p in enumerate(stated.states)}
     memory = dict(zip(equations.program.memory, initial_memory(equations), strict=True))
@@ -218,7 +219,8 @@ MODELS = {"six-axis arm": six_axis_arm, "quadruped": quadruped, "14-freedom car"
 
 def measure_model(casadi: Any, name: str, rounds: int = 7) -> dict[str, Any]:
     """Nanoseconds of the rates with their Jacobian, ours and CasADi's, and seconds to make them."""
-    equations = MODELS[name]().derive()
+    derived = MODELS[name]().derive()
+    equations = core_of(derived)
     memories = equations.system.memories
     rated = {m.rate_of for m in memories.values()}  # such an input cannot be steered
     names = [n for n, m in memories.items() if m.input and not m.rate_of and n not in rated]
@@ -227,7 +229,7 @@ def measure_model(casadi: Any, name: str, rounds: int = 7) -> dict[str, Any]:
     by = [*(p.symbol for p in states), *(p.symbol for p in inputs)]
     pattern, functions = KnotFunctions(equations, equations.targets.rates, by).with_jacobian("slopes")
     record: dict[str, Any] = {"seconds": time.perf_counter() - begin}
-    model = equations.compile()
+    model = derived.compile()
     rng = np.random.default_rng(1)
     x = model.state(None, None) + rng.uniform(-0.1, 0.1, (ROWS, len(states)))
     memory = np.tile(initial_memory(equations), (ROWS, 1))
@@ -242,7 +244,7 @@ def measure_model(casadi: Any, name: str, rounds: int = 7) -> dict[str, Any]:
         "operations": functions.operations["slopes"].total,
     }
     if casadi is not None and shutil.which("cc"):
-        record |= _casadi_model(casadi, equations, names, x, rounds)
+        record |= _casadi_model(casadi, derived, names, x, rounds)
         n, elements = len(states), ours()
         dense = np.zeros((ROWS, n, n))
         inside = pattern.columns < n
