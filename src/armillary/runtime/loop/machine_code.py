@@ -23,6 +23,7 @@ from armillary.runtime.loop.layout import Control, LoopShape, Reason
 _REASONS = tuple(Reason)
 # Files of other packages that define numbers of the loop's functions.
 CONSTANTS_FROM = (
+    "numerics/roots_thresholds.py",
     "mechanics/constraints/partition.py",
     "mechanics/constraints/closing_thresholds.py",
     "mechanics/contact/blocks.py",
