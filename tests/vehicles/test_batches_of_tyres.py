@@ -9,6 +9,7 @@ import numpy as np
 
 import armillary as arm
 import armillary.vehicles as veh
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.plan import plan
 from armillary.export.cuda.ensemble import kernel
 from armillary.settings import RunSettings
@@ -62,7 +63,7 @@ def test_a_run_of_a_batch_is_the_single_run() -> None:
 def test_the_wheel_has_a_kernel_for_a_gpu() -> None:
     """The whole tyre, in both precisions: a function of its own, whose runs do not see each other."""
     given = plan(
-        wheel_model(), RunSettings(0.1, step=1e-3), parameters={"delta": STEERS},
+        core_of(wheel_model()), RunSettings(0.1, step=1e-3), parameters={"delta": STEERS},
         initial={"slide.q1": 0.3, "wheel.u1": 65.0}, metrics=["maximum(wheel Fy)"],
     )  # fmt: skip
     for precision in ("double", "single"):

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import armillary as arm
 import armillary.vehicles as veh
 from armillary.cli.app import app
+from armillary.model.space.attraction import all_loads
 
 CAR = veh.BrushTyre(18.0, 1.0, vertical_damping=300.0, radius=0.32)
 TRUCK = veh.BrushTyre(
@@ -54,7 +55,7 @@ def quantities(system: arm.System) -> dict[str, np.ndarray]:
         values[x.data.name] = (20.0 if name == "body.u1" else 60.0 if spins else 0.0) + draw(name)
     values |= {name: draw(name) for name in others}
     power: object = 0
-    for load in system.all_loads():
+    for load in all_loads(system):
         for sign, body, at in ((1, load.body, load.at), (-1, load.reaction_body, load.reaction_at)):
             if body is None:
                 continue

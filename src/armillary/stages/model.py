@@ -17,7 +17,7 @@ from armillary.stages.analyses import ModelAnalyses
 from armillary.stages.control import ModelControl
 from armillary.stages.other_stages import OtherStages
 from armillary.stages.pieces import ModelPieces
-from armillary.untyped import DataMapping, Given
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -119,7 +119,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     # ------------------------------------------------------------ values
 
     def derivatives(
-        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
+        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
     ) -> np.ndarray:
         """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
         inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
@@ -130,18 +130,18 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     def accelerations(
         self,
         t: float,
-        q: Given,
-        u: Given,
+        q: object,
+        u: object,
         parameters: DataMapping | None = None,
         *,
-        memory: Given = None,
-        states: Given = None,
+        memory: object = None,
+        states: object = None,
     ) -> np.ndarray:
         """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
         return self._core.accelerations(t, q, u, parameters, memory=memory, states=states)
 
     def outputs(
-        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
+        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
     ) -> dict[str, float]:
         """All outputs at a state, by name."""
         return self._core.outputs(t, state, parameters, memory=memory)
@@ -164,7 +164,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         initial: Initial = None,
         parameters: DataMapping | None = None,
         memory: Mapping[str, float] | None = None,
-        inputs: Given = None,
+        inputs: object = None,
         progress: bool | Callable[[float], None] = True,
         on_start: OnStart | None = None,
         **settings: Unpack[SettingOptions],
@@ -379,7 +379,7 @@ class MomentumModel(ConvertedModel):
         return self._core.momentum_names
 
     def momenta(
-        self, t: float, q: Given, u: Given, parameters: DataMapping | None = None, *, memory: Given = None
+        self, t: float, q: object, u: object, parameters: DataMapping | None = None, *, memory: object = None
     ) -> np.ndarray:
         """The momenta of the state at coordinates q and speeds u."""
         return self._core.momenta(t, q, u, parameters, memory=memory)
@@ -397,7 +397,7 @@ class RedundantModel(Model):
     _core: CompiledRedundantModel
 
     def joint_accelerations(
-        self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
+        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
     ) -> dict[str, float]:
         """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
         return self._core.joint_accelerations(t, state, parameters, memory=memory)
@@ -407,7 +407,7 @@ class RedundantModel(Model):
         return self._core.total_mass(parameters)
 
     def dependent_constraints(
-        self, state: Given, parameters: DataMapping | None = None, t: float = 0.0
+        self, state: object, parameters: DataMapping | None = None, t: float = 0.0
     ) -> list[str]:
         """Constraints that are redundant at this state, because they follow from those before them."""
         return self._core.dependent_constraints(state, parameters, t)
@@ -423,7 +423,7 @@ class RedundantModel(Model):
         initial: Initial = None,
         parameters: DataMapping | None = None,
         memory: Mapping[str, float] | None = None,
-        inputs: Given = None,
+        inputs: object = None,
         progress: bool | Callable[[float], None] = True,
         on_start: OnStart | None = None,
         **settings: Unpack[SettingOptions],
