@@ -12,9 +12,10 @@ are in the model's own units. Numbers of single precision are computed in double
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, nan, prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.programs.functions import ModelFunctions
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, LibraryObject
 
 EXPLICIT = tuple(name for name, m in METHODS.items() if m.tableau is not None and not m.family)
 
@@ -54,6 +55,47 @@ class ArrayFunction(NamedTuple):
     push: Callable[..., np.ndarray]
     shape: Callable[[tuple[int, ...]], tuple[int, ...]]
     inputs: int  # axes of v
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryFunctions:
+    """Functions of another library's arrays: x states, v inputs, p parameters, all in the model's own units.
+
+        derivatives(x, v, p, t)   ẋ
+        outputs(x, v, p, t)       outputs, in stated units
+        step(x, v, p, t)          x after a step with v held
+        run(x, v, p, t)           x at the start and after each step, for rows of v
+
+    v and p may be left out: inputs as at the start of a run, parameters by their defaults. A run without v
+    takes ``steps=``. ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements,
+    ``start`` is the described initial state and ``defaults`` are the parameters' values, as NumPy arrays.
+    """
+
+    derivatives: Callable[..., LibraryObject]
+    outputs: Callable[..., LibraryObject]
+    step: Callable[..., LibraryObject]
+    run: Callable[..., LibraryObject]
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    output_names: tuple[str, ...]
+    start: np.ndarray
+    defaults: np.ndarray
+
+
+Kind = TypeVar("Kind", bound=LibraryFunctions)
+
+
+def fill_library_functions(
+    kind: type[Kind], of: ArrayFunctions, bridge: Callable[[str, ArrayFunction], Callable[..., LibraryObject]]
+) -> Kind:
+    """Return a model's functions in a library, each made by ``bridge`` from its name and itself."""
+    made = {"derivatives": of.rates, "outputs": of.outputs, "step": of.step, "run": of.run}
+    return kind(
+        **{name: bridge(name, function) for name, function in made.items()},
+        states=of.states, inputs=of.inputs, parameters=of.parameters, output_names=of.output_names,
+        start=of.start, defaults=of.defaults,
+    )  # fmt: skip
 
 
 class ArrayFunctions:

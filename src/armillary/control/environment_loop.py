@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.ensembles.engines.lane_engines import lanes
+from armillary.ensembles.engines.lane_engines import lanes, link_lanes
 from armillary.llvm.building.builder import Local, Operand, Span, Value, power_text
 from armillary.llvm.building.emitter import (
     ADDRESS,
@@ -31,7 +31,6 @@ from armillary.llvm.building.emitter import (
     Raw,
     constant,
 )
-from armillary.llvm.jit import LIBRARY_FUNCTIONS, LlvmObject, Passes, engine, holds_addresses
 from armillary.llvm.sections import lanes_module
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
@@ -252,7 +251,7 @@ class CompiledEnvironmentLoop:
 
     def __init__(self, loop: EnvironmentLoop) -> None:
         self.width, self._room_size = loop.width, loop.room_size
-        self._engine = _machine_code(loop.texts())
+        self._engine = link_lanes(loop.texts(), "steps")
         kinds = [ctypes.c_int64] * len(_WHOLES) + [ctypes.c_void_p] * (len(_ARRAYS) + 1)
         self._steps = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("steps"))
 
@@ -265,20 +264,3 @@ class CompiledEnvironmentLoop:
         self._steps(
             first, blocks, stride, parts, *(arrays[name].ctypes.data for name in _ARRAYS), room.ctypes.data
         )
-
-
-def _machine_code(texts: tuple[str, str]) -> LlvmObject:
-    """The loop linked with the functions that it calls."""
-
-    def adjust(module: LlvmObject) -> None:
-        for function in module.functions:
-            name = function.name
-            if name[0] == "\01":  # machine code of the module, or what it calls
-                continue
-            if function.is_declaration:  # a call of what is not there would end the process
-                assert name.startswith("llvm.") or name in LIBRARY_FUNCTIONS, name
-            elif name != "steps":
-                function.linkage = "internal"
-
-    name = "" if holds_addresses(texts[1]) else f"environments {texts[0]} {texts[1]}"
-    return engine(name, lambda: texts, 2, Passes(2, loops=False), adjust)

@@ -14,47 +14,31 @@ from functools import cache
 
 import numpy as np
 
-from armillary.control.array_functions import ArrayFunction, ArrayFunctions, checked_time
+from armillary.control.array_functions import (
+    ArrayFunction,
+    ArrayFunctions,
+    LibraryFunctions,
+    checked_time,
+    fill_library_functions,
+)
 from armillary.errors import require
 from armillary.untyped import LibraryObject
 
 
 @dataclass(frozen=True, eq=False)
-class JaxFunctions:
+class JaxFunctions(LibraryFunctions):
     """Functions of JAX arrays: x states, v inputs, p parameters, all in the model's own units.
 
-        derivatives(x, v, p, t)   ẋ
-        outputs(x, v, p, t)       outputs, in stated units
-        step(x, v, p, t)          x after a step with v held
-        run(x, v, p, t)           x at the start and after each step, for rows of v
-
-    v and p may be left out: inputs as at the start of a run, parameters by their defaults. A run without v
-    takes ``steps=``. ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements,
-    ``start`` is the described initial state and ``defaults`` are the parameters' values.
+    Functions and names are those of `LibraryFunctions`.
     """
-
-    derivatives: Callable[..., LibraryObject]
-    outputs: Callable[..., LibraryObject]
-    step: Callable[..., LibraryObject]
-    run: Callable[..., LibraryObject]
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    parameters: tuple[str, ...]
-    output_names: tuple[str, ...]
-    start: np.ndarray
-    defaults: np.ndarray
 
 
 def to_jax(functions: ArrayFunctions) -> JaxFunctions:
     """The functions in JAX; see ``stages/control.py``, whose verb it is."""
     jax = require("jax", extra="jax", purpose="to make functions of JAX")
-    f = functions
-    made = {"derivatives": f.rates, "outputs": f.outputs, "step": f.step, "run": f.run}
-    return JaxFunctions(
-        **{name: _bridge(jax, name, function, f) for name, function in made.items()},
-        states=f.states, inputs=f.inputs, parameters=f.parameters, output_names=f.output_names,
-        start=f.start, defaults=f.defaults,
-    )  # fmt: skip
+    return fill_library_functions(
+        JaxFunctions, functions, lambda name, function: _bridge(jax, name, function, functions)
+    )
 
 
 class _Host:

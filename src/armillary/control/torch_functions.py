@@ -11,47 +11,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.control.array_functions import ArrayFunction, ArrayFunctions, checked_time
+from armillary.control.array_functions import (
+    ArrayFunction,
+    ArrayFunctions,
+    LibraryFunctions,
+    checked_time,
+    fill_library_functions,
+)
 from armillary.errors import ArmillaryError, require
 from armillary.untyped import LibraryObject
 
 
 @dataclass(frozen=True, eq=False)
-class TorchFunctions:
+class TorchFunctions(LibraryFunctions):
     """Functions of tensors: x states, v inputs, p parameters, all in the model's own units.
 
-        derivatives(x, v, p, t)   ẋ
-        outputs(x, v, p, t)       outputs, in stated units
-        step(x, v, p, t)          x after a step with v held
-        run(x, v, p, t)           x at the start and after each step, for rows of v
-
-    v and p may be left out: inputs as at the start of a run, parameters by their defaults. A run without v
-    takes ``steps=``. ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements,
-    ``start`` is the described initial state and ``defaults`` are the parameters' values, as NumPy arrays.
+    Functions and names are those of `LibraryFunctions`.
     """
-
-    derivatives: Callable[..., LibraryObject]
-    outputs: Callable[..., LibraryObject]
-    step: Callable[..., LibraryObject]
-    run: Callable[..., LibraryObject]
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    parameters: tuple[str, ...]
-    output_names: tuple[str, ...]
-    start: np.ndarray
-    defaults: np.ndarray
 
 
 def to_torch(functions: ArrayFunctions) -> TorchFunctions:
     """The functions in PyTorch; see ``stages/control.py``, whose verb it is."""
     torch = require("torch", extra="torch", purpose="to make functions of PyTorch")
-    f = functions
-    made = {"derivatives": f.rates, "outputs": f.outputs, "step": f.step, "run": f.run}
-    return TorchFunctions(
-        **{name: _bridge(torch, name, function, f) for name, function in made.items()},
-        states=f.states, inputs=f.inputs, parameters=f.parameters, output_names=f.output_names,
-        start=f.start, defaults=f.defaults,
-    )  # fmt: skip
+    return fill_library_functions(
+        TorchFunctions, functions, lambda name, function: _bridge(torch, name, function, functions)
+    )
 
 
 def _bridge(

@@ -343,6 +343,7 @@ def vectorise_functions(text: str, names: Sequence[str]) -> list[str]:
 _LENGTH_BYTES = 8
 _MUCH = 40_000  # characters of rare functions that are worth a module of their own, which takes 10 ms
 _FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
+_RARE_HEAD = re.compile(r"^define .* optnone.*$", re.MULTILINE)
 _SYMBOL = re.compile(r"@([\w.]+)")
 
 
@@ -368,7 +369,7 @@ def _take_rare_functions(text: str) -> tuple[str, str]:
     LLVM translates the latter in an eighth of the time: registers of a function in an optimised module are
     allotted with care, whatever the function's attributes are.
     """
-    rare = [f for f in _FUNCTION.findall(text) if " optnone" in f.partition("\n")[0]]
+    rare = [text[m.start() : text.index("\n}\n", m.end())] for m in _RARE_HEAD.finditer(text)]
     if sum(map(len, rare)) < _MUCH:
         return text, ""
     needed = {name for function in rare for name in _SYMBOL.findall(function)}

@@ -42,8 +42,8 @@ def lanes() -> int:
     return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
 
 
-def _machine_code(texts: tuple[str, str]) -> LlvmObject:
-    """Return a loop as machine code, linked with the functions that it calls."""
+def link_lanes(texts: tuple[str, str], entry: str) -> LlvmObject:
+    """Return a loop over lanes as machine code, linked with the functions that it calls."""
 
     def adjust(module: LlvmObject) -> None:
         for function in module.functions:
@@ -53,7 +53,7 @@ def _machine_code(texts: tuple[str, str]) -> LlvmObject:
             if function.is_declaration:  # a call of what is not there would end the process
                 known = name in LIBRARY_FUNCTIONS or name.startswith(("llvm.", *IMPLEMENTATIONS))
                 assert known, name
-            elif name != "runs":
+            elif name != entry:
                 function.linkage = "internal"
 
     name = "" if holds_addresses(texts[1]) else f"lanes {texts[0]} {texts[1]}"
@@ -65,7 +65,7 @@ class LaneLoop:
     """A compiled loop; its code is freed with it."""
 
     def __init__(self, frame: LaneFrame) -> None:
-        self._engine = _machine_code(frame.texts())
+        self._engine = link_lanes(frame.texts(), "runs")
         self._room_size, self._wholes = frame.room_size, frame.wholes
         kinds = [ctypes.c_int64] * frame.wholes + [ctypes.c_void_p] * (len(frame.given) - frame.wholes)
         self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("runs"))
