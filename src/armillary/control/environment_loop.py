@@ -37,10 +37,11 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.program.program import Program
 from armillary.program.sections import program_of
 from armillary.program.targets.targets import OutputColumn
-from armillary.runtime.integrators.methods import rk4
-from armillary.runtime.loop.formulas import Stepper, not_finite, stages
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.integrators import METHODS
+from armillary.runtime.loop.stepper import Stepper, not_finite
+from armillary.runtime.solver.language.lanes import LaneSolver
 
+_METHOD = METHODS["rk4"]
 _WHOLES = ("first", "blocks", "stride", "parts")
 _ARRAYS = (
     *("settings", "shared", "memory_start", "low", "high"),  # shared: constants of all copies
@@ -84,7 +85,7 @@ class EnvironmentLoop(Stepper):
         rooms = {
             "parameters": len(program.parameters), "constants": len(program.constants), "state": n,
             "memory": len(program.memory), "stage": n, "trial": n, "out": len(program.outputs.results),
-            "drawn_constants": len(program.constants), **{name: n for name in rk4.TABLEAU.stage_vectors},
+            "drawn_constants": len(program.constants), **dict.fromkeys(_METHOD.coefficients.stage_vectors, n),
         }  # fmt: skip
         self.rooms = rooms
         self._places, place = {}, 0
@@ -99,6 +100,7 @@ class EnvironmentLoop(Stepper):
         super().__init__(function, self.width)
         self.given = dict(zip(names, function.args, strict=True))
         self.stride = Value(self, self.given["stride"])
+        self.solver = LaneSolver(self, _METHOD, ("stages",))
         self._write(inputs, seen, limits)
 
     # ------------------------------------------------------------ places
@@ -106,10 +108,6 @@ class EnvironmentLoop(Stepper):
     @property
     def states(self) -> int:
         return len(self.program.state)
-
-    @property
-    def tableau(self) -> Tableau:
-        return rk4.TABLEAU
 
     def _place(self, name: str) -> Raw:
         return self.builder.place(self.given["room"], constant(WHOLE, self._places[name]), self.kind)
@@ -167,7 +165,7 @@ class EnvironmentLoop(Stepper):
         """One step of RK4, in place."""
         t, h = time.get(), self.spread(self.single("settings")[0])
         self.derivatives(t, self.vector("state"), self.vector("k0"))
-        stages(self, t, h)
+        self.solver("stages", t, h)
         self.copy(self.states, self.vector("trial"), self.vector("state"))
         time.set(t + h)
         if self.program.normalises:

@@ -24,8 +24,8 @@ from armillary.llvm.building.emitter import (
 from armillary.llvm.jit import encodes
 from armillary.llvm.sections import lanes_module
 from armillary.program.near_sines import LARGEST, NearSines, near_sines
-from armillary.runtime.loop.formulas import Stepper, not_finite, stages
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.loop.stepper import Stepper, not_finite
+from armillary.runtime.solver.language.lanes import LaneSolver
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
@@ -59,7 +59,7 @@ class LaneFrame(Stepper):
         addresses: Sequence[str],
     ) -> None:
         assert plan.method.tableau is not None
-        self.program, self._tableau, self.metrics = plan.program, plan.method.tableau, plan.metrics
+        self.program, self.tableau, self.metrics = plan.program, plan.method.tableau, plan.metrics
         self.history, self.rooms = plan.history, rooms
         names = (*wholes, *addresses, *ARRAYS, "room")
         kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
@@ -77,10 +77,6 @@ class LaneFrame(Stepper):
     @property
     def states(self) -> int:
         return len(self.program.state)
-
-    @property
-    def tableau(self) -> Tableau:
-        return self._tableau
 
     # ------------------------------------------------------------ places
 
@@ -186,6 +182,7 @@ class LaneSteps(LaneFrame):
         if self.near is not None:
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
+        self.solver = LaneSolver(self, plan.method, ("stages",))
         self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
         with self.each(self.whole_argument("blocks")) as block:
             self.fuses = False
@@ -267,7 +264,7 @@ class LaneSteps(LaneFrame):
         self.derivatives(t, self.vector("state"), self.vector("k0"))
         h = self.spread(self.outside("steps")[n])
         if self.near is None:
-            stages(self, t, h)
+            self.solver("stages", t, h)
         else:
             self.stages_with_sines(t, h)
         return not_finite(self, self.vector("trial"))
@@ -279,12 +276,12 @@ class LaneSteps(LaneFrame):
         turning = self.turning
         with self.when(self.any(turning.get().equals(0.0))):
             self.largest = Local(self, self.of_kind(self.kind, 0.0))
-            stages(self, t, h)
+            self.solver("stages", t, h)
             turning.set(self.choose(self.largest.get() <= LARGEST, turning.get(), 1.0))
             self.largest = None
         with self.when(self.any(turning.get().differs(0.0))):
             self.copy(self.states, self.vector("trial"), self.vector("near_trial"))
-            stages(self, t, h)
+            self.solver("stages", t, h)
             self.blend(self.states, turning.get().equals(0.0), "near_trial", "trial")
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
