@@ -31,7 +31,7 @@ from armillary.runtime.loop.layout import FIELDS
 from armillary.runtime.models.programs.functions import processors
 
 if TYPE_CHECKING:
-    from armillary.ensembles.engines.lane_steps import LaneFrame
+    from armillary.ensembles.engines.lane_steps import LaneFrame, LaneFunction
 
 
 def _refusal(plan: Plan) -> str:
@@ -73,11 +73,11 @@ def link_lanes(texts: tuple[str, str], entry: str) -> LlvmObject:
 class LaneLoop:
     """A compiled loop; its code is freed with it."""
 
-    def __init__(self, frame: LaneFrame) -> None:
-        self._engine = link_lanes(frame.texts(), "runs")
+    def __init__(self, frame: LaneFunction) -> None:
+        self._engine = link_lanes(frame.texts(), frame.entry)
         self._room_size, self._wholes = frame.room_size, frame.wholes
         kinds = [ctypes.c_int64] * frame.wholes + [ctypes.c_void_p] * (len(frame.given) - frame.wholes)
-        self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("runs"))
+        self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(frame.entry))
 
     def __call__(self, *given: Any) -> None:  # as many whole numbers as the loop takes, then arrays
         self.bound(*given[self._wholes :])(*given[: self._wholes])
