@@ -94,9 +94,7 @@ def implicit_operations(program: Program, stages: int) -> Operations:
     if program.partial_rates:
         partial = program.partial_rates[0].operations
     else:
-        partial = _multiply_operations(program.derivatives.operations, n + 1) + Operations(
-            n * n, 0, n * n, n
-        )
+        partial = _multiply_operations(program.derivatives.operations, n + 1) + Operations(n * n, 0, n * n, n)
     if found is None:
         factors = Operations(n**3 // 3 + n * n, n**3 // 3 + n * n, 2 * n)
         solution = Operations(n * n, n * n, n)

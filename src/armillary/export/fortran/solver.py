@@ -507,9 +507,7 @@ def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
         lines += [f"  integer, parameter :: {printer.names[name]} = {n}" for name, n in source.sizes.items()]
         for name, numbers in source.whole_tables(1).items():
             declared = f"{printer.names[name]}({len(numbers)})"
-            lines += _protect(
-                array("integer", declared, [str(i) for i in numbers], _CONTACT_REMARKS[name])
-            )
+            lines += _protect(array("integer", declared, [str(i) for i in numbers], _CONTACT_REMARKS[name]))
         lines += ["", f"  type :: {printer.record_type}", *printer.components()]
         lines.append(f"  end type {printer.record_type}")
     return lines

@@ -87,7 +87,9 @@ def solver_values(made: Source, has: Collection[str], package: str) -> dict[str,
     printer = MatlabSolverPrinter(described, package)
     text = printer.text().rstrip("\n")
     implicit = implicit_tables(made)
-    tables = {name.lower(): f"[{' '.join(map(str, v))}]" for name, v in implicit.counted_from(1, text).items()}
+    tables = {
+        name.lower(): f"[{' '.join(map(str, v))}]" for name, v in implicit.counted_from(1, text).items()
+    }
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
     return {
         "method_names": ", ".join(f"'{m.name}'" for m in methods),

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from armillary.export.text.source import Source
-from armillary.program.derivatives.sparse_rates import SparseStructure
 from armillary.program.derivatives.sparse_rates import TABLES as _OF_STRUCTURE
+from armillary.program.derivatives.sparse_rates import SparseStructure
 
 # Lengths of vectors by their kind, as names of sizes.
 IMPLICIT_EXTENTS = {
