@@ -50,7 +50,8 @@ def export(
     ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
-    fixed step (rodas3 for stiff systems), and in the README a cost that QEMU ``measure``s (None: if its tools are present).
+    fixed step (rodas3 for stiff systems), and in the README a cost that QEMU ``measure``s (None: if its tools
+    are present).
 
     ``profile="acados"`` is for optimisers: rates, Jacobians, adjoints and Hessians in the form of acados'
     external models, for CasADi and as plain functions. They take the ``parameters`` that are named, the

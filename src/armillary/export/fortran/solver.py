@@ -218,7 +218,7 @@ def _structure(made: Source, code: str, array: Array) -> list[str]:
 
 
 def _protect(lines: Iterable[str]) -> list[str]:
-    """Tables as variables: of a constant gfortran sees that some are none, but not that these are left out."""
+    """Tables as variables: of constants gfortran sees that some are none, not that these are left out."""
     return [line.replace("integer, parameter ::", "integer, protected ::") for line in lines]
 
 

@@ -53,8 +53,8 @@ from armillary.program.equations import DerivedEquations
 RESERVED = (
     "parameters_t", "run_t", "precompute", "derivatives", "outputs", "events", "update", "fire", "normalise",
     "renew_states", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
-    "n_constants", "n_partials", "partial_rates", "state_names", "output_names", "event_names", "event_direction", "event_stops",
-    "event_hidden", "event_guards", "equal", "nonzero",
+    "n_constants", "n_partials", "partial_rates", "state_names", "output_names", "event_names",
+    "event_direction", "event_stops", "event_hidden", "event_guards", "equal", "nonzero",
     "least", "most", "signum", "piece", "horner", "p",
 )  # fmt: skip
 
