@@ -35,7 +35,8 @@ _CLOSING = ("status", "status_then", "phase")
 # the equations of motion are compiled once for all of them.
 GIVEN = {
     "stages": ("stage_slopes", "trial"), "error_ratios": ("ratio", "ratio_low"),
-    "dense_terms": ("stage_slopes", "nest1", "nest2", "further"), "dense_state": ("point",), "across_state": ("point",),
+    "dense_terms": ("stage_slopes", "nest1", "nest2", "further"),
+    "dense_state": ("point",), "across_state": ("point",),
 }  # fmt: skip
 
 

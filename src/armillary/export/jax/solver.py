@@ -58,7 +58,8 @@ def _implicit_method(method: Method) -> str:
     about = f"{method.description[0].lower()}{method.description[1:]}"
     name = method.name
     return "\n".join([
-        *wrap_statement(f"{name.upper()} = {_rosenbrock_text(method.coefficients)}", WIDTH, "", "    "), "", "",
+        *wrap_statement(f"{name.upper()} = {_rosenbrock_text(method.coefficients)}", WIDTH, "", "    "),
+        "", "",
         f"def {name}(t: float, state: Vector, h: float, constants: Vector, memory: Vector) -> Vector:",
         f'    """One step: {about}."""',
         "    def rates(t: float, state: Vector) -> Vector:",
@@ -122,17 +123,17 @@ def _tableau_lines(t: Tableau | Rosenbrock) -> str:
 
 def _explicit_text(t: Tableau) -> str:
     parts = ([*t.c, 1.0, *t.extra_c], [*t.a, t.b, *t.extra_a], t.errors, t.dense)
-    return f"Tableau({t.stages}, {', '.join(map(_as_lists, parts))})"
+    return f"Tableau({t.stages}, {_as_lists(*parts)})"
 
 
 def _rosenbrock_text(t: Tableau | Rosenbrock) -> str:
     assert isinstance(t, Rosenbrock)
     parts = (t.c, t.a, t.couplings, t.slopes, t.b, t.errors, t.dense)
-    return f"Rosenbrock({t.gamma!r}, {', '.join(map(_as_lists, parts))})"
+    return f"Rosenbrock({t.gamma!r}, {_as_lists(*parts)})"
 
 
-def _as_lists(part: Sequence[float | Sequence[float]]) -> str:
-    return repr([list(p) if isinstance(p, tuple) else p for p in part])
+def _as_lists(*parts: Sequence[object]) -> str:
+    return ", ".join(repr([list(p) if isinstance(p, tuple) else p for p in part]) for part in parts)
 
 
 def _list_items(texts: Sequence[str]) -> str:

@@ -42,8 +42,8 @@ def export(
 
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
-    ``methods``: those that it holds; for stiff systems rodas5p, or rodas3 with a step, which bring the partial
-    derivatives of the rates with them.
+    ``methods``: those that it holds; for stiff systems rodas5p, or rodas3 with a step, which bring the
+    partial derivatives of the rates with them.
     """
     given = None if configurations is None else flag(configurations, "configurations=")
     chosen = checked_methods(several(methods, "methods="))
