@@ -181,11 +181,12 @@ def test_a_parameter_is_found_with_the_motion():
     assert found.run.parameters["L"] == found.parameters["L"] and found.cost < 1e-10
 
 
-def test_a_periodic_motion_closes_and_a_path_constraint_holds():
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+def test_a_periodic_motion_closes_and_a_path_constraint_holds(method):
     """A slider that stays within 0.2 m of a sine, at the points of the mesh; both ends agree."""
     found = slider().optimize(
         "F^2", duration=2.0, inputs=["F"], periodic=["b.q1", "b.u1"],
-        path={"b.q1 - sin(pi*t)": (-0.2, 0.2)}, intervals=10, accuracy=None,
+        path={"b.q1 - sin(pi*t)": (-0.2, 0.2)}, intervals=10, accuracy=None, method=method,
     ).check()  # fmt: skip
     run = found.run
     assert run.final["b.q1"] == pytest.approx(run.initial["b.q1"], abs=1e-9)

@@ -123,6 +123,18 @@ def test_impossible_weights_are_named(Q, R, words):
         slider().lqr(["F"], Q, R)
 
 
+def test_states_of_an_unmoved_mode_are_named_by_their_shares():
+    """v̇ = 4 x: the mode e^2t has the left vector (2, 1), so the coordinate comes first."""
+    s = arm.System("two")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=a.com)
+    s.force("away", "4*b.q1", s.ground.x, at=b.com)
+    with pytest.raises(arm.ArmillaryError, match=r"eigenvalue 2\S*, mostly 'b\.q1', 'b\.u1'"):
+        s.derive().compile().lqr(["F"], 1.0, 1.0)
+
+
 def test_a_mode_that_no_input_moves_is_named():
     s = arm.System("two")
     a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
