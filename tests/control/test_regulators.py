@@ -53,6 +53,19 @@ def test_a_finite_horizon_satisfies_the_differential_riccati_equation():
     assert np.allclose(K, lin.B.T @ P / 0.5) and times[-1] == 1.5
 
 
+def test_the_discrete_kalman_gain_is_the_limit_of_the_filter():
+    """P = A (P − L C P) Aᵀ + W with L = P Cᵀ (V + C P Cᵀ)⁻¹, repeated from the identity."""
+    lin = cart_pole().linearize(UPRIGHT, inputs=["F"], outputs=["tip", "pole.q1"]).discretize(0.02)
+    found = control.kalman(lin, 0.1, [1e-2, 1e-3])
+    A, C, V, P, L = lin.A, lin.C, np.diag([1e-2, 1e-3]), np.eye(4), np.zeros((4, 2))
+    for _ in range(3000):
+        L = P @ C.T @ np.linalg.inv(V + C @ P @ C.T)
+        P = A @ (P - L @ C @ P) @ A.T + 0.1 * np.eye(4)
+    assert np.allclose(found.covariance, P, rtol=1e-7, atol=1e-9 * np.abs(P).max())
+    assert np.allclose(found.L, L, rtol=1e-6, atol=1e-8)
+    assert np.abs(found.poles).max() < 1
+
+
 def test_kalman_gain_and_lqg_agree_with_their_equations():
     lin = cart_pole().linearize(UPRIGHT, inputs=["F"], outputs=["tip", "pole.q1"])
     found = control.kalman(lin, 0.1, [1e-2, 1e-3])
