@@ -20,6 +20,7 @@ from armillary.vehicles.cars import (
     add_iso_outputs,
     declare_parameters,
     declare_rolling,
+    end_when_overturned,
     read_values,
     static_deflection,
 )
@@ -249,6 +250,7 @@ def full_car(
         add_energy_balance(s, powers)
     add_iso_outputs(s, body)
     add_attitude_outputs(s, body)
+    end_when_overturned(s, body)
     for name, corner in corners.items():
         s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
     elastic_axle = any(isinstance(d, AxleDesign) and d.compliance for d in (front, rear))
