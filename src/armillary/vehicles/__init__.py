@@ -15,6 +15,8 @@ from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.fleet import formula_student_car, pickup
 from armillary.vehicles.full_car import AxleDesign, SolidDesign, full_car
+from armillary.vehicles.host.export import export_vehicle
+from armillary.vehicles.host.road import HostRoad
 from armillary.vehicles.library import VEHICLES, copy_vehicle, vehicle_file
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.manoeuvres.diagrams import (
@@ -114,6 +116,7 @@ __all__ = [
     "Handling",
     "HandlingDiagram",
     "HardPoints",
+    "HostRoad",
     "LeafSpring",
     "LinearCar",
     "LinearTyre",
@@ -163,6 +166,7 @@ __all__ = [
     "double_wishbone",
     "electric_motor",
     "energy_error",
+    "export_vehicle",
     "fastest",
     "fishhook",
     "fit_tyre",
