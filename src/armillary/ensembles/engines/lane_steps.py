@@ -23,7 +23,7 @@ from armillary.llvm.building.emitter import (
 )
 from armillary.llvm.jit import encodes
 from armillary.llvm.sections import lanes_module
-from armillary.program.near_sines import LARGEST, NearSines, near_sines
+from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.runtime.loop.formulas import Stepper, not_finite, stages
 from armillary.runtime.loop.tableau import Tableau
 
