@@ -34,6 +34,22 @@ def double(jax):
 # ------------------------------------------------------------ arrays
 
 
+def test_array_functions_take_parameters_in_the_units_of_the_model():
+    """A tilt in degrees and a length in millimetres: rates with the defaults are those of the model."""
+    s = arm.System("tilted")
+    s.parameter("tilt", 30.0, units="deg")
+    s.parameter("L", 250.0, units="mm")
+    b = s.body("b", joint=arm.Revolute("z"), com=("L", 0, 0), mass=2.0, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.moment("bias", "1*sin(tilt)", s.ground.z, on=b)
+    model = s.derive().compile()
+    f = ArrayFunctions(model, parameters=["tilt", "L"], step=0.01)
+    assert np.allclose(f.defaults, [np.pi / 6, 0.25], rtol=1e-14)
+    found = f.rates.value(0.0, np.array([0.4, 0.3]), np.zeros(0), f.defaults)
+    known = (0.5 - 2.0 * 9.81 * 0.25 * np.cos(0.4)) / (2.0 * 0.25**2)
+    assert np.allclose(found, [0.3, known], rtol=1e-12)
+
+
 def test_array_functions_are_those_of_the_model():
     f, model = ArrayFunctions(cart_pole(), **HOW), cart_pole()
     assert f.states == ("cart.q1", "pole.q1", "cart.u1", "pole.u1") and f.inputs == ("F",)
