@@ -162,6 +162,18 @@ def test_gradients_in_jax_are_the_closed_forms(double):
     assert np.allclose(by_start, [1.0, 1.0], rtol=1e-12)
 
 
+def test_inputs_and_parameters_of_one_run_serve_a_batch_of_states(double):
+    """Arrays with more axes in front: inputs and parameters without them are the same for all."""
+    f, jnp = cart_pole().to_jax(**HOW), double.numpy
+    starts = np.array([START, 2 * START, -START])
+    batch = f.step(jnp.asarray(starts), jnp.asarray([1.5]), jnp.asarray([0.4]))
+    assert batch.shape == (3, 4)
+    for found, start in zip(batch, starts, strict=True):
+        assert np.allclose(
+            found, f.step(jnp.asarray(start), jnp.asarray([1.5]), jnp.asarray([0.4])), rtol=1e-14
+        )
+
+
 def test_jit_grad_and_vmap_of_jax_go_through(double):
     from jax.test_util import check_grads
 
