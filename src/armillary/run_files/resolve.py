@@ -30,8 +30,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from armillary.algebra.csv_columns import read_columns
 from armillary.algebra.expression import Expr
+from armillary.algebra.tables import read_columns
 from armillary.errors import ArmillaryError, nearest, shown, suggestion
 from armillary.model.parameter_meanings import parameter_descriptions, parameter_units
 from armillary.model.recording.records import Memory
