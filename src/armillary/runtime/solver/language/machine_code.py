@@ -240,10 +240,9 @@ class Statements:
 
     def each(self, field: str, value: ast.expr) -> None:
         """An assignment element by element."""
-        place = self.part(field)
         with self.frame.each(self.size(self.code.kinds[field])) as m:
             self.element = m
-            place[m] = self.as_real(self.value(value))
+            self.set_element(field, m, self.as_real(self.value(value)))
             self.element = None
 
     def each_state(self, nodes: Sequence[ast.stmt]) -> None:
@@ -257,9 +256,12 @@ class Statements:
             for node in nodes:
                 assert isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
                 self.element = m
-                self.part(node.targets[0].attr)[m] = self.as_real(self.value(node.value))
+                self.set_element(node.targets[0].attr, m, self.as_real(self.value(node.value)))
                 self.element = None
         self.numbers.clear()
+
+    def set_element(self, field: str, m: Value, value: Value) -> None:
+        self.part(field)[m] = value
 
     def store(self, field: str, value: Value) -> None:
         """A scalar of the run."""
