@@ -156,7 +156,7 @@ def _stage_time(t: Tableau | Rosenbrock, i: int) -> str:
 
 def _implicit_stages(t: Rosenbrock) -> list[str]:
     """The stages of a linearly implicit method: see Rosenbrock in runtime/loop/tableau.py."""
-    lines = [f"begin_stages(run, t, h, {fraction(t.gamma)} * h)"]
+    lines = [f"begin_stages(run, t, {fraction(t.gamma)} * h)"]
     before: Row = ()
     for i in range(t.stages):
         rates = "run.k0"
