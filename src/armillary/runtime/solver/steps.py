@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
+from armillary.runtime.loop.thresholds.step_thresholds import ROUNDINGS
 from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import (
     adopt_signs,

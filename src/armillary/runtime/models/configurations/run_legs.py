@@ -12,8 +12,7 @@ from armillary.algebra.arguments import unsigned_zeros
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.driving import Lasts, Supply
-from armillary.runtime.integrators.integrate import integrate
+from armillary.runtime.integrators.integrate import Lasts, Supply, integrate
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.models.programs.instance import Instance

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import WHOLE
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.loop.solver_functions import SECTIONS
+from armillary.runtime.loop.loop import SECTIONS
 from armillary.runtime.loop.stepper import Stepper, squares
 from armillary.runtime.solver.language.fields import read_fields
 from armillary.runtime.solver.language.machine_code import SolverCode, Statements

@@ -43,7 +43,8 @@ _NUMBERS = ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers", "StepNumbers
 _FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StepFlags")
 _INLINED = ("sign_of", "closeness", "find_events", "turn", "keep_row", "keep_row_inside", "advance")
 _APART = ("probe",)  # never inlined: an event is located and then fired on exactly the same bits
-_JUST_COMPUTED = {"error_ratios": "k_end"}  # derivatives that the caller computes before it calls a function
+# Derivatives that the caller computes just before it calls a function.
+_JUST_COMPUTED = {"stages": "k0", "error_ratios": "k_end"}
 _REPORTS = ("report", "report_change", "report_passage", "report_time")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
