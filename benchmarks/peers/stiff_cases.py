@@ -1,9 +1,9 @@
 """Other programs on the cases of stiff.py: SUNDIALS' CVODE, Exudyn and MuJoCo, where they are installed.
 
 CVODE is a library of C: a small program (native/cvode_runner.c) calls it with the machine code of our rates
-and, where our own equations are dense, of their exact Jacobian. It is found where the compiler finds it, or in
-the folder SUNDIALS, with the subfolders include and lib. Exudyn and MuJoCo have the case in elements of their
-own, in equal steps of several lengths. Seconds are those of the processor: the machine may be shared.
+and, where our own equations are dense, of their exact Jacobian. It is found where the compiler finds it, or
+in the folder SUNDIALS, with the subfolders include and lib. Exudyn and MuJoCo have the case in elements of
+their own, in equal steps of several lengths. Seconds are those of the processor: the machine may be shared.
 """
 
 from __future__ import annotations
