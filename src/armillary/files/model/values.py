@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.arguments import arguments_of
 from armillary.algebra.expression import Expr
-from armillary.algebra.printing import number_text, text
+from armillary.algebra.node import number_text, text
 from armillary.algebra.tables import Piecewise
 from armillary.algebra.units import ONE, is_quantity, magnitude_in_si, si_text
 from armillary.algebra.vectors import Vector

@@ -21,8 +21,7 @@ from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import checked_names, text
 from armillary.algebra.deduction import holds_bare_numbers
 from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.functions import BY_NAME, RESERVED
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.functions import BY_NAME, RESERVED, with_stated_dimension
 from armillary.algebra.parsing import parse
 from armillary.algebra.tables import Piecewise, derivatives_in
 from armillary.algebra.units import ONE, Dimension, is_quantity, magnitude_in_si, parse_unit
