@@ -328,7 +328,10 @@ def measure_steps(counts: Sequence[int] = (10, 20, 40, 100, 200, 400, 1000), rou
             trials = run.info["steps"] + run.info["rejected"]
             best[n] = min(best[n], (time.perf_counter() - began) / trials)
     for n, seconds in best.items():
-        print(f"  {n:5} segments {1e6 * seconds:8.0f} us a step {1e6 * seconds / n:6.2f} us a segment", flush=True)
+        print(
+            f"  {n:5} segments {1e6 * seconds:8.0f} us a step {1e6 * seconds / n:6.2f} us a segment",
+            flush=True,
+        )
 
 
 def main(names: list[str]) -> None:
