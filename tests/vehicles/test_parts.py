@@ -18,7 +18,8 @@ TIGHT = {"rtol": 1e-9, "atol": 1e-9}
 
 @cache
 def car() -> veh.Car:
-    return veh.full_car(TYRE, TYRE, energy=True, road=veh.split_road(1.0))
+    driver = veh.PathDriver(veh.double_lane_change_track().path)
+    return veh.full_car(TYRE, TYRE, energy=True, road=veh.split_road(1.0), driver=driver)
 
 
 def test_the_full_car_stands_at_its_hard_points() -> None:
@@ -38,7 +39,7 @@ def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
     run = car().model.simulate(
         1.2, step=1e-3, sample=0.02, initial=car().start(25.0),
         inputs={"steer": ([0, 0.1, 0.2], [0, 0, steer]), "brake": ([0, 0.6, 0.7], [0, 0, 0.4])},
-        parameters={"hold": 0.0},
+        parameters={"hold": 0.0, "driver_gain": 0.0},
     )  # fmt: skip
     assert veh.energy_error(run, car().powers) < 1e-8
     assert run["speed"][-1] < 23.5 and run["work_brakes"][-1] < -5e4 and run["work_air"][-1] < -1e3
@@ -47,6 +48,9 @@ def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
 
 MANOEUVRES: dict[str, Callable[[veh.Car], veh.Manoeuvre]] = {
     "sine": lambda car: veh.sine_steer(car, steer=0.02, speed=25.0, settle=1.0),
+    "pulse": lambda car: veh.pulse_steer(car, steer=0.02, speed=22.0, duration=4.0),
+    "random": lambda car: veh.random_steer(car, steer=0.01, speed=22.0, duration=6.0, highest=2.0),
+    "lane change": lambda car: veh.lane_change(car, veh.double_lane_change_track(), speed=15.0),
     "sine with dwell": lambda car: veh.sine_with_dwell(car, steer=0.06),
     "fishhook": lambda car: veh.fishhook(car, steer=0.08, speed=20.0),
     "J-turn": lambda car: veh.j_turn(car, steer=0.06, speed=20.0),
