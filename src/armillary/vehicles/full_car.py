@@ -20,6 +20,7 @@ from armillary.vehicles.cars import (
     add_iso_outputs,
     declare_parameters,
     declare_rolling,
+    draw_body,
     end_when_overturned,
     read_values,
     static_deflection,
@@ -234,7 +235,7 @@ def full_car(
         "body", joint=arm.Free(rotation="zyx", velocity="body"), com=(0, 0, "h"), mass="m",
         inertia=("Ixx", "Iyy", "Izz"),
     )  # fmt: skip
-    body.shape(arm.Box("a + b + 1.6", 1.7, 0.7), at=("(a - b)/2", 0, "h + 0.1"))
+    draw_body(body, "1.28")
     gas: Scalar = 0.0
     if engine is not None:
         gas, slow = engine.driver.pedals(s, "driver", p["V"] - body.u1)
@@ -331,7 +332,7 @@ def full_car(
     powers |= {"drive": shafts.power, "air": air.power, "steering": rack.power}
     if energy:
         add_energy_balance(s, powers)
-    add_iso_outputs(s, body)
+    add_iso_outputs(s, body, angle)
     add_attitude_outputs(s, body)
     end_when_overturned(s, body)
     for name, corner in corners.items():
