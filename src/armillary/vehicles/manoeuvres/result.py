@@ -103,7 +103,9 @@ def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, 
                 + '"></iframe>'
             )
     step = run.info.get("step")
-    words = f"{run.system}, {run.info.get('method', '')}" + (f", steps of {1e3 * step:g} ms" if step else "")
+    words = f"{run.system}, {run.info.get('method', '')}" + (
+        f", steps of {1e3 * float(step):g} ms" if step else ""
+    )
     made.write_text(
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(words)}</p>{_figures(result)}"
