@@ -14,7 +14,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.block_functions import BlockFunction, BlockPart
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, number, power, scale, total
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError, shown
 
