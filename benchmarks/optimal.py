@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_matrix
 
 import armillary as arm
 import armillary.vehicles as veh
@@ -158,7 +159,7 @@ def casadi_program(casadi: Any, problem: Problem) -> tuple[dict[str, Any], np.nd
     T = z[ours.last] if ours.fixed is None else ours.fixed
     t = stated.start_time + T * casadi.DM(mesh.points).T
     all_points = inside.map(K)(t, X, V)
-    E, W = (casadi.DM(part) for part in ours._sparse)
+    E, W = (casadi.DM(csc_matrix(part)) for part in ours._sparse)  # CasADi keeps only what is not zero
     defects = casadi.mtimes(X, E.T) - T * casadi.mtimes(all_points[:n, :], W.T)
     ends = [g(t[k], X[:, k], V[:, k]) for g, k in ((first, 0), (last, K - 1))]
     cost = T * casadi.mtimes(all_points[n, :], casadi.DM(mesh.weights)) + ends[0][0] + ends[1][0]
