@@ -20,9 +20,9 @@ from typing import Any
 import armillary
 import armillary.control
 import armillary.vehicles
-from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
-from armillary.analysis.linear.loops import Margins
+from armillary.analysis.linear.linear_model import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.modes import Mode
 from armillary.analysis.modes.shapes import BodyShapes

@@ -113,20 +113,22 @@ from armillary.stages import System, load
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
+    from armillary.analysis.efforts import Efforts
     from armillary.analysis.fitting.fit import fit
     from armillary.analysis.fitting.measurements import Experiment
     from armillary.analysis.fitting.outcome import Fit
-    from armillary.analysis.identification.excitation import ExcitingTrajectory, exciting_trajectory
+    from armillary.analysis.identification.excitation import (
+        ExcitingTrajectory,
+        Regressor,
+        exciting_trajectory,
+    )
     from armillary.analysis.identification.identify import Identification, identify
     from armillary.analysis.identification.inertial_parameters import BaseParameters
-    from armillary.analysis.identification.regressor import Regressor
-    from armillary.analysis.inverse.inverse import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
     from armillary.analysis.kinematics.sweep import Workspace
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
-    from armillary.analysis.modes.campbell import Campbell, campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.root_locus import RootLocus, root_locus
+    from armillary.analysis.modes.root_locus import Campbell, RootLocus, campbell, root_locus
     from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint, load_point
     from armillary.analysis.sensitivities import Sensitivities
@@ -164,16 +166,14 @@ _LATER = {
     "armillary.analysis.fitting.fit": "fit",
     "armillary.analysis.fitting.outcome": "Fit",
     "armillary.analysis.identification.inertial_parameters": "BaseParameters",
-    "armillary.analysis.identification.excitation": "ExcitingTrajectory exciting_trajectory",
+    "armillary.analysis.identification.excitation": "ExcitingTrajectory Regressor exciting_trajectory",
     "armillary.analysis.identification.identify": "Identification identify",
-    "armillary.analysis.identification.regressor": "Regressor",
-    "armillary.analysis.inverse.inverse": "Efforts",
+    "armillary.analysis.efforts": "Efforts",
     "armillary.analysis.kinematics.result": "Solutions Sweep load_sweep",
     "armillary.analysis.kinematics.sweep": "Workspace",
     "armillary.analysis.linear.linear_model": "LinearModel load_linear",
     "armillary.analysis.modes.modes": "Modes",
-    "armillary.analysis.modes.campbell": "Campbell campbell",
-    "armillary.analysis.modes.root_locus": "RootLocus root_locus",
+    "armillary.analysis.modes.root_locus": "Campbell RootLocus campbell root_locus",
     "armillary.analysis.operating.branch": "Branch",
     "armillary.analysis.operating.point": "OperatingPoint load_point",
     "armillary.analysis.sensitivities": "Sensitivities",

@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol, total
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program import pack_choice as worth

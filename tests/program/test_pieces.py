@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.walk import operands_first
-from armillary.analysis import pieces as piece_functions
+from armillary.analysis import places as piece_functions
 from armillary.errors import ArmillaryError, ModelError
 from armillary.program import pieces
 from armillary.program.functions import shared_part

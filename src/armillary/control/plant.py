@@ -16,7 +16,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
-from armillary.analysis.smooth_rates import check_smooth as check_smooth
+from armillary.analysis.places import check_smooth as check_smooth
 from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
 from armillary.control.compiled_sweeps import differentiate_steps

@@ -61,7 +61,7 @@ from armillary.model.space.fields import sum_of_terms
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
-    from armillary.algebra.named_arrays import ExpressionMatrix
+    from armillary.algebra.textbook_form import ExpressionMatrix
 
 
 @quantity(arguments=(0, 1))
@@ -297,7 +297,7 @@ def velocity_rows(of: Point | Body, axes: Body | None = None) -> list[Expr]:
 
 def jacobian_of_rows(of: Point | Body, rows: Sequence[Expr], speeds: Sequence[Expr]) -> ExpressionMatrix:
     """∂rows/∂speeds, of the components of ``velocity_rows``."""
-    from armillary.algebra.named_arrays import ExpressionMatrix
+    from armillary.algebra.textbook_form import ExpressionMatrix
 
     names = BODY_ROWS if isinstance(of, Body) else POINT_ROWS
     what = of.name if isinstance(of, Body) else f"{of.body.name}.{of.name}"

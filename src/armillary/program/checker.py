@@ -46,7 +46,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import BY_NAME, CONDITIONS
-from armillary.algebra.printing import text
+from armillary.algebra.node import text
 from armillary.algebra.units import ONE
 from armillary.algebra.walk import operands_first
 from armillary.program.branch_packs import strip_lets

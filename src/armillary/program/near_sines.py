@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.functions import cos, maximum, sin
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import cos, let, maximum, sin
 from armillary.algebra.walk import transform
 from armillary.program.call_packs import PACKED_CALLS
 from armillary.program.program import Program, ProgramSection, section

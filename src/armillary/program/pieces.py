@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol, total
-from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.node import truncate_new_nodes
+from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.algebra.triples import ZEROS, Scalar, minus, plus, times
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.vectors import Vector

@@ -9,7 +9,7 @@ from random import Random
 
 from armillary import cache
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import KeptName, trial_intermediates
+from armillary.algebra.functions import KeptName, trial_intermediates
 from armillary.algebra.node import settle
 from armillary.algebra.walk import Undimensioned, operands_first
 from armillary.model.description import Description

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.csv_columns import read_columns
+from armillary.algebra.tables import read_columns
 from armillary.algebra.units import TIME as TIMES
 from armillary.algebra.units import parse_unit
 from armillary.atomic import replacing

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armillary.analysis.identification.regressor import Regressor
-    from armillary.analysis.inverse.inverse import Efforts
+    from armillary.analysis.efforts import Efforts
+    from armillary.analysis.identification.excitation import Regressor
     from armillary.analysis.kinematics.result import Solutions, Sweep
     from armillary.analysis.kinematics.sweep import Workspace
     from armillary.analysis.linear.linear_model import LinearModel
@@ -50,7 +50,7 @@ class ModelAnalyses:
         freedoms the efforts of least norm. ``reactions`` names bodies, for the wrench through their joints,
         and constraints.
         """
-        from armillary.analysis.inverse.inverse import inverse
+        from armillary.analysis.efforts import inverse
 
         return inverse(
             self._core, q, u, udot, parameters, t=t, memory=memory, states=states, actuators=actuators,
@@ -211,7 +211,7 @@ class ModelAnalyses:
 
         The places are given as for ``inverse``; ``parameters`` are parameters of geometry and loads.
         """
-        from armillary.analysis.identification.regressor import regressor
+        from armillary.analysis.identification.excitation import regressor
 
         return regressor(self._core, q, u, udot, parameters, t=t, memory=memory, states=states)
 

@@ -19,7 +19,7 @@ from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import MotionPictures
 
 if TYPE_CHECKING:
-    from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
+    from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
     from armillary.algebra.truncation import NeglectedTerms
     from armillary.analysis.identification.inertial_parameters import BaseParameters
     from armillary.control.casadi_functions import CasadiFunctions
@@ -322,7 +322,7 @@ class Equations(OtherStages):
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
         loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
         """
-        from armillary.analysis.inverse.equations import effort_expressions
+        from armillary.analysis.effort_equations import effort_expressions
 
         return effort_expressions(self._core, rates)
 

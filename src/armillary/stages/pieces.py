@@ -10,7 +10,7 @@ from armillary.untyped import DataMapping, Given
 if TYPE_CHECKING:
     import numpy as np
 
-    from armillary.analysis.pieces import PieceFunctions
+    from armillary.analysis.places import PieceFunctions
     from armillary.model.bodies.body import Body, Point
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.equations import Equations
@@ -34,17 +34,17 @@ class ModelPieces:
 
     @cached_property
     def _piece_functions(self) -> PieceFunctions:
-        from armillary.analysis.pieces import PieceFunctions
+        from armillary.analysis.places import PieceFunctions
 
         return PieceFunctions(self._core, self.equations._pieces)
 
     def _matrix(self, name: str, *place: Given) -> np.ndarray:
-        from armillary.analysis.pieces import PiecePlace
+        from armillary.analysis.places import PiecePlace
 
         return self._piece_functions.matrix(name, PiecePlace(*place))
 
     def _quantity(self, name: str, *place: Given) -> Given:
-        from armillary.analysis.pieces import PiecePlace
+        from armillary.analysis.places import PiecePlace
 
         return self._piece_functions.quantity(name, PiecePlace(*place))
 
@@ -90,7 +90,7 @@ class ModelPieces:
         states: Array = None,
     ) -> dict[str, np.ndarray]:  # fmt: skip
         """Generalised forces of each load by its name."""
-        from armillary.analysis.pieces import PiecePlace
+        from armillary.analysis.places import PiecePlace
 
         return self._piece_functions.loads(PiecePlace(t, q, u, parameters, memory, states))
 
@@ -106,7 +106,7 @@ class ModelPieces:
         axes: Body | str | None = None,
     ) -> np.ndarray:  # fmt: skip
         """The Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
-        from armillary.analysis.pieces import PiecePlace
+        from armillary.analysis.places import PiecePlace
 
         return self._piece_functions.jacobian(of, axes, PiecePlace(t, q, None, parameters))
 

@@ -21,7 +21,7 @@ from armillary.algebra.triples import Triple, is_zero
 from armillary.algebra.units import FORCE, MOMENT, SPEED, Dimension
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
-from armillary.analysis.inverse.inverse import inverse
+from armillary.analysis.efforts import inverse
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.bodies.body import Body
 from armillary.model.mass_properties import whole_mass

@@ -38,7 +38,7 @@ from armillary.algebra.triples import (
 )
 from armillary.algebra.units import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.walk import Undimensioned, substitute
-from armillary.analysis.inverse.equations import (
+from armillary.analysis.effort_equations import (
     InverseEquations,
     described_equations,
     moving_tree,

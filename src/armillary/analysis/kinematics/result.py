@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from armillary.algebra.arguments import index, place
-from armillary.analysis.inverse.inverse import inverse
+from armillary.analysis.efforts import inverse
 from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.mechanism import Mechanism, slopes
 from armillary.analysis.kinematics.motion import Landmark, PathMotion, landmark_summary

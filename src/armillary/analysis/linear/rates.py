@@ -19,10 +19,10 @@ from functools import cached_property
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.intermediate import keep_visible
+from armillary.algebra.functions import keep_visible
 from armillary.algebra.triples import ZEROS, Scalar, is_zero, joined, minus, plus, times, unit
 from armillary.algebra.walk import symbols
-from armillary.analysis.inverse.equations import inverse_equations
+from armillary.analysis.effort_equations import inverse_equations
 from armillary.mechanics.constraints.constrained_equations import reduced_equations
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import (

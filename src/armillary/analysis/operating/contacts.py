@@ -17,8 +17,7 @@ from armillary.analysis.operating.conditions import CLOSED, STICKS
 from armillary.analysis.operating.curve import NEAR, BranchCurve, CurvePlace
 from armillary.analysis.operating.newton import Root
 from armillary.analysis.operating.point import held_instance
-from armillary.analysis.operating.problem import Problem, problem
-from armillary.analysis.operating.request import Request
+from armillary.analysis.operating.problem import Problem, Request, problem
 from armillary.mechanics.contact.state import TOUCH, term_sizes
 from armillary.model.recording.records import FAILED, UNDECIDED, RigidContact
 from armillary.program.targets.contact_targets import decision_event

@@ -11,9 +11,9 @@ import numpy as np
 
 from armillary.algebra.arguments import place
 from armillary.analysis.operating.conditions import CLOSED
+from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
 from armillary.analysis.operating.problem import Problem
-from armillary.analysis.operating.stability import Stability, stability_of
 from armillary.analysis.result_files import json_text, read_result, refuse_damage, write_result
 from armillary.columns import aligned, html_table, html_text, listed
 from armillary.results.record import label_units

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.algebra.csv_columns import read_columns
-from armillary.algebra.tables import Table, Table2
+from armillary.algebra.tables import Table, Table2, read_columns
 from armillary.errors import ArmillaryError, ExpressionError, ModelError, nearest
 from armillary.files.model.documents import Document, FileError
 from armillary.files.model.sections import ADDED, BEAMS, PLATES, SECTIONS, entry_form, verb_of

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from armillary.algebra.functions import BY_NAME, RESERVED
+from armillary.algebra.tables import DERIVATIVE_NAME
 from armillary.errors import suggestion
 from armillary.files.model.build import ModelPart
 from armillary.files.model.documents import Document, read_model
@@ -157,6 +158,9 @@ class _NewNames:
         """A plain name; boom_tip, a node of boom, goes with boom."""
         if name in self.new:
             return self.new[name]
+        slope = DERIVATIVE_NAME.fullmatch(name)
+        if called and slope and slope[1] in self.called and slope[1] in self.new:  # bump_dx goes with bump
+            return f"{self.new[slope[1]]}{slope[2]}"
         if called or name in _FUNCTIONS:
             return name
         maker = name.rpartition("_")[0]

@@ -47,6 +47,10 @@ Otherwise = TypeVar("Otherwise", float, None)
 class Evaluate(Protocol):
     """Evaluation of expressions at a few places of the motion."""
 
+    @property
+    def wide(self) -> Evaluate:
+        """The same at places farther away if the first is singular."""
+
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
         """Values of expressions at the places, with the default parameters."""
 
@@ -161,14 +165,14 @@ def _eliminate_rows(
 
 
 def _usual(whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> Scalar:
-    """The squared size of a row's remainder, the largest over the places of the sample.
+    """The squared size of a row's remainder, the largest over the places of the wide sample.
 
     A choice of dependent speeds that is good elsewhere may have a pivot near zero at one place, and the
     remainders of the next rows are enormous there. Then the row before elimination is the measure.
     """
     before = square_sum(row.coefficients, sizes)
-    left, own = (float(np.max(np.abs(v))) for v in evaluate([whole, before]))
-    return evaluate.sized([before if left > _BLOWN_UP * own > 0.0 else whole])[0]
+    left, own = (float(np.max(np.abs(v))) for v in evaluate.wide([whole, before]))
+    return evaluate.wide.sized([before if left > _BLOWN_UP * own > 0.0 else whole])[0]
 
 
 def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:

@@ -16,7 +16,7 @@ import numpy as np
 STRONG = 0.5  # of the largest element, above which a present choice stays
 OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
 NOISE = 1e-10  # a largest factor of this size is rounding: the row is empty
-NOTHING = 1e-8
+NO_FACTOR = 1e-8  # of the largest factor: nothing is left
 FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
@@ -79,7 +79,7 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
     while rows and free:
         part = np.abs(left[np.ix_(rows, free)])
         largest = float(np.max(part))
-        if largest <= NOTHING:
+        if largest <= NO_FACTOR:
             break
         a, b = np.unravel_index(int(np.argmax(part)), part.shape)
         i, j = rows[int(a)], free[int(b)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import freeze_long_sum
+from armillary.algebra.functions import freeze_long_sum
 from armillary.algebra.triples import (
     IDENTITY,
     ZEROS,

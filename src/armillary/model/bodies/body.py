@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.functions import with_stated_dimension
 from armillary.algebra.triples import (
     ExprMatrix,
     ExprTriple,

@@ -46,7 +46,7 @@ from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.triples import Scalar, is_zero
 from armillary.algebra.units import FORCE, LENGTH, ONE, SPEED, TIME
 from armillary.algebra.vectors import Vector, dot

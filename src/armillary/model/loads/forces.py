@@ -40,7 +40,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.triples import Triple, cross_triples, is_zero
 from armillary.algebra.units import ACCELERATION, ENERGY, FORCE, LENGTH, MOMENT, ONE, SPEED, Dimension
 from armillary.algebra.vectors import Vector, cross, dot

@@ -43,8 +43,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import reals
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.functions import named
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.functions import named, with_stated_dimension
 from armillary.algebra.units import ONE, TIME, Dimension, parse_unit
 from armillary.errors import ModelError, shown
 from armillary.model.description import Description

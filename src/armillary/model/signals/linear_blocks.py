@@ -24,7 +24,7 @@ import numpy as np
 
 from armillary.algebra.arguments import reals
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.functions import with_stated_dimension
 from armillary.algebra.units import ONE, TIME, Dimension
 from armillary.errors import ModelError
 from armillary.model.description import Description

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import as_expr
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.triples import (
     ZEROS,

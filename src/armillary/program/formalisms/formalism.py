@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import own_intermediates
+from armillary.algebra.functions import own_intermediates
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.massless import MotionWithoutMass

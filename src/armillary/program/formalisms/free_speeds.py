@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.intermediate import freeze_long_sum
+from armillary.algebra.functions import freeze_long_sum
 from armillary.algebra.triples import (
     ZEROS,
     Scalar,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.triples import (
     ZEROS,
     Matrix,

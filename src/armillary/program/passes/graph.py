@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import with_definition
+from armillary.algebra.functions import with_definition
 from armillary.algebra.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
 from armillary.algebra.walk import is_negative, operands_first, rebuild, rebuild_simply
 from armillary.program.cost import Operations, count_nodes

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from armillary.algebra.expression import UNIT, Expr, multiply, number, power, scale, total
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.walk import product_of
 from armillary.program.cost import numbers_before
 from armillary.program.passes.graph import Graph, same_or_rebuilt

@@ -10,10 +10,9 @@ from typing import NamedTuple, TypeAlias
 
 from armillary.algebra.arguments import file_path
 from armillary.algebra.expression import Expr
-from armillary.algebra.mathml import MATHML
-from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
-from armillary.algebra.printing import text
-from armillary.algebra.typesetting import LATEX, Notation, tex_text
+from armillary.algebra.node import text
+from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
+from armillary.algebra.typesetting import LATEX, MATHML, Notation, tex_text
 from armillary.atomic import replacing
 from armillary.columns import Html, counted, html_table, html_text
 from armillary.errors import ModelError

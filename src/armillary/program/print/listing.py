@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.printing import text
+from armillary.algebra.node import text
 from armillary.algebra.walk import operands_first, rebuild
 from armillary.errors import ModelError
 from armillary.program.cost import node_operations

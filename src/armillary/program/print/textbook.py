@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from armillary.algebra.arguments import checked_names, one_of, table, text
 from armillary.algebra.expression import ZERO, Expr, scale, symbol, total
-from armillary.algebra.printing import text as expression_text
+from armillary.algebra.node import text as expression_text
 from armillary.algebra.textbook_form import collect_textbook_terms
 from armillary.algebra.typesetting import GREEK, Notation, name_parts
 from armillary.algebra.walk import symbols, transform

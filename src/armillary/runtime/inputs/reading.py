@@ -82,7 +82,7 @@ def _file(path: Given, known: list[str]) -> DataTable:
     """The columns of a file that are named after inputs; its first column, or that called t or time, is the
     time.
     """
-    from armillary.algebra.csv_columns import read_columns
+    from armillary.algebra.tables import read_columns
 
     columns = read_columns(path)
     time = next((h for h in columns.headings if h in _TIMES), 1)

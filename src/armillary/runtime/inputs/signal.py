@@ -124,7 +124,7 @@ class Signal:
 
         Units are those given, else those in the heading, "road [mm]"; the time may have them too, "t [ms]".
         """
-        from armillary.algebra.csv_columns import read_columns
+        from armillary.algebra.tables import read_columns
 
         found = read_columns(path)
         at, of = found.place(time), found.place(value)

@@ -21,7 +21,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import Values, gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, scale, symbol
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.functions import with_stated_dimension
 from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.triples import Scalar, minus, plus, times
 from armillary.algebra.truncation import Truncation

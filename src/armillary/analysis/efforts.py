@@ -14,7 +14,7 @@ from armillary.algebra.arguments import place
 from armillary.algebra.calculus import NumericValue
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import FORCE, MOMENT, SPEED
-from armillary.analysis.inverse.equations import (
+from armillary.analysis.effort_equations import (
     Actuated,
     InverseEquations,
     add_actuators,
