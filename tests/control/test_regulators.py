@@ -156,3 +156,9 @@ def test_a_mode_that_no_input_moves_is_named():
     s.force("push", "F", s.ground.x, at=a.com)
     with pytest.raises(arm.ArmillaryError, match=r"mostly 'b\..*is not moved by 'F'"):
         s.derive().compile().lqr(["F"], 1.0, 1.0)
+
+
+def test_a_run_of_another_system_is_refused_by_the_name_that_it_lacks():
+    run = slider().simulate(0.1, step=0.05)
+    with pytest.raises(arm.ArmillaryError, match=r"the run of '.*' has no 'cart\.q1'; give a run of"):
+        cart_pole().lqr_along(run, ["F"], 1.0, 1.0)

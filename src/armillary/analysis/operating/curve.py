@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _ON_AXIS = 1e-7  # real part, as a part of its eigenvalue, that is taken for none
 _ILL = 1e-6  # of the largest eigenvalue: rounding may shift eigenvalues by so much where vectors are parallel
+_RESTING = 1e-6  # rates in the units of the model that are taken for none
+_ROUNDED = 1e-9  # the same, of their change with the states, each by its size
 _SMALLEST = 1e-14  # of the largest eigenvalue: the least error of any
 
 
@@ -92,7 +94,9 @@ def stability_of(
     noncyclic = found.noncyclic(touching.positions if touching else ())
     kept = np.array(sorted({*noncyclic.tolist(), *moved}), dtype=int)
     rates = c[kept]
-    if not np.all(np.isfinite(C)) or not np.max(np.abs(rates), initial=0.0) <= 1e-6:
+    # What rounding leaves of large terms is no motion: 20 N·mm on a body of a microgram are 2e7 rad/s².
+    terms = np.max(np.abs(C[kept][:, kept]) * found.kind_sizes[kept], axis=1, initial=0.0)
+    if not np.all(np.isfinite(C)) or not np.all(np.abs(rates) <= np.maximum(_RESTING, _ROUNDED * terms)):
         return None
     F = C[kept][:, kept]
     held = np.vstack([C[found.closed][:, kept], rows[:, kept]])
