@@ -26,7 +26,7 @@ from armillary.algebra.expression import UNIT, symbol
 from armillary.control.adjoint import RunMap
 from armillary.errors import ArmillaryError
 from armillary.program.formalisms.formalism import derivation
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataMapping
 
 _GRAZING = 1e-12  # of the size of an event function's parts: below this rate its instant has no derivative
