@@ -41,7 +41,7 @@ from armillary.control.nonlinear_program import NonlinearProgram
 from armillary.control.optimize import first_motion, program_limits, uniform_mesh
 from armillary.control.phased_program import PhasedProgram
 from armillary.control.plant import input_ports, state_ports
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 from benchmarks.branches import quadruped
 from examples.optimal_motions import PROBLEMS, Problem

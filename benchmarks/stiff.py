@@ -32,7 +32,7 @@ if __name__ == "__main__":  # a script has its own folder, not that of the packa
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.verification.cases import flexible_slider_crank, ivp
+from armillary.verification.cases import beams, mechanisms
 from benchmarks.peers import stiff_cases
 
 METHODS = ("rodas5p", "auto", "dop853", "CVODE", "Radau", "BDF")
@@ -121,23 +121,23 @@ def robot() -> Case:
 
 def squeezer() -> Case:
     """Andrews' squeezing mechanism, problem II-2 of the test set for IVP solvers."""
-    start = {"initial": dict(zip(ivp._ANGLES, ivp._START, strict=True))}
-    end = dict(zip(ivp._ANGLES, ivp._END, strict=True))
-    return Case(ivp.squeezer(), 0.03, ivp._ANGLES, 1e-6, 1e-2, start, published=end)
+    start = {"initial": dict(zip(mechanisms._ANGLES, mechanisms._START, strict=True))}
+    end = dict(zip(mechanisms._ANGLES, mechanisms._END, strict=True))
+    return Case(mechanisms.squeezer(), 0.03, mechanisms._ANGLES, 1e-6, 1e-2, start, published=end)
 
 
 def axis() -> Case:
     """The car axis, problem II-6 of the test set."""
     start = {"initial": {"left.u1": -0.5, "right.u1": -0.5}}
     columns = ("left.q1", "left.q2", "right.q1", "right.q2")
-    end = {name: ivp._AXIS_END[name] for name in columns}
-    return Case(ivp.car_axis(), 3.0, columns, 1e-6, 1e-2, start, published=end)
+    end = {name: mechanisms._AXIS_END[name] for name in columns}
+    return Case(mechanisms.car_axis(), 3.0, columns, 1e-6, 1e-2, start, published=end)
 
 
 def crank() -> Case:
     """The slider-crank with a flexible rod, problem crank of the test set; nothing damps the rod."""
-    made = flexible_slider_crank.system()
-    start = {"initial": flexible_slider_crank.START}
+    made = beams.system()
+    start = {"initial": beams.START}
     return Case(made, 0.1, ("rod.q1", "block.q1"), 1e-6, 1e-2, start)
 
 
@@ -328,7 +328,10 @@ def measure_steps(counts: Sequence[int] = (10, 20, 40, 100, 200, 400, 1000), rou
             trials = run.info["steps"] + run.info["rejected"]
             best[n] = min(best[n], (time.perf_counter() - began) / trials)
     for n, seconds in best.items():
-        print(f"  {n:5} segments {1e6 * seconds:8.0f} us a step {1e6 * seconds / n:6.2f} us a segment", flush=True)
+        print(
+            f"  {n:5} segments {1e6 * seconds:8.0f} us a step {1e6 * seconds / n:6.2f} us a segment",
+            flush=True,
+        )
 
 
 def main(names: list[str]) -> None:

@@ -38,8 +38,8 @@ from armillary.control.torch_functions import TorchFunctions
 from armillary.control.tracking import TrackingRegulator
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
-from armillary.program.cost import Operations
 from armillary.program.formalisms.hubs import Contribution
+from armillary.program.passes.graph import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.studies.sensitivity import Sensitivity
@@ -57,8 +57,7 @@ GROUPS = {
     "armillary.model.quantities": "Motion of points and bodies",
     "armillary.model.loads.laws": "Contact and friction",
     "armillary.model.flexible": "Flexible parts",
-    "armillary.model.bodies.solids": "Shapes",
-    "armillary.model.bodies.lines_and_surfaces": "Shapes",
+    "armillary.model.bodies.figures": "Shapes",
     "armillary.model.space": "Spacecraft",
     "armillary.algebra.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",

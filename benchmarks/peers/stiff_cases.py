@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
-Runner = Callable[[float], tuple[np.ndarray, float]]  # of a tolerance or step: rows of the columns, and seconds
+Runner = Callable[
+    [float], tuple[np.ndarray, float]
+]  # of a tolerance or step: rows of the columns, and seconds
 ROWS = 20
 
 
@@ -51,14 +53,17 @@ def find_cvode() -> ctypes.CDLL:
 
 
 def run_by_cvode(
-    rates: int, partials: int, constants: np.ndarray, memory: np.ndarray, start: np.ndarray, settings: dict[str, Any]
+    rates: int,
+    partials: int,
+    constants: np.ndarray,
+    memory: np.ndarray,
+    start: np.ndarray,
+    settings: dict[str, Any],
 ) -> tuple[np.ndarray, float]:
     """Return states at the start and at 20 later times, and seconds."""
     n, library = len(start), find_cvode()
     rows, work = np.empty((ROWS, n)), np.empty(n * (n + 1))
-    model = _Model(
-        rates, partials or None, constants.ctypes.data, memory.ctypes.data, n, work.ctypes.data
-    )
+    model = _Model(rates, partials or None, constants.ctypes.data, memory.ctypes.data, n, work.ctypes.data)
     numbers = [ctypes.c_double(settings[name]) for name in ("rtol", "atol", "max_step")]
     began = time.perf_counter()
     status = library.run_cvode(
@@ -187,12 +192,16 @@ def exudyn_springs(duration: float, offset: float, n: int) -> Runner:
     return _exudyn_runner(exu, system, nodes[0], 0, 0.0, duration)
 
 
-def _exudyn_runner(exu: Any, system: Any, node: int, coordinate: int, reference: float, duration: float) -> Runner:
+def _exudyn_runner(
+    exu: Any, system: Any, node: int, coordinate: int, reference: float, duration: float
+) -> Runner:
     """Runs in steps of several lengths; a coordinate of a node is read from Exudyn's own sensor."""
     from exudyn import itemInterface as item
 
     sensor = system.AddSensor(
-        item.SensorNode(nodeNumber=node, storeInternal=True, outputVariableType=exu.OutputVariableType.Coordinates)
+        item.SensorNode(
+            nodeNumber=node, storeInternal=True, outputVariableType=exu.OutputVariableType.Coordinates
+        )
     )
     system.Assemble()
 

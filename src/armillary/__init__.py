@@ -57,29 +57,27 @@ from armillary.errors import (
     UnitsError,
 )
 from armillary.model.bodies.body import Body, Point
-from armillary.model.bodies.lines_and_surfaces import (
-    Cable,
-    Damper,
-    Earth,
-    Grid,
-    HeightProfile,
-    Plane,
-    Polyline,
-    Rod,
-    Spring,
-)
-from armillary.model.bodies.motion import partial
-from armillary.model.bodies.solids import (
+from armillary.model.bodies.figures import (
     Box,
+    Cable,
     Capsule,
     Cone,
     Cylinder,
+    Damper,
+    Earth,
     Ellipsoid,
+    Grid,
+    HeightProfile,
     Mesh,
+    Plane,
     Polyhedron,
+    Polyline,
+    Rod,
     Sphere,
+    Spring,
     Wheel,
 )
+from armillary.model.bodies.motion import partial
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -136,7 +134,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch, load_batch
     from armillary.files.fmu import fmu
     from armillary.files.fmu.description import Fmu
-    from armillary.files.model.sections import model_schema as schema
+    from armillary.files.model.documents import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
     from armillary.model.flexible.beam import Beam, Section
     from armillary.model.flexible.plate import Plate
@@ -157,7 +155,7 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
-    from armillary.viewer.pose_page import sheet
+    from armillary.viewer.page import sheet
     from armillary.viewer.views import view
 
 # What most models do not need, by module: these are imported at the first use of one of their names.
@@ -181,7 +179,7 @@ _LATER = {
     "armillary.ensembles.result": "Batch load_batch",
     "armillary.files.fmu": "fmu",
     "armillary.files.fmu.description": "Fmu",
-    "armillary.files.model.sections": "schema",
+    "armillary.files.model.documents": "schema",
     "armillary.files.ssp.writing": "write_ssp",
     "armillary.model.flexible.beam": "Beam Section",
     "armillary.model.flexible.plate": "Plate",
@@ -194,7 +192,7 @@ _LATER = {
     "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
     "armillary.studies": "Study open_study",
     "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
-    "armillary.viewer.pose_page": "sheet",
+    "armillary.viewer.page": "sheet",
     "armillary.viewer.views": "view",
 }
 

@@ -8,7 +8,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.jacobians import columns_forward, jacobian, nest_products
 from armillary.algebra.walk import operands_first
 

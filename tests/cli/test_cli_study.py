@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import armillary as arm
 from armillary.cli.app import app
-from armillary.studies.lock import StudyLock
+from armillary.studies.folder import StudyLock
 from armillary.studies.sampling import KINDS
 from armillary.studies.study_file import STUDY_KEYS, TABLES
 from tests.later import later

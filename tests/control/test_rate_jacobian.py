@@ -15,7 +15,7 @@ from armillary.control.plant import input_ports, state_ports
 from armillary.control.rate_jacobian import values_and_jacobian
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 
 

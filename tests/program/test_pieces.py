@@ -14,7 +14,7 @@ from armillary.algebra.walk import operands_first
 from armillary.analysis import places as piece_functions
 from armillary.errors import ArmillaryError, ModelError
 from armillary.program import pieces
-from armillary.program.functions import shared_part
+from armillary.program.pieces import shared_part
 from examples import chain
 from tests.mechanics.closed_mechanisms import accelerations, closed_case, describe
 from tests.mechanics.random_trees import build, derived, tree_case

@@ -17,8 +17,8 @@ from armillary.algebra.expression import Expr, number, symbol, total
 from armillary.algebra.functions import cos, let, sin, sqrt
 from armillary.algebra.node import settle
 from armillary.algebra.walk import operands_first, symbols
-from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
+from armillary.program.passes.graph import count
 from armillary.program.passes.sequence import improve
 from armillary.program.passes.sums import MANY
 from armillary.stages.equations import Equations

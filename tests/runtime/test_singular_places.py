@@ -18,7 +18,7 @@ import pytest
 import armillary as arm
 from armillary.ensembles.engines.table import PythonEngine
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.runtime.models.configurations import legs
+from armillary.runtime.models import legs
 from armillary.stages.model import Model
 from tests.systems.parallelogram import CRANK, parallelogram, pendulum, started
 from tests.verification.common import assert_near

@@ -28,7 +28,7 @@ from armillary.algebra.calculus import (
     tangents,
 )
 from armillary.algebra.expression import UNIT, ZERO, Expr, power, scale
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first, rebuild
 
 Element = tuple[int, int]

@@ -22,7 +22,7 @@ from armillary.errors import ExpressionError, shown
 
 # Expressions typeset, with fractions, roots, powers and cases: one walk, in the marks of a notation.
 #
-# Works, as the text of node.py does, on any node with ``kind``, ``args``, ``data``, with an explicit stack. A ``let``
+# Works, as node.py, on any node with ``kind``, ``args``, ``data``, with an explicit stack. A ``let``
 # shows its definition.
 
 Pieces: TypeAlias = list[Any]  # finished texts, and (expression, place) still to be set

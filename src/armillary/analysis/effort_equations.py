@@ -38,13 +38,11 @@ from armillary.mechanics.constraints.constrained_equations import (
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
-from armillary.mechanics.tree.kinematics import corrections, net_wrenches
-from armillary.mechanics.tree.loads import accumulated_wrenches, applied_loads
+from armillary.mechanics.tree.kinematics import accumulated_wrenches, applied_loads, corrections, net_wrenches
 from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.mechanics.tree.tree import Freedom, Tree
-from armillary.model.description import Description
-from armillary.model.recording.records import Load
-from armillary.model.signals.signals import state_rates
+from armillary.model.description import Description, Load
+from armillary.model.signals import state_rates
 from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation

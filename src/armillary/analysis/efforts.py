@@ -22,16 +22,16 @@ from armillary.analysis.effort_equations import (
     strengths,
 )
 from armillary.analysis.places import PlaceReader, Places
+from armillary.cache import kept_per_object
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
-from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
-from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
+from armillary.program.passes.graph import Operations
 from armillary.results import Run
 from armillary.results.record import conversion, label_units
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 
 if TYPE_CHECKING:

@@ -23,15 +23,15 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.algebra.walk import transform
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.model import mass_properties, quantities
+from armillary.model import quantities
+from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.functions import shared_part
-from armillary.program.pieces import MassProduct, Pieces, kane_states
+from armillary.program.pieces import MassProduct, Pieces, kane_states, shared_part
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
 from armillary.untyped import AnyFunction, DataMapping, Given
 
@@ -203,7 +203,7 @@ QUANTITIES: dict[str, AnyFunction] = {
     "total_energy": quantities.total_energy,
     "momentum": quantities.momentum,
     "angular_momentum": quantities.angular_momentum,
-    "mass_centre": mass_properties.mass_centre,
+    "mass_centre": motion.mass_centre,
 }
 
 

@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 from armillary.cli import options, show
-from armillary.cli.option_groups import (
+from armillary.cli.options import (
     linear_model_options,
     name_and_text,
     operating_point,

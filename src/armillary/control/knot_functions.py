@@ -19,13 +19,13 @@ from armillary.algebra.calculus import gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
 from armillary.algebra.jacobians import Element
 from armillary.algebra.walk import held_places, operands_first
+from armillary.cache import kept_per_object
 from armillary.control.rate_jacobian import values_and_jacobian
 from armillary.errors import ArmillaryError, ExpressionError
-from armillary.kept_results import kept_per_object
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 
 # Nodes up to which common factors are searched for: a third of the operations at best.
 _SEARCHED = 3000

@@ -15,7 +15,7 @@ from armillary.algebra.expression import UNIT, Expr, as_expr
 from armillary.algebra.jacobians import Element, jacobian, nest_products
 from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.rates import TreeRates, tree_rates
-from armillary.mechanics.tree.uncouple import speed_rates
+from armillary.mechanics.tree.mass_matrix import speed_rates
 from armillary.program.derivatives.rate_columns import ColumnSolution, SolvedColumn
 from armillary.program.equations import DerivedEquations
 

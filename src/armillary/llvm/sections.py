@@ -28,9 +28,7 @@ from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
 from armillary.llvm.shared_values import share_sections
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, strip_lets
-from armillary.program.call_packs import pack_calls
-from armillary.program.near_sines import NearSines
-from armillary.program.pack_choice import in_lanes, pack_section
+from armillary.program.packs import NearSines, in_lanes, pack_calls, pack_section
 from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here

@@ -33,8 +33,8 @@ from typing import NamedTuple
 from armillary.algebra.expression import Expr
 from armillary.algebra.tables import read_columns
 from armillary.errors import ArmillaryError, nearest, shown, suggestion
+from armillary.model.description import Memory
 from armillary.model.parameter_meanings import parameter_descriptions, parameter_units
-from armillary.model.recording.records import Memory
 from armillary.model.units import about_value, read_number, state_factor, stated_value
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError, SourcedValue
 from armillary.runtime.inputs.reading import factor

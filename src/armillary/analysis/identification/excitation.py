@@ -38,15 +38,15 @@ from armillary.analysis.identification.inertial_parameters import (
     random_regressor,
 )
 from armillary.analysis.places import PlaceReader, Places
+from armillary.cache import kept_per_object
 from armillary.columns import aligned, counted
 from armillary.errors import ArmillaryError, shown
-from armillary.kept_results import kept_per_object
 from armillary.model.units import seconds, state_factor
 from armillary.results import Run
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.models.parameters import parameter_table
-from armillary.runtime.models.programs.functions import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 
 if TYPE_CHECKING:

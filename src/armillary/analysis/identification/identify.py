@@ -41,7 +41,7 @@ from armillary.analysis.places import Places
 from armillary.analysis.result_files import json_text, write_result
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.tree.link_inertia import point_mass_inertia
+from armillary.mechanics.tree.tree import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
 from armillary.results.record import label_units

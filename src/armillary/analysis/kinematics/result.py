@@ -21,7 +21,7 @@ from armillary.errors import ArmillaryError, require
 from armillary.program.derivatives.sensitivities import derivative_name, quotient
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
-from armillary.results.notebook import sparkline
+from armillary.results.plots.run_plot import sparkline
 from armillary.results.record import FileContent, label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataTable

@@ -18,7 +18,7 @@ from armillary.analysis.modes.shapes import by_share
 from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.columns import html_text
 from armillary.errors import ArmillaryError
-from armillary.results.plots.figure import COLOURS, literal, open_figure
+from armillary.results.plots.chart import COLOURS, literal, open_figure
 from armillary.results.plots.motion import (
     FILMS,
     MotionView,

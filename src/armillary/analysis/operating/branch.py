@@ -19,8 +19,7 @@ from armillary.analysis.operating.point import OperatingPoint, held_values, oper
 from armillary.analysis.operating.problem import ModelNames, Problem, Quantity, with_named_speeds
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest, require, shown
-from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import COLOURS, literal, open_figure
+from armillary.results.plots.chart import COLOURS, axis_label, literal, open_figure
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
 from armillary.untyped import DataTable

@@ -18,7 +18,7 @@ from armillary.analysis.result_files import json_text, read_result, refuse_damag
 from armillary.columns import aligned, html_table, html_text, listed
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.untyped import DataMapping, DataTable, Given
 
 # Operating points and branches as JSON files.

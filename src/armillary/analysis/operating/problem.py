@@ -32,9 +32,9 @@ from armillary.analysis.operating.conditions import (
     scatter,
 )
 from armillary.analysis.operating.newton import RootProblem
+from armillary.cache import kept_per_object
 from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.kept_results import kept_per_object
 from armillary.model.units import seconds, state_factor, text_number
 from armillary.program.derive import derive
 from armillary.runtime.models.parameters import model_number, plain_number

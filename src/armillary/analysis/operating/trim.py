@@ -36,7 +36,7 @@ from armillary.analysis.operating.problem import Problem, Request, read_request,
 from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.numerics.scatter import ScatterNumbers
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_states, initial_values
 from armillary.untyped import DataMapping, DataTable, Given
 

@@ -35,14 +35,13 @@ from armillary.export.cuda.ensemble import Kernel, MetricsCode, kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
 from armillary.export.text.body import Namer, section_text
 from armillary.export.text.printer import LOGIC, Operand
-from armillary.program.configuration_changes import with_changes
-from armillary.program.configurations import configurations_of
+from armillary.program.configurations import configurations_of, with_changes
 from armillary.program.program import Program, section
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.loop.layout import ROOM_FOR_CONFIGURATIONS
 from armillary.runtime.loop.tableau import Tableau
-from armillary.runtime.models.configurations.changes import ChangeCode
-from armillary.runtime.models.programs.configured_program import ConfiguredProgram
+from armillary.runtime.models.configured_program import ConfiguredProgram
+from armillary.runtime.models.instance import ChangeCode
 
 # The slots of all metrics of a plan at one row, as CUDA text.
 #

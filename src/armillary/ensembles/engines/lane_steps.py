@@ -25,7 +25,7 @@ from armillary.llvm.building.emitter import (
 from armillary.llvm.jit import encodes
 from armillary.llvm.module import Module
 from armillary.llvm.sections import lanes_module
-from armillary.program.near_sines import LARGEST, NearSines, near_sines
+from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.program.program import Program
 from armillary.runtime.loop.stepper import Stepper, not_finite
 from armillary.runtime.solver.language.lanes import LaneSolver

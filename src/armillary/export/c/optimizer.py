@@ -31,7 +31,7 @@ from armillary.export.text.source import Source, make_source
 from armillary.program.derivatives.sensitivities import directions
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.program.functions import with_functions
+from armillary.program.pieces import with_functions
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
 

@@ -24,7 +24,7 @@ from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, STATUSES, 
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.models.configurations.run_changes import (
+from armillary.runtime.models.run_changes import (
     across_tables,
     change_shape,
     configuration_numbers,

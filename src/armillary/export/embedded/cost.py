@@ -14,7 +14,7 @@ from armillary.errors import ArmillaryError
 from armillary.export.c.text import counts
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing_thresholds import MOST_SWEEPS
-from armillary.program.cost import Operations
+from armillary.program.passes.graph import Operations
 from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.layout import NESTS, STAGES

@@ -21,16 +21,16 @@ from math import isinf
 from pathlib import Path, PurePosixPath
 
 from armillary.algebra.arguments import flag
-from armillary.atomic import reason
 from armillary.columns import aligned, listed
 from armillary.errors import ArmillaryError
 from armillary.export.text.description import ExportDescription, StateDescription, Stored
 from armillary.export.text.source import Source
-from armillary.model.recording.records import ENDS_STATUS
+from armillary.limited_files import reason
 from armillary.model.units import stated_value
-from armillary.program.cost import Operations
+from armillary.program.passes.graph import Operations
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
+from armillary.runtime.solver.language.language import ENDS_STATUS
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import FILE_KEYS, RUN_TABLE, RunSettings
 from armillary.toml_text import toml_key, toml_value

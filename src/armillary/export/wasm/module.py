@@ -39,7 +39,7 @@ from armillary.llvm.module import workspace_length
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
 from armillary.mechanics.contact.blocks import ENTRIES
-from armillary.program.functions import LENGTH, moving_bodies, pose_expressions, with_functions
+from armillary.program.pieces import LENGTH, moving_bodies, pose_expressions, with_functions
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Functions, usual_method
 from armillary.runtime.integrators.compiled_run import sparse_sizes

@@ -19,7 +19,7 @@ from armillary.algebra.units import ONE, is_quantity, magnitude_in_si, si_text
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.files.model.sections import object_form
+from armillary.files.model.documents import object_form
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Joint

@@ -49,8 +49,8 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import Scalar, minus, plus, times
 from armillary.mechanics.contact.blocks import DOUBTFUL, NOT_FOUND, WITHOUT_REBOUND, ContactBlock
 from armillary.mechanics.contact.state import ContactState, length_of
+from armillary.model.description import JAMS
 from armillary.model.loads.rigid import NEVER
-from armillary.model.recording.records import JAMS
 
 SETTLED = 1e-6  # of the longest flight
 LAST_BOUNCES = 100  # times an approach that is none: slips that stop with the last bounces

@@ -19,7 +19,7 @@ from functools import reduce
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, minus, plus, times, total
-from armillary.model.recording.records import JAMS, UNDECIDED
+from armillary.model.description import JAMS, UNDECIDED
 
 DEEP = 4e-15  # of its length: an open contact closes where it is so much below its surface
 SUNK = 1e-10  # of its length: one that approaches more slowly than CREEP closes there

@@ -32,13 +32,12 @@ from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, Drift, Fixed, Flexed, JointType, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation
 from armillary.model.reading.kinds import BODY, POINT
-from armillary.model.recording.verbs import NoForm, verb
+from armillary.model.verbs import NoForm, verb
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
-    from armillary.model.description import Description
+    from armillary.model.description import Description, Flexible
     from armillary.model.flexible.part import FlexiblePart
-    from armillary.model.recording.records import Flexible
 
 
 def build_frames(

@@ -48,7 +48,7 @@ from armillary.algebra.walk import substitute, symbols
 from armillary.errors import ModelError, nearest, outside
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
-from armillary.model.description import Description
+from armillary.model.description import Description, Gravity, Load
 from armillary.model.joints import Drift
 from armillary.model.joints.base import UNIT_AXES, perpendicular_triple
 from armillary.model.reading.expressions import argument_range, check_new_name, parse_text, read_expression
@@ -68,8 +68,7 @@ from armillary.model.reading.references import (
     find_speed,
     unit_direction,
 )
-from armillary.model.recording.records import Gravity, Load
-from armillary.model.recording.verbs import EntryForm, PairForm, TableForm, verb
+from armillary.model.verbs import EntryForm, PairForm, TableForm, verb
 from armillary.untyped import Given
 
 _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")

@@ -43,14 +43,14 @@ from armillary.mechanics.contact.state import (
     ContactState,
     term_sizes,
 )
-from armillary.model.description import Description
-from armillary.model.recording.records import (
+from armillary.model.description import (
     AMBIGUOUS,
     ENDS_STATUS,
     FAILED,
     FINDS_LOWEST,
     JAMMED,
     WITHOUT_REBOUND,
+    Description,
     EventRecord,
     RigidContact,
 )

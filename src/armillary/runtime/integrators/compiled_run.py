@@ -43,7 +43,9 @@ _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
 _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
-_SEARCHED = 512  # rows: where there are more, it pays to find out whether speeds can jump (weak_masses.py)
+_SEARCHED = (
+    512  # rows: where there are more, it pays to find out whether speeds can jump (models/failures.py)
+)
 
 _FAILED_STATE = ("diverged", "step too small")
 

@@ -16,7 +16,7 @@ one instant act together. A joint that is released at an instant at which anothe
 the impulse, unless its speed is set. Where events set dependent speeds, these stay as set, and the others are
 changed as little as possible. If the configuration that is needed is not available, the state stays as it is
 before the change. An exported program ends there. In the process the run is LACKING: the process derives what
-it lacks, or closes loops, adds that to the tables (runtime/models/configurations/supply.py) and enters the
+it lacks, or closes loops, adds that to the tables (runtime/models/run_changes.py) and enters the
 loop again, which makes the change from its beginning.
 
 With the locks that are requested, the choice of dependent speeds that comes first in the table of
