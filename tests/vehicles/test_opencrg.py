@@ -254,3 +254,22 @@ def test_a_run_ends_where_a_wheel_leaves_a_road_without_heights_beyond(tmp_path:
                   road=veh.crg_road(path), outputs=False)  # fmt: skip
     run = s.derive().compile().simulate(5.0, step=2e-3, initial={"sled.q1": 1.0})
     assert run.time[-1] == pytest.approx(2.1, abs=1e-6)
+
+
+def test_a_crop_keeps_two_sections_each_way_or_is_refused() -> None:
+    """With every=0 the error was Python's own."""
+    u, v = np.array([0.0, 1.0, 2.0, 3.0]), np.array([-1.0, 0.0, 1.0])
+    z = np.arange(12.0).reshape(4, 3)
+    flat = {name: np.zeros(4) for name in ("y", "reference_z", "bank")}
+    file = veh.CrgFile("grid", u=u, v=v, z=z, x=u, **flat)
+    found = file.crop((1.0, 2.0), (0.0, 1.0))
+    assert found.z.tolist() == [[4.0, 5.0], [7.0, 8.0]] and found.x.tolist() == [1.0, 2.0]
+    assert file.crop(every=3).u.tolist() == [0.0, 3.0]
+    for part, words in (
+        ({"every": 0}, "every=0 must be 1 or more"),
+        ({"every": -1}, "every=-1 must be 1 or more"),
+        ({"every": 4}, "crop leaves 1 cross sections and 3 long sections"),
+        ({"v": (-0.5, 0.5)}, "crop leaves 4 cross sections and 1 long sections"),
+    ):
+        with pytest.raises(arm.ModelError, match=words):
+            file.crop(**part)

@@ -12,7 +12,7 @@ import armillary.vehicles as veh
 from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.obstacles import Obstacle, ObstacleRoad, TandemCams, obstacle_road
-from armillary.vehicles.road import split_road
+from armillary.vehicles.road import SplitRoad, split_road
 from armillary.vehicles.tyres.carpet import carpet
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 
@@ -72,5 +72,7 @@ def test_the_smallest_arguments_with_a_meaning_are_taken() -> None:
         obstacle_road([first, Obstacle(5.0005, 1.0, 0.1)], tyre(), 4e3)
     assert PathDriver(PATH, points=1).points == 1
     assert split_road(0.1, 0.2, width=1e-3).width == 1e-3
+    even = SplitRoad(0.0, 1.0)
+    assert (even.right, even.left) == (1.0, 1.0)  # frictions of a road of one kind
     found = carpet(tyre(), [1e3, 2e3], [0.0, 0.1])
     assert found is not None

@@ -59,9 +59,11 @@ class CrgFile:
         self, u: tuple[float, float] | None = None, v: tuple[float, float] | None = None, *, every: int = 1
     ) -> CrgFile:
         """Return a part of the road, with every n-th cross section: large grids make large programs."""
+        if every < 1:
+            raise arm.ModelError(f"{self.path}: crop: every={every!r} must be 1 or more")
         rows = _between(self.u, u, self.path, "u")[::every]
         columns = _between(self.v, v, self.path, "v")
-        if len(rows) < 2 or len(columns) < 2 or every < 1:
+        if len(rows) < 2 or len(columns) < 2:
             raise arm.ModelError(
                 f"{self.path}: crop leaves {len(rows)} cross sections and {len(columns)} long sections; "
                 "leave two of each at least"
