@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,8 +53,11 @@ class Piecewise:
         outside: Sequence[str],
         argument_dimensions: Sequence[Dimension | None],
         dimension: Dimension | None,
+        *,
+        source: Piecewise | None = None,
     ) -> None:
         self.name = name
+        self.source = source or self  # the table that was differentiated, by which files name a derivative
         self.breaks = tuple(_frozen_array(b) for b in breaks)
         self.coefficients = _frozen_array(coefficients)
         self.outside = tuple(outside)
@@ -151,11 +154,33 @@ class Piecewise:
         by = self.argument_dimensions[axis]
         dimension = None if by is None or self.dimension is None else self.dimension / by
         name = f"{self.name}_d{'xy'[axis]}"
-        return Piecewise(name, self.breaks, rest, outside, self.argument_dimensions, dimension)
+        return Piecewise(
+            name, self.breaks, rest, outside, self.argument_dimensions, dimension, source=self.source
+        )
 
     def partials(self, *args: Expr) -> list[Expr]:
         """Partial derivatives at the arguments, as expressions."""
         return [self.derivative(axis)(*args) for axis in range(self.arity)]
+
+
+DERIVATIVE_NAME = re.compile(r"([^\W\d]\w*?)((?:_d[xy])+)\b")
+
+
+def derivatives_in(text: str, tables: Callable[[str], Piecewise | None]) -> dict[str, Piecewise]:
+    """Return the derivatives of tables that a text names, by name: ``bump_dx`` of the table ``bump``, of two
+    arguments also ``map_dy``, and second ones ``bump_dx_dx``.
+
+    ``tables`` gives the table of a name, or None.
+    """
+    found = {}
+    for base, orders in DERIVATIVE_NAME.findall(text):
+        table = tables(base)
+        axes = orders.replace("_d", "")
+        if table is not None and all("xy".index(axis) < table.arity for axis in axes):
+            for axis in axes:
+                table = table.derivative("xy".index(axis))
+            found[base + orders] = table
+    return found
 
 
 def _frozen_array(values: object) -> np.ndarray:

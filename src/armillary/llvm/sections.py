@@ -161,6 +161,17 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     return module
 
 
+def lane_functions_text(program: Program, lanes: int) -> str:
+    """Return the further functions of a program, for ``lanes`` places at once."""
+    arranged = lanes == 2 and encodes() == "arm64"
+    module = Module(lanes, registers=registers(), encodes=encodes()) if arranged else Module(lanes)
+    places = _places(program)
+    places |= {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
+    for section in program.stepping:
+        _ordinary(module, section.name, section, places)
+    return module.text()
+
+
 def _near_derivatives(module: Module, near: NearSines, places: Places) -> None:
     """Derivatives of the first stage of a step, and those near them."""
     count = len(near.sines)

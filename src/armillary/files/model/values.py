@@ -230,11 +230,18 @@ class Values:
         return name
 
     def _table(self, table: Piecewise) -> None:
-        """A lookup table that expressions call: by its own name, under which the file must hold it."""
+        """A lookup table that expressions call, or whose derivative NAME_dx they call: by its own name, under
+        which the file must hold it."""
+        if table.source is not table:
+            if table.name in self.system.functions:
+                raise ModelError(
+                    f"an expression holds the derivative of table '{table.source.name}', which texts call "
+                    f"'{table.name}', but a function has that name; give it another one"
+                )
+            table = table.source
         if arguments_of(table) is None:
             raise ModelError(
-                f"an expression holds '{table.name}', the derivative of a table, which no text can express; "
-                "keep the model in Python, or give the derivative as a table"
+                f"an expression calls '{table.name}', which was not made as a table; use arm.Table"
             )
         known = self.tables.setdefault(table.name, table)
         if known != table:

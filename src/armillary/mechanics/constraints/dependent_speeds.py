@@ -45,7 +45,7 @@ from armillary.mechanics.constraints.rows import (
 STRONG = 0.5  # of the largest element, above which a present choice stays
 OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
 NOISE = 1e-10  # a largest factor of this size is rounding: the row is empty
-NOTHING = 1e-8
+NO_FACTOR = 1e-8  # of the largest factor: nothing is left
 FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
@@ -108,7 +108,7 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
     while rows and free:
         part = np.abs(left[np.ix_(rows, free)])
         largest = float(np.max(part))
-        if largest <= NOTHING:
+        if largest <= NO_FACTOR:
             break
         a, b = np.unravel_index(int(np.argmax(part)), part.shape)
         i, j = rows[int(a)], free[int(b)]
@@ -146,6 +146,10 @@ Otherwise = TypeVar("Otherwise", float, None)
 
 class Evaluate(Protocol):
     """Evaluation of expressions at a few places of the motion."""
+
+    @property
+    def wide(self) -> Evaluate:
+        """The same at places farther away if the first is singular."""
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
         """Values of expressions at the places, with the default parameters."""
@@ -261,14 +265,14 @@ def _eliminate_rows(
 
 
 def _usual(whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> Scalar:
-    """The squared size of a row's remainder, the largest over the places of the sample.
+    """The squared size of a row's remainder, the largest over the places of the wide sample.
 
     A choice of dependent speeds that is good elsewhere may have a pivot near zero at one place, and the
     remainders of the next rows are enormous there. Then the row before elimination is the measure.
     """
     before = square_sum(row.coefficients, sizes)
-    left, own = (float(np.max(np.abs(v))) for v in evaluate([whole, before]))
-    return evaluate.sized([before if left > _BLOWN_UP * own > 0.0 else whole])[0]
+    left, own = (float(np.max(np.abs(v))) for v in evaluate.wide([whole, before]))
+    return evaluate.wide.sized([before if left > _BLOWN_UP * own > 0.0 else whole])[0]
 
 
 def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:

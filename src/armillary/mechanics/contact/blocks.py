@@ -35,8 +35,8 @@ NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `faile
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "contact_forces": (
         "solve_forces",
-        (*_ROWS, "held", "weight", "offset", "static", "static_capacity", "least"),
-        ("force", "loaded", "force_size"),
+        (*_ROWS, "held", "weight", "offset", "static", "static_capacity", "least", "natural"),
+        ("force", "loaded", "force_size", "most"),
     ),
     "contact_problem": (
         "solve_contacts",
@@ -130,7 +130,7 @@ class ContactBlock(BlockFunction):
         ]
         held, weight, offset = self._held_rows(given, moved, found)
         block = ContactBlock("contact_forces", self.shape)
-        limits = [0] * (3 * len(self.shape.rows))  # of derivatives of friction there are none
+        limits = [0] * (4 * len(self.shape.rows))  # of derivatives of friction there are none
         unloaded = [plus(x, y) for x, y in zip(moved["unloaded"], moved_speeds, strict=True)]
         flat = [*given["jacobian"], *given["columns"], *free, *unloaded, *held, *weight, *offset, *limits]
         return call(block, tuple(as_expr(x) for x in flat), None)

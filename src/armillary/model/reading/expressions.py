@@ -26,6 +26,7 @@ from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.functions import BY_NAME, RESERVED, with_stated_dimension
 from armillary.algebra.node import plain_float
 from armillary.algebra.parsing import parse
+from armillary.algebra.tables import Piecewise, derivatives_in
 from armillary.algebra.triples import SIX, ExprMatrix
 from armillary.algebra.units import INERTIA, MASS, ONE, Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Dyadic, Vector
@@ -401,11 +402,23 @@ def check_dimension(system: Description, node: Expr, dimension: Dimension | None
     )
 
 
+def _slopes_of_tables(system: Description, text: str) -> dict[str, tuple[AnyFunction, Given]]:
+    """Functions NAME_dx and NAME_dy for derivatives of tables that a text names."""
+    if "_d" not in text:
+        return {}
+
+    def table(name: str) -> Piecewise | None:
+        found = system.functions.get(name, (None,))[0]
+        return found if isinstance(found, Piecewise) else None
+
+    return {name: (made, made.arity) for name, made in derivatives_in(text, table).items()}
+
+
 def parse_text(
     system: Description, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
 ) -> Given:
     """The value of a text: a scalar, a vector, a body or a point; ``local`` names go before the model's."""
-    own = {**MODEL_FUNCTIONS, **quantities_of(system), **system.functions}
+    own = {**MODEL_FUNCTIONS, **quantities_of(system), **_slopes_of_tables(system, text), **system.functions}
     table = {
         **BY_NAME,
         **{name: (giving_nodes(function), count) for name, (function, count) in own.items()},

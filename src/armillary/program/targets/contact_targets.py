@@ -142,6 +142,7 @@ def contact_targets(
         static=[0 if state.is_brake or not state.slip else state.held for state in states],
         static_capacity=[state.held if state.is_brake else 0 for state in states],
         least=[0] * len(states),
+        natural=[state.natural for state in states],
     )
     found = [fn.named(x, "contact_force") for x in solution["force"]]
     order = {s: k for k, s in enumerate(moving)}
@@ -169,7 +170,9 @@ def contact_targets(
 
     contacts = system.contacts.values()
     law = next((c.law for c in contacts if c.push is not None), "newton")
-    made = decide(matrices, states, velocities, plain(system.time), law, moved)
+    most = [fn.named(x, "contact_most") for x in solution["most"]]
+    jams = [_jams(state, found, x) for state, x in zip(states, most, strict=True)]
+    made = decide(matrices, states, velocities, plain(system.time), law, moved, jams)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
     changes = {u: as_expr(plus(x, spoiled)) for u, x in kicked(made.impulses).items()}
     changes |= {m: as_expr(fn.select(made.failed, m, x)) for m, x in made.memories.items()}
@@ -185,7 +188,7 @@ def contact_targets(
         count = plain(system.memories[name].symbol)
         changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
     sizes = _force_sizes(states, matrices, solution["force_size"])
-    events, guards = _events(states, found, sizes)
+    events, guards = _events(states, found, sizes, most)
     corrected = _without_drift(system, reduction, matrices, states, velocities, change, speeds, independent)
     return ContactTargets(
         with_forces,
@@ -294,6 +297,7 @@ def _states(
                 slow=fn.named(as_expr(plus(times(still, pace), least)), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), least)), f"{c.name}_gentle"),
                 drift=fn.named(as_expr(times(DRIFT, plus(pace, fast))), f"{c.name}_drift"),
+                natural=0 if normal is None or not slip else fn.named(as_expr(hard), f"{c.name}_natural"),
                 least=fn.named(fn.select(later, times(DEEP / LEAST, length) / since, 0), f"{c.name}_least"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
@@ -388,6 +392,13 @@ def _without_drift(
     return {s: x for s, x in corrected.items() if s is not x}
 
 
+def _jams(state: ContactState, forces: Sequence[Scalar], most: Scalar) -> Scalar:
+    """Return whether the normal force of a slide has grown so large that the contact jams."""
+    if state.normal is None or not state.slip:
+        return 0
+    return fn.and_(state.slides, fn.and_(most > 0, forces[state.normal] >= most))
+
+
 def _force_sizes(states: Sequence[ContactState], rows: ContactRows, sizes: Sequence[Scalar]) -> list[Scalar]:
     """Return the sizes of forces by row, with those that rounding makes of a contact without a load."""
     found = list(sizes)
@@ -403,17 +414,20 @@ def _force_sizes(states: Sequence[ContactState], rows: ContactRows, sizes: Seque
 
 
 def _events(
-    states: Sequence[ContactState], forces: Sequence[Scalar], sizes: Sequence[Scalar]
+    states: Sequence[ContactState],
+    forces: Sequence[Scalar],
+    sizes: Sequence[Scalar],
+    most: Sequence[Scalar],
 ) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
     """Return the events that end the statuses: ``name_touch`` and ``name_grip``."""
     events, guards = [], []
-    for state in states:
+    for state, bound in zip(states, most, strict=True):
         push: Scalar = 0
         size: Scalar = 0
         if state.normal is not None:
             push, size = forces[state.normal], sizes[state.normal]
             about = f"{state.name} closes or opens"
-            guards.append(as_expr(state.normal_guard(push, size)))
+            guards.append(as_expr(state.normal_guard(push, size, bound)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
             guards.append(as_expr(fn.select(state.open, state.closing, 1)))
             about = f"the gap of {state.name} is lowest"

@@ -111,7 +111,7 @@ def _plan(
         changes=changes.shape if changes else None,
         general=stepping is None,
         differentiated=bool(functions.partial_rates),
-        sparse=_sparse_sizes(functions) if settings.integrator.rosenbrock else None,
+        sparse=sparse_sizes(functions) if settings.integrator.rosenbrock else None,
         driven=functions.driven and settings.integrator.rosenbrock is not None,
         watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
@@ -145,7 +145,7 @@ def _plan(
     return result
 
 
-def _sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
+def sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
     """Unknowns, entries and factors of sparse equations."""
     s = functions.structure
     return None if s is None else (s.unknowns, len(s.entry_column), len(s.column))
@@ -153,7 +153,7 @@ def _sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
 
 def _sparse_fields(functions: Functions) -> dict[str, int]:
     """Sizes of sparse equations and the address of their tables."""
-    sizes = _sparse_sizes(functions)
+    sizes = sparse_sizes(functions)
     if sizes is None:
         return {}
     found = dict(zip(("n_unknowns", "n_entries", "n_factors"), sizes, strict=True))

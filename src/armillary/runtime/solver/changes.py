@@ -36,6 +36,7 @@ from armillary.mechanics.constraints.closing_thresholds import AGREEING
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     CHOICE_MARGIN,
+    LOOK_FAR,
     NO_STRENGTH,
     POOR_CHOICE,
     SOON,
@@ -399,12 +400,15 @@ def watch_rank(run: RunRecord) -> None:
         return
     if run.t < run.look - 16.0 * EPSILON * abs(run.t):
         return
+    left: real = strength(run)
     run.k0 = derivatives(run.t, run.state)
     ahead: real = INFINITY
     ahead = rank_lost_after(run)
     run.restart = True  # derivatives and event functions are computed again
     if not (ahead < INFINITY):
-        run.look = run.t + horizon(run, AROUND)
+        # The root of the strength is about the distance to a place; loads may turn the motion towards it.
+        nearer: real = max(0.5 * sqrt(max(left, 0.0)), LOOK_FAR)
+        run.look = run.t + horizon(run, min(AROUND, nearer))
         return
     share: real = run.share if PASSING else 1.0
     wait: real = begin_after(run, ahead, share * STRIDE)

@@ -10,7 +10,7 @@ the configurations that runs have met.
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.dependent_speeds import FAIR, NOISE, NOTHING, OUTRUN, STRONG
+from armillary.mechanics.constraints.dependent_speeds import FAIR, NO_FACTOR, NOISE, OUTRUN, STRONG
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.singularities.turned_rows import row_square, turn_rows
@@ -84,7 +84,7 @@ def pair_rows(run: RunRecord) -> None:
                 if run.speed_taken[own] == 0 and abs(run.left[at(i, N_SPEEDS, own)]) > kept:
                     kept = abs(run.left[at(i, N_SPEEDS, own)])
                     kept_row = i
-        if largest <= NOTHING:
+        if largest <= NO_FACTOR:
             break
         if kept_row != NONE and kept >= STRONG * largest:
             row = kept_row

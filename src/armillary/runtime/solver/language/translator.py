@@ -97,9 +97,12 @@ for thresholds in (
     contact_thresholds,
     roots_thresholds,
 ):
-    CONSTANTS |= {
+    named = {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
+    if twice := CONSTANTS.keys() & named.keys():
+        raise TypeError(f"{thresholds.__name__}: {sorted(twice)} would replace constants of other files")
+    CONSTANTS |= named
 
 
 @dataclass(frozen=True)
