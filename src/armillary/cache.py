@@ -82,7 +82,7 @@ def fetch(name: str) -> bytes | None:
     except OSError:
         return None
     check, content = raw[:20], raw[20:]
-    if _check(name, content) != check:
+    if _checksum(name, content) != check:
         with suppress(OSError):
             path.unlink()
         return None
@@ -91,7 +91,7 @@ def fetch(name: str) -> bytes | None:
     return content
 
 
-def _check(name: str, content: bytes) -> bytes:
+def _checksum(name: str, content: bytes) -> bytes:
     """A checksum of a name and its content."""
     return hashlib.blake2b(content, digest_size=20, key=name.encode()).digest()
 
@@ -104,7 +104,7 @@ def keep(name: str, content: bytes) -> None:
     temporary = place / f"{secrets.token_hex(8)}.tmp"
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.write_bytes(_check(name, content) + content)
+        temporary.write_bytes(_checksum(name, content) + content)
         os.replace(temporary, place / f"{name}{_SUFFIX}")
     except OSError:
         with suppress(OSError):
@@ -151,11 +151,11 @@ def _count_new_bytes(place: Path, length: int) -> int:
         total = length + int((place / _WRITTEN).read_text(encoding="ascii"))
     except (OSError, ValueError):
         return SCAN + 1
-    _count(place, total)
+    _write_count(place, total)
     return total
 
 
-def _count(place: Path, total: int) -> None:
+def _write_count(place: Path, total: int) -> None:
     temporary = place / f"{secrets.token_hex(8)}.tmp"
     with suppress(OSError):
         temporary.write_text(str(total), encoding="ascii")
@@ -171,7 +171,7 @@ def _prune(place: Path) -> None:
         with suppress(OSError):
             path.unlink()
         total -= length
-    _count(place, 0)
+    _write_count(place, 0)
 
 
 Owner = TypeVar("Owner")

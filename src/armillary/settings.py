@@ -78,7 +78,7 @@ def _largest_step(value: object) -> float:
     return inf if value == inf else _positive_seconds(value)
 
 
-def _sample(value: object) -> float | list[float]:
+def _read_sample(value: object) -> float | list[float]:
     return [read_seconds(v) for v in value] if isinstance(value, list) else _positive_seconds(value)
 
 
@@ -98,7 +98,7 @@ def _tolerances(value: object) -> float | list[float]:
     return [_tolerance(v) for v in value] if isinstance(value, list) else _tolerance(value)
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise BadValueError(f"needs a whole number, at least 1, not {shown(value)}")
     return value
@@ -146,7 +146,7 @@ class RunSettings:
     ))  # fmt: skip
     sample: float | Sequence[float] | np.ndarray | None = field(default=None, metadata=_setting(
         "Time between rows of the results, or the times of rows.", Either((QUANTITY, ListOf(QUANTITY))),
-        _sample, units="s", examples=_TIMES, option=True,
+        _read_sample, units="s", examples=_TIMES, option=True,
     ))  # fmt: skip
     rtol: float = field(default=1e-9, metadata=_setting(
         "Relative error that an adaptive method tolerates.", NUMBER, _tolerance,
@@ -159,7 +159,7 @@ class RunSettings:
         "Largest step of an adaptive method.", QUANTITY, _largest_step, units="s", examples=_TIMES,
     ))  # fmt: skip
     max_steps: int = field(default=1_000_000_000, metadata=_setting(
-        "Number of steps after which the run ends.", WholeNumber(1), _count,
+        "Number of steps after which the run ends.", WholeNumber(1), _read_count,
     ))  # fmt: skip
 
     def __post_init__(self) -> None:

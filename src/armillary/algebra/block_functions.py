@@ -155,7 +155,7 @@ class ForeignFunction:
         self.name = name
         self.arity = arity
         self.source = address
-        self.address = _address(name, address)
+        self.address = _function_address(name, address)
         self.derivatives = partials
         self.argument_dimensions = (None,) * arity
         self.dimension = None
@@ -197,7 +197,7 @@ class ForeignFunction:
         return [as_expr(derivative(*args)) for derivative in self.derivatives]
 
 
-def _address(name: str, source: object) -> int:
+def _function_address(name: str, source: object) -> int:
     found: Given = getattr(source, "address", source)
     if not isinstance(found, int):
         try:

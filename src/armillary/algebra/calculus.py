@@ -29,10 +29,10 @@ _LARGE = 32
 
 def derivative(expression: Expr, by: Expr) -> Expr:
     """∂expression/∂by for a symbol ``by``."""
-    return directional_derivatives([as_expr(expression)], {_symbol(by, "derivative"): UNIT})[0]
+    return directional_derivatives([as_expr(expression)], {_checked_symbol(by, "derivative"): UNIT})[0]
 
 
-def _symbol(value: object, verb: str) -> Expr:
+def _checked_symbol(value: object, verb: str) -> Expr:
     if not isinstance(value, Expr) or value.kind != "symbol":
         raise ExpressionError(f"{verb}: {shown(value)} is not a symbol, such as a coordinate or parameter")
     return value
@@ -276,7 +276,7 @@ def constant_part(expression: Expr) -> Expr:
 
 def solve_for(expression: Expr, unknown: Expr) -> Expr:
     """The value of a symbol that makes an expression zero, which must be linear in it (Table 5.3.4)."""
-    expression, unknown = as_expr(expression), _symbol(unknown, "solve_for")
+    expression, unknown = as_expr(expression), _checked_symbol(unknown, "solve_for")
     factor = derivative(expression, unknown)
     if factor is ZERO:
         raise ExpressionError(f"'{expression}' does not hold '{unknown}', so it cannot be solved for it")

@@ -306,20 +306,20 @@ class Table2(Piecewise):
 
 def _lines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Coefficients (n, 2, …) of straight lines through y (n + 1, …)."""
-    h = _column(np.diff(x), y)
+    h = _as_column(np.diff(x), y)
     return np.stack([y[:-1], np.diff(y, axis=0) / h], axis=1)
 
 
 def _hermite(x: np.ndarray, y: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """Coefficients (n, 4, …) of the cubics through y (n + 1, …) with given slopes."""
-    h = _column(np.diff(x), y)
+    h = _as_column(np.diff(x), y)
     chord = np.diff(y, axis=0) / h
     left, right = slope[:-1], slope[1:]
     second, third = (3 * chord - 2 * left - right) / h, (left + right - 2 * chord) / h**2
     return np.stack([y[:-1], left, second, third], axis=1)
 
 
-def _column(h: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _as_column(h: np.ndarray, like: np.ndarray) -> np.ndarray:
     return h.reshape((-1,) + (1,) * (like.ndim - 1))
 
 
@@ -429,7 +429,7 @@ def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumn
                     f"file '{file}', line {n}: {len(cells)} values, but {len(first)} columns"
                 )
             for j, cell in enumerate(cells):
-                value = _number(cell, decimal, finite)
+                value = _cell_number(cell, decimal, finite)
                 if value is None:
                     name = f"column '{found[j][0]}'" if found[j][0] else f"column {j + 1}"
                     raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a {kind}")
@@ -470,7 +470,7 @@ def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
         raise ExpressionError(f"file '{file}', line {n} cannot be read: {error}") from None
 
 
-def _number(cell: str, decimal: bool, finite: bool) -> float | None:
+def _cell_number(cell: str, decimal: bool, finite: bool) -> float | None:
     """The number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
     value = None if "_" in cell else _parse_cell(cell, decimal)
     return value if value is not None and (math.isfinite(value) or not finite) else None

@@ -137,7 +137,7 @@ class _Expansion:
             raise TooLong
         result: Polynomial = {}
         for (a, x), (b, y) in product(p.items(), q.items()):
-            monomial = _times(a, b)
+            monomial = _multiply_monomials(a, b)
             result[monomial] = result.get(monomial, 0.0) + x * y
         return _clean(result)
 
@@ -171,7 +171,7 @@ def _sum(p: Polynomial, q: Polynomial, factor: float = 1.0) -> Polynomial:
     return _clean(result)
 
 
-def _times(a: Monomial, b: Monomial) -> Monomial:
+def _multiply_monomials(a: Monomial, b: Monomial) -> Monomial:
     if not a or not b:
         return a or b
     powers = dict(a)
@@ -206,9 +206,9 @@ def _without_squares(p: Polynomial, function: str) -> Polynomial:
                 continue
             changed = True
             atom, n = high[0]
-            rest = _times(monomial - {(atom, n)}, frozenset([(atom, n - 2)]) if n > 2 else _ONE)
+            rest = _multiply_monomials(monomial - {(atom, n)}, frozenset([(atom, n - 2)]) if n > 2 else _ONE)
             found[rest] = found.get(rest, 0.0) + c
-            less = _times(rest, frozenset([(other(atom.args[0]), 2)]))
+            less = _multiply_monomials(rest, frozenset([(other(atom.args[0]), 2)]))
             found[less] = found.get(less, 0.0) - c
         result = _clean(found)
         if not changed:
@@ -232,7 +232,7 @@ def _as_sums(p: Polynomial) -> Polynomial:
                 continue
             sign, angle = _signed_angle(angles)
             node = fn.cos(angle) if function == "cos" else fn.sin(angle)
-            whole = _times(rest, frozenset([(node, 1)]))
+            whole = _multiply_monomials(rest, frozenset([(node, 1)]))
             result[whole] = result.get(whole, 0.0) + c * k * (sign if function == "sin" else 1)
     return _clean(result)
 
@@ -278,11 +278,13 @@ def _group_by_trig(p: Polynomial) -> Expr:
     groups: dict[Monomial, list[tuple[float, Expr]]] = {}
     for monomial, c in p.items():
         trig = frozenset((a, n) for a, n in monomial if _is_trig(a))
-        groups.setdefault(trig, []).append((c, _product(monomial - trig)))
-    return total([(1, total(terms) * _product(trig)) for trig, terms in groups.items()]) if p else ZERO
+        groups.setdefault(trig, []).append((c, _monomial_product(monomial - trig)))
+    return (
+        total([(1, total(terms) * _monomial_product(trig)) for trig, terms in groups.items()]) if p else ZERO
+    )
 
 
-def _product(monomial: Monomial) -> Expr:
+def _monomial_product(monomial: Monomial) -> Expr:
     ordered = sorted(monomial, key=lambda pair: str(pair[0]))
     return product_of([number(1), *(power(atom, n) for atom, n in ordered)])
 
@@ -299,7 +301,7 @@ class ExpressionVector:
     elements: tuple[Expr, ...]
 
     def __getitem__(self, key: int | str) -> Expr:
-        return self.elements[_place(key, self.names, self.what)]
+        return self.elements[_index_of(key, self.names, self.what)]
 
     def __len__(self) -> int:
         return len(self.elements)
@@ -345,9 +347,9 @@ class ExpressionMatrix:
     def __getitem__(self, key: str | int) -> tuple[Expr, ...]: ...
     def __getitem__(self, key: object) -> Expr | tuple[Expr, ...]:
         if isinstance(key, tuple) and len(key) == 2:
-            row = self.elements[_place(key[0], self.rows, f"rows of {self.what}")]
-            return row[_place(key[1], self.columns, f"columns of {self.what}")]
-        return self.elements[_place(key, self.rows, f"rows of {self.what}")]
+            row = self.elements[_index_of(key[0], self.rows, f"rows of {self.what}")]
+            return row[_index_of(key[1], self.columns, f"columns of {self.what}")]
+        return self.elements[_index_of(key, self.rows, f"rows of {self.what}")]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -403,7 +405,7 @@ def _evaluate_elements(elements: Sequence[Expr], values: Values, shape: tuple[in
     return np.stack(found, axis=-1, dtype=float).reshape(*found[0].shape, *shape)
 
 
-def _place(key: object, names: tuple[str, ...], what: str) -> int:
+def _index_of(key: object, names: tuple[str, ...], what: str) -> int:
     if isinstance(key, str):
         [name] = checked_names([key], names, f"{what}: there is no", listed=True)
         return names.index(name)

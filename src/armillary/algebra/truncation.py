@@ -143,7 +143,7 @@ class Truncation:
         """(L + x)^p = L^p Σ C(p, k) (x/L)^k for constant L and small x; `None` if it stays a power."""
         if exponent > 0 and exponent == int(exponent):
             return None
-        parts = _split(base)
+        parts = _constant_and_rest(base)
         if parts is None or parts[0] is ZERO:
             return None
         leading, rest = parts
@@ -157,7 +157,7 @@ class Truncation:
         """f(a + x) as a series in the small part of its argument; `None` if it stays a function."""
         if name not in _COEFFICIENTS:
             return None
-        parts = _split(x)
+        parts = _constant_and_rest(x)
         if parts is None or parts[0].smallness < 0:
             return None
         constant, rest = parts
@@ -246,7 +246,7 @@ class Truncation:
         return node if same else rebuild(node, args)
 
 
-def _split(x: Expr) -> tuple[Expr, Expr] | None:
+def _constant_and_rest(x: Expr) -> tuple[Expr, Expr] | None:
     """(L, r) with x = L + r, where L is constant and r of higher order; `None` if x does not have that form.
 
     A small x has L = 0. Definitions of intermediate values are read.

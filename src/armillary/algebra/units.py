@@ -37,10 +37,10 @@ class Dimension:
         return known
 
     def __mul__(self, other: Dimension) -> Dimension:
-        return _product(self, other)
+        return _dimension_product(self, other)
 
     def __truediv__(self, other: Dimension) -> Dimension:
-        return _product(self, power(other, -1))
+        return _dimension_product(self, power(other, -1))
 
     def __pow__(self, exponent: float | Fraction) -> Dimension:
         return power(self, exponent)
@@ -68,7 +68,7 @@ def unit_power(unit: str, exponent: Fraction) -> str:
 
 
 @cache
-def _product(a: Dimension, b: Dimension) -> Dimension:
+def _dimension_product(a: Dimension, b: Dimension) -> Dimension:
     return Dimension(*(x + y for x, y in zip(a.exponents, b.exponents, strict=True)))
 
 

@@ -64,25 +64,27 @@ def run_places(
     system = equations.system
     symbols = {s.data.name: s for s in system.initial}
     q = np.column_stack(
-        [np.empty((count, 0)), *(_column(run, symbols[name]) for name in equations.coordinates)]
+        [np.empty((count, 0)), *(_run_column(run, symbols[name]) for name in equations.coordinates)]
     )
     measured = all(name in run for name in equations.speeds)
     u = np.column_stack(
         [
             np.empty((count, 0)),
             *(
-                _column(run, symbols[name])
+                _run_column(run, symbols[name])
                 if measured
                 else _rate_of_coordinate(run, equations, symbols, name)
                 for name in equations.speeds
             ),
         ]
     )
-    own = np.column_stack([np.empty((count, 0)), *(_column(run, symbols[name]) for name in equations.states)])
+    own = np.column_stack(
+        [np.empty((count, 0)), *(_run_column(run, symbols[name]) for name in equations.states)]
+    )
     memory = np.tile(initial_memory(equations, None, float(run.time[0])), (count, 1))
     for k, (name, m) in enumerate(system.memories.items()):
         if name in run:
-            memory[:, k] = _column(run, m.symbol, m.factor)
+            memory[:, k] = _run_column(run, m.symbol, m.factor)
     still = np.zeros((count, len(equations.speeds)))
     places = Places(run.time, np.hstack([q, u, own]), still, memory, (count,))
     if isinstance(udot, str) and udot != SPLINE:
@@ -97,7 +99,7 @@ def run_places(
     return replace(places, rates=found)
 
 
-def _column(run: Run, node: Expr, factor: float | None = None) -> np.ndarray:
+def _run_column(run: Run, node: Expr, factor: float | None = None) -> np.ndarray:
     name = node.data.name
     if name not in run:
         raise ArmillaryError(f"inverse(run): the run of '{run.system}' has no column '{name}'")
@@ -116,7 +118,7 @@ def _rate_of_coordinate(
             f"inverse(run): the run of '{run.system}' has no column '{name}', which is not the rate of one "
             "coordinate"
         )
-    return _slope(run, _column(run, found[0]))
+    return _slope(run, _run_column(run, found[0]))
 
 
 def _slope(run: Run, values: np.ndarray) -> np.ndarray:

@@ -281,7 +281,7 @@ class Masses:
         spins = [abs(x) for k, x in speeds.items() if self.turns[k]]
         slides = [abs(x) for k, x in speeds.items() if not self.turns[k]]
         if np.linalg.norm(w) > _REST * max(spins, default=np.inf):
-            R = _numbers(place.rotation, values)
+            R = _matrix_numbers(place.rotation, values)
             return MotionWithoutMass(vector, body, f"turning about {_axis(R.T @ w)} in its axes", names)
         if not np.linalg.norm(v) > _REST * max(slides, default=np.inf):
             return MotionWithoutMass(vector, body, "at rest while its joint moves", names)
@@ -292,7 +292,7 @@ class Masses:
         while link not in (-1, base.link):  # to the axes of what it moves in
             v = pivots[link].from_parent[at, :3, :3].T @ v
             link = self.tree.links[link].parent
-        v = _numbers(base.rotation, values).T @ v
+        v = _matrix_numbers(base.rotation, values).T @ v
         return MotionWithoutMass(
             vector, body, f"moving along {_axis(v)} in the axes of '{parent.name}'", names
         )
@@ -302,7 +302,7 @@ def _shares(pivots: Sequence[Pivot]) -> np.ndarray:
     return np.array([p.share if p.freedoms else np.full_like(p.share, np.inf) for p in pivots])
 
 
-def _numbers(matrix: Matrix, values: Values) -> np.ndarray:
+def _matrix_numbers(matrix: Matrix, values: Values) -> np.ndarray:
     entries = [as_expr(x) for row in matrix for x in row]
     missing = {s: 1.0 for s in symbols(*entries) if s not in values}
     return np.array(evaluate_all(entries, {**values, **missing}), dtype=float).reshape(3, 3)

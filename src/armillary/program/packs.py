@@ -312,11 +312,11 @@ def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
 
 def largest_size(node: Expr) -> float:
     """Return a bound of the size of a value that follows from its form alone, such as π of 2 atan x."""
-    low, high = _range(node, _DEPTH)
+    low, high = _value_bounds(node, _DEPTH)
     return max(-low, high)
 
 
-def _range(node: Expr, depth: int) -> tuple[float, float]:
+def _value_bounds(node: Expr, depth: int) -> tuple[float, float]:
     """Numbers between which a value is, from its form down to some depth."""
     node = strip_lets(node)
     if node.kind == "number":
@@ -325,7 +325,7 @@ def _range(node: Expr, depth: int) -> tuple[float, float]:
         return -math.inf, math.inf
     if node.kind == "call":
         return _range_of_call(node, depth)
-    ranges = [_range(a, depth - 1) for a in node.args]
+    ranges = [_value_bounds(a, depth - 1) for a in node.args]
     number, factors = node.data
     if node.kind == "sum":
         ends = [(c * low, c * high) for c, (low, high) in zip(factors, ranges, strict=True)]
@@ -339,11 +339,11 @@ def _range(node: Expr, depth: int) -> tuple[float, float]:
 
 def _range_of_call(node: Expr, depth: int) -> tuple[float, float]:
     if node.data in ("min", "max"):
-        (a, b), (c, d) = (_range(x, depth - 1) for x in node.args)
+        (a, b), (c, d) = (_value_bounds(x, depth - 1) for x in node.args)
         choose = min if node.data == "min" else max
         return choose(a, c), choose(b, d)
     if node.data == "select":
-        (a, b), (c, d) = (_range(x, depth - 1) for x in node.args[1:])
+        (a, b), (c, d) = (_value_bounds(x, depth - 1) for x in node.args[1:])
         return min(a, c), max(b, d)
     size = _SIZES.get(node.data, math.inf) if isinstance(node.data, str) else math.inf
     return -size, size

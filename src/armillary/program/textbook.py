@@ -219,7 +219,7 @@ def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[
     """
     one_of(form, FORMS, "there is no form ", ModelError)
     if form == "rows":
-        return _rows(book, notation)
+        return _equation_lines(book, notation)
     n = notation
     rates = n.matrix([[n.typeset(rate)] for rate in book.rates])
     with_h = form == FORMS[1]
@@ -272,7 +272,7 @@ def _forces(book: Textbook, n: Notation, name: str, with_h: bool) -> list[str]:
     ]
 
 
-def _rows(book: Textbook, n: Notation) -> list[str]:
+def _equation_lines(book: Textbook, n: Notation) -> list[str]:
     found = []
     for i, row in enumerate(book.mass_matrix):
         left = total([(1, x * rate) for x, rate in zip(row, book.rates, strict=True)])

@@ -77,7 +77,7 @@ def write_erd(path: Path, record: FileContent) -> None:
     samples = record.time.size
     with path.open("w", encoding="ascii", newline="\n") as file:
         shape = f"{len(record.names) + 1:6d},{samples:6d},{-1:6d},{1:6d},{_TEXT:6d}"
-        file.write(f"{_MAGIC}2.00\n{shape}, {_step(record.time)!r}, -1,\n")
+        file.write(f"{_MAGIC}2.00\n{shape}, {_sample_interval(record.time)!r}, -1,\n")
         file.write(f"TITLE   {_ascii(metadata.get('system', ''))}\n")
         for keyword, entries in columns.items():
             width = _WIDTHS[keyword]
@@ -230,7 +230,7 @@ def _read_binary(path: Path, header: _Header) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------------ texts
 
 
-def _step(time: np.ndarray) -> float:
+def _sample_interval(time: np.ndarray) -> float:
     """The interval of evenly spaced samples, else 0."""
     if time.size < 2 or not np.all(np.isfinite(time)):
         return 0.0

@@ -110,7 +110,7 @@ class Case(NamedTuple):
                 number, remark = math.nan, str(error)
             except Exception as error:  # a fault in one case must not hide the numbers of the others
                 number, remark = math.nan, f"{type(error).__name__}: {error}"
-            rows.append(_row(self, check, number, remark))
+            rows.append(_found_row(self, check, number, remark))
         return rows
 
 
@@ -139,7 +139,7 @@ class Row(NamedTuple):
         return "differs from the source" if self.kind == "differs" else "ok"
 
 
-def _row(case: Case, check: Check, found: float, remark: str) -> Row:
+def _found_row(case: Case, check: Check, found: float, remark: str) -> Row:
     source = check.source or case.source
     passed = check.accepts(found)
     return Row(
@@ -153,7 +153,7 @@ def expected_text(check: Check | Row) -> str:
         return f"at most {check.expected:.0f}"
     if check.kind == "differs" or not check.tolerance:
         return _long(check.expected)
-    return f"{_long(check.expected)} ± {_power(f'{check.tolerance:.2g}')}"
+    return f"{_long(check.expected)} ± {_short_exponent(f'{check.tolerance:.2g}')}"
 
 
 def found_text(row: Row) -> str:
@@ -163,7 +163,7 @@ def found_text(row: Row) -> str:
     if row.kind == "count":
         return f"{row.found:.0f}"
     if row.kind == "difference":
-        return _power(f"{row.found:.0e}") if row.found else "0"
+        return _short_exponent(f"{row.found:.0e}") if row.found else "0"
     return _long(float(f"{row.found:.12g}")) if not row.tolerance else _to_tolerance(row.found, row.tolerance)
 
 
@@ -187,7 +187,7 @@ def _to_tolerance(found: float, tolerance: float) -> str:
     return text.replace("-", "−")
 
 
-def _power(text: str) -> str:
+def _short_exponent(text: str) -> str:
     """1e-8 in place of 1e-08."""
     return re.sub(r"e([+-])0", r"e\1", text).replace("e+", "e")
 

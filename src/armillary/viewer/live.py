@@ -151,12 +151,14 @@ def _slider(item: tuple[str, Given], known: DataMapping, option: str, size: floa
     value = entry["value"] if kind == PARAMETERS else entry["initial"] / entry["factor"]
     reach = {"coordinate": size / entry["factor"], "speed": 10.0}.get(entry.get("kind", ""), 1.0)
     low, high = (
-        _suitable(value, entry["units"], reach) if limits is None else _limits(name, limits, value, option)
+        _suitable(value, entry["units"], reach)
+        if limits is None
+        else _slider_limits(name, limits, value, option)
     )
     return Slider(name, kind, low, high, value, label_units(entry["units"]), entry["about"])
 
 
-def _limits(name: str, limits: object, value: float, option: str) -> tuple[float, float]:
+def _slider_limits(name: str, limits: object, value: float, option: str) -> tuple[float, float]:
     where = f"{option}: '{name}'"
     if isinstance(limits, str) or not isinstance(limits, Sequence) or len(limits) != 2:
         raise ArmillaryError(f"{where} has limits {limits!r}; give two numbers, the lower one first")

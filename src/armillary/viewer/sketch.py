@@ -314,7 +314,7 @@ def _hull(points: np.ndarray) -> list[int]:
     def half(indices: Iterable[int]) -> list[int]:
         found: list[int] = []
         for i in indices:
-            while len(found) > 1 and _turn(points[found[-2]], points[found[-1]], points[i]) <= 0:
+            while len(found) > 1 and _turning_side(points[found[-2]], points[found[-1]], points[i]) <= 0:
                 found.pop()
             found.append(i)
         return found[:-1]
@@ -322,5 +322,5 @@ def _hull(points: np.ndarray) -> list[int]:
     return half(order) + half(reversed(order))
 
 
-def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+def _turning_side(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))

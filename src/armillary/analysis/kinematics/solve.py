@@ -68,7 +68,7 @@ def solve(
     asked = [kinematics.position(name, "solve") for name in drive.names]
     names = [] if held is None else several(held, "held=")
     fixed = [kinematics.position(name, "held=") for name in names]
-    bounds = _limits(kinematics, limits)
+    bounds = _read_limits(kinematics, limits)
     if not asked:
         raise ArmillaryError("solve: give outputs with the values that they shall have, {'x': 0.3}")
     if (given := len(asked) + len(fixed)) > (free := freedom(kinematics)):
@@ -92,7 +92,7 @@ def solve(
     return table_of.result(base, parameters, (), kind=Solutions)
 
 
-def _limits(
+def _read_limits(
     kinematics: Kinematics, limits: Mapping[str, object] | None
 ) -> dict[KinematicQuantity, tuple[float, float]]:
     """Limits of coordinates and outputs of positions, in their stated units."""

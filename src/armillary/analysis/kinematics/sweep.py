@@ -232,7 +232,7 @@ class Workspace:
 
     def _heading(self) -> str:
         reached = int(np.sum(self.sweep.found))
-        over = ", ".join(f"{n} {_range(self.sweep[n])}" for n in self.sweep.driven)
+        over = ", ".join(f"{n} {_range_text(self.sweep[n])}" for n in self.sweep.driven)
         return (
             f"Workspace of '{self.sweep.system}' over {over}: {counted(reached, 'position')} of "
             f"{len(self.sweep)} reached, {counted(len(self.singular), 'singular position')}"
@@ -377,5 +377,5 @@ def _ends(name: str, pair: Given) -> tuple[float, float]:
     return low, high
 
 
-def _range(values: np.ndarray) -> str:
+def _range_text(values: np.ndarray) -> str:
     return f"{values.min():.6g} to {values.max():.6g}"

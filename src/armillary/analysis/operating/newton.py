@@ -82,12 +82,12 @@ def newton(equations: RootProblem) -> Root:
         e.unknown,
         e.unknown,
         scalars={
-            **_limits(NO_EFFECT, ROUNDING, NEWTON),
+            **_method_limits(NO_EFFECT, ROUNDING, NEWTON),
             "met": MET,
             "angles_known": 0 if e.angles is None else 1,
         },
-        tables=_rows(e) | {"IS_ANGLE": np.zeros(n) if e.angles is None else e.angles},
-        given=_sizes(e)
+        tables=_row_lists(e) | {"IS_ANGLE": np.zeros(n) if e.angles is None else e.angles},
+        given=_size_arrays(e)
         | {
             "wanted": e.wanted,
             "low": np.full(n, -np.inf) if e.low is None else e.low,
@@ -109,9 +109,9 @@ def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
         len(e.rows),
         e.unknown,
         np.arange(len(e.x)),
-        scalars=_limits(OPEN, 0.0, 0.0),
-        tables=_rows(e),
-        given=_sizes(e),
+        scalars=_method_limits(OPEN, 0.0, 0.0),
+        tables=_row_lists(e),
+        given=_size_arrays(e),
     )
     _search(machine_settings())("find_shares", work)
     return work["slopes"][:-1].reshape(-1, len(e.x)), work["shares"][: len(e.unknown)]
@@ -134,7 +134,7 @@ def rest(
         moved,
         columns,
         scalars={
-            **_limits(EPSILON * height, 0.0, REST),
+            **_method_limits(EPSILON * height, 0.0, REST),
             "moved": len(moved),
             "closed": len(closed),
             "first_speed": speeds.start,
@@ -147,16 +147,16 @@ def rest(
     return work["x"][: len(found.names)] if work.number("found") else None
 
 
-def _limits(cut: float, exact: float, most: float) -> dict[str, float]:
+def _method_limits(cut: float, exact: float, most: float) -> dict[str, float]:
     """Limits of the method; the radius alone limits steps."""
     return {"cut": cut, "least_cut": cut, "exact": exact, "longest": np.inf, "most_moves": most}
 
 
-def _rows(e: RootProblem) -> dict[str, np.ndarray]:
+def _row_lists(e: RootProblem) -> dict[str, np.ndarray]:
     return {"ROW_LIST": e.rows, "UNKNOWN_LIST": e.unknown}
 
 
-def _sizes(e: RootProblem) -> dict[str, np.ndarray]:
+def _size_arrays(e: RootProblem) -> dict[str, np.ndarray]:
     return {"sizes": e.sizes, "weights": e.weights}
 
 

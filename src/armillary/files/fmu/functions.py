@@ -311,7 +311,7 @@ def _exchange_code(
     table = ctypes.addressof(instances.table)
     callback = ctypes.cast(instances.callback, ctypes.c_void_p).value or 0
     module.entry("nothing", 1 + len(inputs)).fail()
-    evaluate = _evaluate(module, exchange, inputs, outputs)
+    evaluate = _evaluation_code(module, exchange, inputs, outputs)
     occur = _occur(module, evaluate, callback)
     _complete_step(module, evaluate, callback, table)
     for k in range(instances.lengths["results"]):
@@ -324,7 +324,7 @@ def _exchange_code(
     return module
 
 
-def _evaluate(
+def _evaluation_code(
     module: InstanceModule,
     exchange: Exchange,
     inputs: Sequence[FmuVariable],

@@ -105,7 +105,7 @@ class _ColladaScene:
             met += 1
             if depth > _DEEPEST or met > _NODES:
                 raise MeshFault(f"its nodes form a cycle, or are more than {_NODES:,}")
-            T = above @ _transform(node)
+            T = above @ _node_transform(node)
             for instance in _all(node, "instance_geometry", "instance_controller"):
                 bound = self._bound(instance)
                 for face in self.geometry(self._geometry_of(instance)):
@@ -232,7 +232,7 @@ def _strip(count: int) -> np.ndarray:
     return np.stack([i, i + 1 + i % 2, i + 2 - i % 2], axis=1)
 
 
-def _transform(node: Element) -> np.ndarray:
+def _node_transform(node: Element) -> np.ndarray:
     """T with x_parent = T x_node: the elements of a node one after the other."""
     T = np.eye(4)
     for child in node.children:

@@ -54,7 +54,7 @@ def write_ssp(
             units[at.component].variable(at.variable, "parameter", "SSP package")
             settings[at] = float(value)
         content: dict[str, str | bytes] = {
-            STRUCTURE: _structure(Path(target).stem, units, links, settings, duration)
+            STRUCTURE: _structure_xml(Path(target).stem, units, links, settings, duration)
         }
         content |= {f"resources/{name}.fmu": unit.path.read_bytes() for name, unit in units.items()}
     return write_archive(target, content, force=force, marker=STRUCTURE, kind="an SSP package")
@@ -99,7 +99,7 @@ def _check_links(links: list[Connection]) -> None:
             raise ModelError(f"connector '{link.start}' of the SSP package is an input and an output")
 
 
-def _structure(
+def _structure_xml(
     name: str,
     units: Mapping[str, Fmu],
     links: list[Connection],

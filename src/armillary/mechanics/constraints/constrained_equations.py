@@ -215,7 +215,7 @@ def speeds_after_impulse(
     off: dict[int, Scalar] = {i: before[i] for i in locked if i in unknown}
     for d, value in elimination.speeds(dict(enumerate(before))).items():
         off[d] = minus(before[d], value)
-    force = {i: _product(matrix, i, off) for i in free}
+    force = {i: _row_product(matrix, i, off) for i in free}
     within = {(i, j): v for (i, j), v in matrix.items() if i not in locked and j not in locked}
     equations = ImplicitEquations(within, force, {i: names[i] for i in free})
     gained = uncouple(reduced_equations(equations, elimination.factors), "fewest neighbours")
@@ -223,7 +223,7 @@ def speeds_after_impulse(
     return after | elimination.speeds(after) | dict.fromkeys(locked & set(unknown), 0)
 
 
-def _product(matrix: Mapping[tuple[int, int], Scalar], i: int, vector: Mapping[int, Scalar]) -> Scalar:
+def _row_product(matrix: Mapping[tuple[int, int], Scalar], i: int, vector: Mapping[int, Scalar]) -> Scalar:
     value: Scalar = 0
     for j, x in vector.items():
         element = matrix.get((min(i, j), max(i, j)), 0)

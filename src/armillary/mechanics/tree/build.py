@@ -202,7 +202,7 @@ def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | Rota
     coordinate plane. Turning a symmetric matrix twice takes 18 products, by a full matrix 45. Axes whose
     components are not numbers keep the full matrix.
     """
-    a = [float(x) for x in map(_number, axis) if x is not None]
+    a = [float(x) for x in map(_plain_number, axis) if x is not None]
     if len(a) < 3:
         return MatrixRotation(_adapted_axes(axis)), 0, 1
     # e_k is turned about j in the plane of k and i, then about i; for the largest k least is left to turn.
@@ -230,7 +230,7 @@ def _exact(x: float) -> Scalar:
     return round(x) if abs(x - round(x)) < 1e-15 else x
 
 
-def _number(x: Scalar) -> float | None:
+def _plain_number(x: Scalar) -> float | None:
     if isinstance(x, Expr):
         return float(x.data) if x.kind == "number" else None
     return float(x)
@@ -244,7 +244,7 @@ def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned
 
 def _tidy(x: Scalar) -> Scalar:
     """A number rounded to zero or ± one where it differs only by rounding, so that terms cancel exactly."""
-    value = _number(x)
+    value = _plain_number(x)
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
 
 
@@ -495,10 +495,10 @@ def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar,
     if any([isinstance(x, Expr) for x in values]):
         return None
     mass, com, origin, J, R = values[0], values[1:4], values[4:7], values[7:16], values[16:]
-    return Placement(placement.link, _rows(R), joined(origin)), mass, joined(com), _rows(J)
+    return Placement(placement.link, _matrix_rows(R), joined(origin)), mass, joined(com), _matrix_rows(J)
 
 
-def _rows(entries: list[Scalar]) -> Matrix:
+def _matrix_rows(entries: list[Scalar]) -> Matrix:
     return joined(entries[:3]), joined(entries[3:6]), joined(entries[6:])
 
 

@@ -223,7 +223,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
         )
         freedoms = unknown_freedoms(link)
         rows[i] = [_turned_row(row, outer_side) for row in beyond[i]]
-        own = [_row(here, d) for d in freedoms]
+        own = [_freedom_row(here, d) for d in freedoms]
         for k, d in enumerate(freedoms):
             for other in own[k:]:
                 value = component_along(d, other.n, other.f)
@@ -287,7 +287,7 @@ def _turned_row(row: _Row, rotation: Rotation) -> _Row:
     return _Row(row.freedom, n, f, c)
 
 
-def _row(body: _Moving, d: Freedom) -> _Row:
+def _freedom_row(body: _Moving, d: Freedom) -> _Row:
     """The row of a joint's own freedom."""
     k = d.direction % 3
     axis = scaled(unit(k), d.sign)
@@ -360,7 +360,7 @@ def speed_derivatives(tree: Tree, found: CompositeRows, moving: Sequence[Motion]
         for d in unknown_freedoms(link):
             axis = scaled(unit(d.direction % 3), d.sign)
             change = _by_speed(link, d, axis, parent, moving[i], inner_side)
-            columns[d.index] = _column(tree, found, i, d, change, ZEROS, ZEROS, "v")
+            columns[d.index] = _change_column(tree, found, i, d, change, ZEROS, ZEROS, "v")
     return columns
 
 
@@ -387,7 +387,7 @@ def effort_derivatives(
             else:
                 change = _by_angle(tree, link, axis, parent, inner_side)
                 own = cross_triples(axis, n), cross_triples(axis, f)
-            by_displacement[d.index] = _column(tree, found, i, d, change, *own, "d")
+            by_displacement[d.index] = _change_column(tree, found, i, d, change, *own, "d")
     return by_displacement, speed_derivatives(tree, found, moving)
 
 
@@ -424,7 +424,7 @@ def _by_angle(tree: Tree, link: Link, axis: Triple, parent: Motion | None, side:
     return _Change(cross_triples(w, axis), named(column, f"us_{link.name}"), cross_triples(a, axis))
 
 
-def _column(
+def _change_column(
     tree: Tree,
     found: CompositeRows,
     index: int,

@@ -410,7 +410,7 @@ def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Scalar]:
 
 def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] = ()) -> Eliminated:
     """All unknowns but those to keep, eliminated in the given order; kept ones have negative numbers."""
-    rows = _rows(equations)
+    rows = _sparse_rows(equations)
     force = dict(equations.force)
     eliminated: list[tuple[int, Scalar, dict[int, Scalar]]] = []
     remaining = set(force).difference(keep)
@@ -436,7 +436,7 @@ def pivot_inverse(pivot: Scalar, speed: str, index: int) -> Scalar:
     return found
 
 
-def _rows(equations: ImplicitEquations) -> dict[int, dict[int, Scalar]]:
+def _sparse_rows(equations: ImplicitEquations) -> dict[int, dict[int, Scalar]]:
     rows: dict[int, dict[int, Scalar]] = {k: {} for k in equations.force}
     for (i, j), value in equations.matrix.items():
         if not is_zero(value):

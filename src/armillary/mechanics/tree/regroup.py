@@ -79,9 +79,9 @@ def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
     candidates: list[Triple] = [d for d in found if not vanishes(d)]
     if not candidates:
         return None
-    before = _count(link.offset, link.parent, offsets)
+    before = _count_nonzero(link.offset, link.parent, offsets)
     counts = [
-        _count(_move_origin(link, d).offset, link.parent, [_without(r, d) for r in offsets])
+        _count_nonzero(_move_origin(link, d).offset, link.parent, [_without(r, d) for r in offsets])
         for d in candidates
     ]
     least = min(counts)
@@ -90,7 +90,7 @@ def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
     return candidates[counts.index(least)]
 
 
-def _count(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
+def _count_nonzero(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
     """Count nonzero components of offsets; a link on the ground does not count its own."""
     around = offsets if parent < 0 else [own, *offsets]
     return sum(not is_zero(x) for r in around for x in r)
@@ -146,7 +146,7 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
         child = links[i]
         if child.step in ("drift", "flexed"):
             continue
-        kept, mass, first, inertia = _split(child, choice)
+        kept, mass, first, inertia = _split_inertia(child, choice)
         links[i] = kept
         if child.parent >= 0:
             links[child.parent] = _add_to_parent(links[child.parent], child, mass, first, inertia)
@@ -184,7 +184,7 @@ def _is_rotor(link: Link) -> bool:
     return all(is_zero(x) for x in (link.mass, *link.first, *rest))
 
 
-def _split(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matrix]:
+def _split_inertia(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matrix]:
     """(child after the split; mass, first moment and inertia that move, in the child's axes)."""
     none: Matrix = (ZEROS, ZEROS, ZEROS)
     if child.step == "slide":

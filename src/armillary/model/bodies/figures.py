@@ -426,7 +426,9 @@ class HeightProfile(Figure):
         self.z, self.x, self.y, self.points = z, x, y, points
 
     def details(self, system: Description, where: str) -> DataTable:
-        ends = {name: _range(value, f"{name} of {where}") for name, value in (("x", self.x), ("y", self.y))}
+        ends = {
+            name: _read_range(value, f"{name} of {where}") for name, value in (("x", self.x), ("y", self.y))
+        }
         if isinstance(self.z, list | tuple | np.ndarray):
             return {**ends, "numbers": _heights(self.z, where)}
         if item_count(self.points) != 2:
@@ -479,7 +481,7 @@ class Earth(Figure):
         return f"Earth({'' if self.radius is None else repr(self.radius)})"
 
 
-def _range(value: Given, what: str) -> tuple[float, float]:
+def _read_range(value: Given, what: str) -> tuple[float, float]:
     if item_count(value) != 2:
         raise ModelError(f"{what}: {value!r} is not a range such as (0, 10)")
     low, high = (real(x, what, ModelError) for x in value)

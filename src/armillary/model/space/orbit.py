@@ -97,7 +97,7 @@ class Orbit:
             raise ModelError(f"Orbit: mu={mu!r} is not positive; an orbit needs an attracting body")
         if shape < 0:
             raise ModelError(f"Orbit: the eccentricity e={e!r} is negative; give 0 for a circle")
-        size = _parameter(a=a, p=p, periapsis=periapsis, altitude=altitude, radius=radius, e=shape)
+        size = _semilatus_rectum(a=a, p=p, periapsis=periapsis, altitude=altitude, radius=radius, e=shape)
         tilt, node, turn, anomaly = (
             _read_angle(value, name) for name, value in (("i", i), ("raan", raan), ("argp", argp), ("nu", nu))
         )
@@ -187,7 +187,7 @@ class Orbit:
         return f"Orbit(p={self.p:.8g}, e={self.e:.6g}, {angles})"
 
 
-def _parameter(
+def _semilatus_rectum(
     *,
     a: float | None,
     p: float | None,

@@ -197,11 +197,11 @@ def switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
             turns = node.args[0] / node.args[1] if node.data == "mod" else node.args[0]
             yield node, turns, sin(math.pi * turns)  # which changes its sign at every whole number
         elif isinstance(node.data, Piecewise) and node.data.arity == 1:
-            for x in _steps(node.data):
+            for x in _table_jumps(node.data):
                 yield node, node.args[0] - x, node.args[0] - x
 
 
-def _steps(table: Piecewise) -> list[float]:
+def _table_jumps(table: Piecewise) -> list[float]:
     """Where a table jumps; of many such places some."""
     x = table.breaks[0]
     left, right = (table.value(np.nextafter(x, side)) for side in (-np.inf, np.inf))
@@ -304,7 +304,7 @@ def sensitive_equations(
     ``of=None`` takes coordinates, speeds and the outputs of the model. Rates that jump are refused unless
     ``ignore_jumps``.
     """
-    _check(equations)
+    _check_differentiable(equations)
     flag(ignore_jumps, "ignore_jumps=")
     found = directions(equations, to)
     names = outputs_of(equations, of)
@@ -320,7 +320,7 @@ def sensitive_equations(
     return DerivedSensitiveEquations(**shared, **more)
 
 
-def _check(equations: DerivedEquations) -> None:
+def _check_differentiable(equations: DerivedEquations) -> None:
     """Errors for what has no derivatives in this form."""
     equations.check_use("sensitivities")
     constraints = equations.system.constraints.values()

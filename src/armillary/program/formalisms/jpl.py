@@ -111,7 +111,7 @@ def appendage_targets(
     own = {s.data.name: reduction.plain(s) for s in found.states}
     columns = [replace(c, expression=own.get(c.name, c.expression)) for c in wanted.columns]
     taken = {c.name for c in columns}
-    columns += [c for c in _columns(system, found) if c.name not in taken]
+    columns += [c for c in _vehicle_columns(system, found) if c.name not in taken]
     return (
         replace(
             wanted,
@@ -146,7 +146,7 @@ def _state_after_event(state: Expr, value: Expr, found: AppendageRates, reductio
     return reduction.plain(state) if state in found.states else value
 
 
-def _columns(system: Description, found: AppendageRates) -> list[OutputColumn]:
+def _vehicle_columns(system: Description, found: AppendageRates) -> list[OutputColumn]:
     """The angular momentum, and torques of prescribed hinges."""
     units, about = system.units.unit_text(MOMENT * TIME), "about the system's mass centre"
     H = [as_expr(x) for x in found.momentum]

@@ -115,7 +115,7 @@ class HingedGroups:
 
 def hinged_groups(system: Description, read: Reader, formulation: str) -> HingedGroups:
     """The groups of a system, or an error that names what the formulation cannot describe."""
-    _check(system, formulation)
+    _check_system(system, formulation)
     found = rigid_groups(system, read, separate_flexible=False)
     groups = [_hinged_group(i, group, read, formulation) for i, group in enumerate(found.groups)]
     if not groups:
@@ -125,30 +125,32 @@ def hinged_groups(system: Description, read: Reader, formulation: str) -> Hinged
     _find_rotors(groups, system.armatures)
     for group in groups:  # the shift of a mass centre by modes is not defined without mass
         if group.flexible and is_zero(group.mass):
-            raise _refusal(formulation, f"body '{group.name}' has modes and no mass", "give it some")
+            raise _formulation_error(
+                formulation, f"body '{group.name}' has modes and no mass", "give it some"
+            )
     return HingedGroups(groups, found.placements, found.nodes)
 
 
-def _refusal(formulation: str, what: str, remedy: str = "") -> ModelError:
+def _formulation_error(formulation: str, what: str, remedy: str = "") -> ModelError:
     advice = "; ".join(t for t in (remedy, "formalism='kane' or 'recursive' takes it") if t)
     return ModelError(f"formalism '{formulation}': {what}; {advice}")
 
 
-def _check(system: Description, formulation: str) -> None:
+def _check_system(system: Description, formulation: str) -> None:
     if system.gravities or system.attractors:
-        raise _refusal(formulation, "gravity acts, but JPL's vehicles are in free space")
+        raise _formulation_error(formulation, "gravity acts, but JPL's vehicles are in free space")
     for name in system.constraints:
-        raise _refusal(
+        raise _formulation_error(
             formulation, f"constraint '{name}' closes a loop or binds speeds, but a tree is needed"
         )
     for name, flex in system.flexibles.items():
         if flex.part.g is not None:
-            raise _refusal(
+            raise _formulation_error(
                 formulation,
                 f"body '{name}' has stiffening=True, but JPL's appendages do not shorten as they bend",
             )
         if flex.held is not None:
-            raise _refusal(
+            raise _formulation_error(
                 formulation,
                 f"body '{name}' is held at its node '{flex.held}', but appendages are held by their body",
             )
@@ -157,7 +159,7 @@ def _check(system: Description, formulation: str) -> None:
 def _hinged_group(index: int, group: RigidGroup, read: Reader, formulation: str) -> HingedGroup:
     body, steps = group.body, group.body.assembly.steps
     if group.parent < GROUND:
-        raise _refusal(
+        raise _formulation_error(
             formulation,
             f"body '{group.name}' hangs on a node of a flexible body, but appendages carry nothing",
         )
@@ -165,14 +167,14 @@ def _hinged_group(index: int, group: RigidGroup, read: Reader, formulation: str)
         drift = steps[0]
         if index or not isinstance(drift, Drift) or len(drift.linear) + len(drift.angular) < 6:
             which = "a second body" if index else f"it ({body.joint.describe()})"
-            raise _refusal(
+            raise _formulation_error(
                 formulation,
                 f"body '{group.name}': {which} on the ground; there is one reference body, free in space",
                 "hang it on another body, or give the reference body joint=Free()",
             )
         return HingedGroup(**vars(group))
     if not all(isinstance(step, Turn) for step in steps):
-        raise _refusal(
+        raise _formulation_error(
             formulation,
             f"the joint of body '{group.name}' ({body.joint.describe()}) is not made of one to three hinges",
             "use Revolute or Gimbal",

@@ -256,7 +256,7 @@ def attitude(vehicle: Vehicle, turning: str = "finite") -> Attitude:
             spin = named(add(spin, rate), f"w_{label}")
             own = named(cross_triples(spin, rate), f"s_{label}") if turning == "finite" else ZEROS
             gained = add(gained, own)
-            turned = named_matrix(matrix_product(turned, _turn(hinge, turning)), f"R_{label}")
+            turned = named_matrix(matrix_product(turned, _hinge_rotation(hinge, turning)), f"R_{label}")
             axes.append(g)
             s.append(own)
         if part.turned != IDENTITY:
@@ -267,7 +267,7 @@ def attitude(vehicle: Vehicle, turning: str = "finite") -> Attitude:
     return Attitude(R, axes, w, s, S)
 
 
-def _turn(hinge: Hinge, turning: str) -> Matrix:
+def _hinge_rotation(hinge: Hinge, turning: str) -> Matrix:
     """v_before = turn v_after: 1 + sin γ [g] + (1 − cos γ) [g][g]."""
     if turning == "none":
         return IDENTITY

@@ -148,11 +148,11 @@ def momentum_targets(
     ways = WAYS if len(reduction.independent(system)) <= _FEW else ("recursion",)
     forms = [_form(system, reduction, configuration, regrouped, way, axes) for way in ways]
     form = min(forms, key=lambda f: f.cost) if len(forms) > 1 else forms[0]
-    accelerations = _accelerations(system, form)
+    accelerations = _all_accelerations(system, form)
     wanted = targets(system, accelerations, form.reduction)
     speeds = [reduction.plain(system.speeds[i]) for i in form.p]
     taken = {c.name for c in wanted.columns}
-    own = [c for c in _columns(system, form) if c.name not in taken]
+    own = [c for c in _momentum_columns(system, form) if c.name not in taken]
     changed = converted_targets(
         replace(wanted, columns=(*wanted.columns, *own)),
         dict(zip(form.p.values(), form.rates.values(), strict=True)),
@@ -190,7 +190,7 @@ def _form(
 
     names = _names(system, tree, roots)
     unknown = [system.speeds.index(u) for u in reduction.independent(system)]
-    p = {i: _symbol(system, i, names[i]) for i in unknown}
+    p = {i: _momentum_symbol(system, i, names[i]) for i in unknown}
     projected: dict[int, Scalar] = dict(p)
     drifts: dict[int, Scalar] = {}
     for root in roots:
@@ -274,7 +274,7 @@ def _names(system: Description, tree: Tree, roots: Sequence[FreeRoot]) -> dict[i
     return names
 
 
-def _symbol(system: Description, index: int, name: str) -> Expr:
+def _momentum_symbol(system: Description, index: int, name: str) -> Expr:
     return symbol(name, owner=system.identity, units=_units(system, index), about=_about(system, index, name))
 
 
@@ -290,14 +290,14 @@ def _about(system: Description, index: int, name: str) -> str:
     return f"{name}: of all that hangs there, in the ground's axes{about}"
 
 
-def _columns(system: Description, form: _Form) -> list[OutputColumn]:
+def _momentum_columns(system: Description, form: _Form) -> list[OutputColumn]:
     return [
         OutputColumn(name, _units(system, i), _about(system, i, name), value)
         for i, (name, value) in form.shown.items()
     ]
 
 
-def _accelerations(system: Description, form: _Form) -> dict[int, Scalar]:
+def _all_accelerations(system: Description, form: _Form) -> dict[int, Scalar]:
     """u̇ of all speeds by index: derivatives along the rates of the state, and given rates unchanged."""
     along = _coordinate_rates(system, form.reduction, form.reduction.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}

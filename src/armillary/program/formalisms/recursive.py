@@ -196,7 +196,7 @@ class GearGroup:
             value = minus(self.forces.get(d.index, 0), component_along(d, body.n, body.f))
             value = value if self.at_rest else minus(value, d.armature_effort)
             for s, k in self.shares(d).items():
-                own[s] = wrench_sum(own.get(s, _NOTHING), _times(column, k))
+                own[s] = wrench_sum(own.get(s, _NOTHING), _scale_wrench(column, k))
                 self.force[s] = plus(self.force[s], times(k, value))
         for d in joints:
             self._add_rows(d, own, below)
@@ -263,7 +263,7 @@ class GearGroup:
         return x
 
 
-def _times(a: Wrench, k: Scalar) -> Wrench:
+def _scale_wrench(a: Wrench, k: Scalar) -> Wrench:
     return scaled(a[0], k), scaled(a[1], k)
 
 

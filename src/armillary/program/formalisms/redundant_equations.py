@@ -173,7 +173,7 @@ class Bordered:
         ]
         self.added: dict[Expr, Scalar] = {}  # what armatures and the support of massless parts add to f
         self.order = {v: i for i, v in enumerate(v for p in parts.parts for v in p.speeds)}
-        self.length2 = _size(parts.parts)
+        self.length2 = _squared_length(parts.parts)
         self.turning = {w for part in parts.parts for w in part.w}
 
     def add_armature(self, inertia: Scalar, form: Form, gamma: Scalar) -> None:
@@ -211,7 +211,7 @@ class Bordered:
     def _check(self, weak: list[AbsoluteBody], values: dict[Expr, float]) -> None:
         """An error where the constraints leave a massless part to itself."""
         order = self.order
-        M = _numbers(self.matrix, order, values)
+        M = _matrix_numbers(self.matrix, order, values)
         size = np.sqrt(np.maximum(np.diag(M), 0.0))
         if np.all(size > 0.0):
             eigenvalues, directions = np.linalg.eigh(M / np.outer(size, size))
@@ -270,7 +270,7 @@ def total_mass(parts: Iterable[AbsoluteBody]) -> Expr:
     return UNIT if is_zero(mass) else mass
 
 
-def _size(parts: Iterable[AbsoluteBody]) -> Expr:
+def _squared_length(parts: Iterable[AbsoluteBody]) -> Expr:
     """Squared length of the system: squared joint offsets and radii of gyration, or 1 for points alone."""
     lengths = [x * x for p in parts for x in map(as_expr, p.place) if not is_zero(x)]
     mass = total_mass(parts)
@@ -282,11 +282,13 @@ def _size(parts: Iterable[AbsoluteBody]) -> Expr:
 
 def _singular(part: AbsoluteBody, values: dict[Expr, float]) -> bool:
     """Whether a part's mass matrix is singular with these values."""
-    found = np.linalg.eigvalsh(_numbers(mass_block(part), {s: i for i, s in enumerate(part.speeds)}, values))
+    found = np.linalg.eigvalsh(
+        _matrix_numbers(mass_block(part), {s: i for i, s in enumerate(part.speeds)}, values)
+    )
     return bool(found[0] <= SINGULAR * max(found[-1], 1e-300))
 
 
-def _numbers(
+def _matrix_numbers(
     matrix: dict[tuple[Expr, Expr], Scalar], order: dict[Expr, int], at: dict[Expr, float]
 ) -> np.ndarray:
     """A symmetric matrix with these values of its symbols; one for those without a value."""
@@ -366,7 +368,7 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
         rates |= {state: as_expr(rate) for state, rate in part.rates().items()}
     rates |= zip(joints, transform(list(described.values()), u.get), strict=True)
 
-    rows = _rows(system, parts, u, plain)
+    rows = _constraint_rows(system, parts, u, plain)
     forms = [_form(row.speed, speeds) for row in rows]
     gammas = directional_derivatives([row.speed for row in rows], rates)
     multipliers = _symbols(system, [f"multiplier of {row.name}" for row in rows])
@@ -422,7 +424,7 @@ def _symbols(system: Description, names: Iterable[str]) -> tuple[Expr, ...]:
 # ---------------------------------------------------------------- constraints
 
 
-def _rows(
+def _constraint_rows(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> list[AbsoluteConstraint]:
     """All constraints: of each joint, of given and locked speeds, and the user's own."""

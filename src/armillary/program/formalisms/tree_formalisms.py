@@ -460,7 +460,7 @@ def _velocity_states(
         linear = {d.direction - LINEAR: d for d in link.freedoms if d.direction >= LINEAR}
         spin = {d.direction: d.speed for d in link.freedoms if d.direction < LINEAR}
         around = cross_triples((spin[0], spin[1], spin[2]), c)
-        s = {i: _symbol(system, d.index, body, axes, c) for i, d in linear.items()}
+        s = {i: _speed_symbol(system, d.index, body, axes, c) for i, d in linear.items()}
         u = joined(linear[i].speed for i in range(3))
         moved = (s[0], s[1], s[2])
         if axes == "body":
@@ -478,7 +478,7 @@ def _velocity_states(
     return Chosen(replace(reduction, tree=tree, plain=plain), states, speeds, by_speeds, words)
 
 
-def _symbol(system: Description, index: int, body: Body, axes: str, c: Triple) -> Expr:
+def _speed_symbol(system: Description, index: int, body: Body, axes: str, c: Triple) -> Expr:
     u = system.speeds[index].data
     where = "origin" if all(map(is_zero, c)) else "composite mass centre"
     about = f"state for {u.name}: velocity of {body.name}'s {where} in {axes} axes"

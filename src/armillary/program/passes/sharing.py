@@ -262,7 +262,7 @@ def reciprocals(graph: Graph) -> Graph:
         if node.kind == "product" and not node.constant:
             for base, n in _divisors(node):
                 uses.setdefault(base, []).append(n)
-    unit = {base: _unit(exponents) for base, exponents in uses.items() if len(exponents) > 1}
+    unit = {base: _common_exponent(exponents) for base, exponents in uses.items() if len(exponents) > 1}
     if not unit:
         return graph
 
@@ -296,7 +296,7 @@ def _divisors(node: Expr) -> list[tuple[Expr, float]]:
     ]
 
 
-def _unit(exponents: list[float]) -> float:
+def _common_exponent(exponents: list[float]) -> float:
     """The power of which all are powers: −1, or −½ where there are roots."""
     return -1 if all(n == int(n) for n in exponents) else -0.5
 

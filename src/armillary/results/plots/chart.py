@@ -100,11 +100,11 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
         {name: run.parameters.get(name) for name in {**runs[0].parameters, **run.parameters}} for run in runs
     ]
     differing = [name for name in values[0] if len({v.get(name) for v in values}) > 1]
-    texts = [", ".join(_parameter(run, name) for name in differing[:_NAMED]) for run in runs]
+    texts = [", ".join(_parameter_text(run, name) for name in differing[:_NAMED]) for run in runs]
     return texts if len(set(texts)) == len(runs) else [f"run {i}" for i in range(1, len(runs) + 1)]
 
 
-def _parameter(run: Run, name: str) -> str:
+def _parameter_text(run: Run, name: str) -> str:
     if name not in run.parameters:
         return f"no {name}"
     return f"{name} = {run.parameters[name]:.6g} {label_units(run.parameter_units[name])}".rstrip()

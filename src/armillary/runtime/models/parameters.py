@@ -182,12 +182,12 @@ def parameter_table(equations: DerivedEquations) -> ParameterTable:
         tuple(factors),
         frozenset(used & set(names)),
         system.units,
-        lambda name: _place(system, name),
+        lambda name: _first_use(system, name),
         RunMasses(system),
     )
 
 
-def _place(system: Description, name: str) -> str:
+def _first_use(system: Description, name: str) -> str:
     """Where a parameter is first met, in the user's words."""
     node = system.parameters[name]
     for body in system.bodies.values():

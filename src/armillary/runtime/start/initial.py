@@ -92,17 +92,17 @@ def given_values(equations: DerivedEquations, initial: Initial) -> tuple[dict[st
             if isinstance(value, float) and type(key) is str and key in factors:
                 values[key] = value * factors[key]
             else:
-                values[str(key)] = _number(equations, str(key), value)
+                values[str(key)] = _start_number(equations, str(key), value)
         if not all(map(isfinite, values.values())):
             for key, value in given.items():
-                _number(equations, str(key), value)  # with a sentence of its own for what is given
+                _start_number(equations, str(key), value)  # with a sentence of its own for what is given
     if not all(map(isfinite, values.values())):
         name = next(name for name, value in values.items() if not isfinite(value))
         raise ParameterError(f"the initial value of '{name}' is not a finite number")
     return values, named
 
 
-def _number(equations: DerivedEquations, name: str, value: object) -> float:
+def _start_number(equations: DerivedEquations, name: str, value: object) -> float:
     symbol = equations.startable.get(name)
     if symbol is None:
         raise _no_initial_value(equations, name)

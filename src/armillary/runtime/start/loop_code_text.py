@@ -39,7 +39,7 @@ def loop_module() -> RecordModule:
             **{"Places": "N_COORDINATES", "Figures": "figures", "Sides": "sides"},
         },
         known={},
-        tables={name: _table(name) for name in TABLES},
+        tables={name: _table_entry(name) for name in TABLES},
         model={"loop_figures": _figures},
         given={},
         rare=solver.functions.keys(),  # inlined, they would take LLVM five times the time,
@@ -50,7 +50,7 @@ def loop_module() -> RecordModule:
     return program
 
 
-def _table(name: str) -> Callable[[RecordFunction, Value], Value]:
+def _table_entry(name: str) -> Callable[[RecordFunction, Value], Value]:
     def entry(f: RecordFunction, k: Value) -> Value:
         found = f.outside("tables")[f[name] + k]
         return found.to_whole() if name in WHOLE_TABLES else found.differs(0.0)

@@ -60,10 +60,10 @@ def joint_values(
         raise ParameterError(f"the initial value of '{bad[0]}' is not a finite number")
     q = np.array([values[s.data.name] for s in system.coordinates])
     u = np.array([values[s.data.name] for s in system.speeds])
-    return _unit(model, q), u, np.array([values[name] for name in model.state_names])
+    return _unit_parameters(model, q), u, np.array([values[name] for name in model.state_names])
 
 
-def _unit(model: CompiledRedundantModel, q: np.ndarray) -> np.ndarray:
+def _unit_parameters(model: CompiledRedundantModel, q: np.ndarray) -> np.ndarray:
     """Joints' coordinates with unit Euler parameters."""
     first = model.layout.coordinates
     for start in model.equations.program.quaternions:
@@ -146,7 +146,7 @@ class RedundantStart:
             for x, v, count in layout.parts():
                 own = change[v - layout.first_speed : v - layout.first_speed + count + 3]
                 y[x : x + count] += own[:count]
-                y[x + count : x + count + 4] = _turn(y[x + count : x + count + 4], own[count:])
+                y[x + count : x + count + 4] = _turn_parameters(y[x + count : x + count + 4], own[count:])
             self._normalise(y)
         worst = int(np.argmax(np.abs(gaps)))
         if not abs(gaps[worst]) <= _CLOSED:
@@ -176,7 +176,7 @@ class RedundantStart:
         kind(self.model.address("normalise"))(self.t, *addresses)
 
 
-def _turn(e: np.ndarray, angle: np.ndarray) -> np.ndarray:
+def _turn_parameters(e: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """Turn Euler parameters by a small angle in body axes."""
     g = e[1:]
     rate = 0.5 * np.concatenate([[-(g @ angle)], e[0] * angle + np.cross(g, angle)])

@@ -291,11 +291,11 @@ _MULTIPLIERS = [f"multiplier of {name}" for name in ("rolling in x", "rolling in
 _TEXT = "Park and Chiou (1987), section 7"
 
 
-def _table(run: Run, names: list[str]) -> np.ndarray:
+def _run_table(run: Run, names: list[str]) -> np.ndarray:
     return np.array([run[name] for name in names]).T
 
 
-def measure() -> Iterator[float]:
+def _measure_bowling_ball() -> Iterator[float]:
     data, ball = reference("bowling_ball"), example("bowling_ball")
     cases = {"no_offset": 0.0, "offset": ball.OFFSET}
     models = {case: ball.system(offset).derive("redundant").compile() for case, offset in cases.items()}
@@ -317,7 +317,9 @@ def measure() -> Iterator[float]:
         run = run_staggered(case, record["t"][-1], 0.01, 1)
         at = np.rint(np.array(record["t"]) / 0.01).astype(int)
         yield largest_difference(run["x"][at], record["x"])
-        yield largest_difference(-_table(run, _MULTIPLIERS)[at], record["lam"])  # theirs have the other sign
+        yield largest_difference(
+            -_run_table(run, _MULTIPLIERS)[at], record["lam"]
+        )  # theirs have the other sign
         if case == "no_offset":
             yield float(np.ptp(np.hypot(run["ball.u1"], run["ball.u2"])))
             yield run["x"][-1] / run.time[-1]
@@ -365,7 +367,7 @@ _BOWLING_BALL = (
                 "of 0.02 s without corrector give 0.348", _TEXT,
             ),
         ),
-        measure,
+        _measure_bowling_ball,
         "bowling-ball",
     ),
 )  # fmt: skip

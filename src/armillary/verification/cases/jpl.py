@@ -118,7 +118,7 @@ def _two_bodies(data_name: str, formalism: str, frozen: bool) -> Callable[[], It
     return measure
 
 
-def _sample(name: str, title: str, figure: int, data: str, formalism: str, frozen: bool) -> Case:
+def _sample_problem(name: str, title: str, figure: int, data: str, formalism: str, frozen: bool) -> Case:
     stated = (
         value("angular momentum after the thrust (N m s)", 0.17, 5e-3, f"{_REPORT}, text"),
         value("angular momentum at the end (N m s)", 14.25, 5e-3, f"{_REPORT}, text"),
@@ -162,7 +162,7 @@ CASES = (
         measure_rotor,
         "jpl",
     ),
-    _sample(
+    _sample_problem(
         "jpl_mbdyfn",
         "JPL's two bodies, MBDYFN",
         13,
@@ -170,6 +170,6 @@ CASES = (
         "mbdyfn",
         False,
     ),
-    _sample("jpl_mbdyfl", "JPL's two bodies, MBDYFL", 14, "jpl_mbdyfl", "mbdyfl", False),
-    _sample("jpl_frozen", "JPL's two bodies, hinges held", 16, "jpl_frozen", "mbdyfn", True),
+    _sample_problem("jpl_mbdyfl", "JPL's two bodies, MBDYFL", 14, "jpl_mbdyfl", "mbdyfl", False),
+    _sample_problem("jpl_frozen", "JPL's two bodies, hinges held", 16, "jpl_frozen", "mbdyfn", True),
 )

@@ -247,7 +247,7 @@ def _rates_and_force(model: Model) -> Iterator[float]:
 _STATES = States(lambda: example("four_bar").system(), _rates_and_force, AS_GIVEN)
 
 
-def measure() -> Iterator[float]:
+def _measure_four_bar() -> Iterator[float]:
     data = reference("four_bar")
     eom = equations("four_bar")
     model = eom.compile()
@@ -288,7 +288,7 @@ _FOUR_BAR = (
             at_most("multiplications and divisions", 141, _LISTING, "its two roots among them"),
             at_most("functions", 6, _LISTING),
         ),
-        measure,
+        _measure_four_bar,
         "four-bar",
         (_STATES,),
     ),

@@ -203,7 +203,7 @@ def _pad_to_twelve(joint: DataTable, key: str) -> list[float]:
 _KEPT = [f"{of} {axis}" for of in ("momentum", "angular momentum") for axis in "xyz"]
 
 
-def _accelerations(tree: MomentumSystem, model: Model) -> Iterator[float]:
+def _acceleration_errors(tree: MomentumSystem, model: Model) -> Iterator[float]:
     worst = 0.0
     for state in tree.data["random_states"]:
         q, u = tree.coordinates(state["config"]), dict(zip(tree.speeds, state["speeds"], strict=True))
@@ -226,11 +226,11 @@ def _differences(
     return places, largest_difference(np.array([run[name][rows] for name in tree.speeds]).T, speeds)
 
 
-def _measure(name: str) -> Callable[[], Iterator[float]]:
+def _tree_measure(name: str) -> Callable[[], Iterator[float]]:
     def measure() -> Iterator[float]:
         tree = MomentumSystem(name)
         model: Model = momentum_equations(name).compile()
-        yield from _accelerations(tree, model)
+        yield from _acceleration_errors(tree, model)
         if any("particles" in body for body in tree.data["model"]["bodies"]):  # modes, damped until here
             tree = MomentumSystem(name, damped=False)
             model = momentum_equations(name, damped=False).compile()
@@ -275,10 +275,10 @@ def _case(name: str, system: str, title: str, seconds: int, *more: Check) -> Cas
     source = "Stoneking (2010), corrected equations"
     states = States(
         lambda: MomentumSystem(system).system,
-        lambda model: _accelerations(MomentumSystem(system), model),
+        lambda model: _acceleration_errors(MomentumSystem(system), model),
         (("kane", True), ("recursive", True)),
     )
-    return Case(name, title, source, checks + more, _measure(system), "momentum-states", (states,))
+    return Case(name, title, source, checks + more, _tree_measure(system), "momentum-states", (states,))
 
 
 CASES = (

@@ -89,7 +89,7 @@ def bus_rotation(angles: NumericValue) -> np.ndarray:
     return found
 
 
-def _run(model: Model, expected: dict[str, np.ndarray], **how: Given) -> Run:
+def _run_published(model: Model, expected: dict[str, np.ndarray], **how: Given) -> Run:
     return model.simulate(30.0, sample=expected["t"], initial=start(), **TIGHT, **how)
 
 
@@ -158,11 +158,13 @@ def _measure_spacecraft_1() -> Iterator[float]:
     yield from _STATES_1.measure(model)
     yield from _published_scheme(model, columns(data["published_scheme"]))
     expected = columns(data["without_thrusters"])
-    run = _run(spacecraft.system(thrusters=False).derive().compile(), expected)
+    run = _run_published(spacecraft.system(thrusters=False).derive().compile(), expected)
     yield from _differences(run, expected)
     yield largest([drift(run[f"{of}{axis}"], 1.0) for of in "ph" for axis in "xyz"])
     expected = columns(data["continuous_switching"])
-    switched = _run(spacecraft.system(thrusters="events").derive().compile(), expected, max_step=0.02)
+    switched = _run_published(
+        spacecraft.system(thrusters="events").derive().compile(), expected, max_step=0.02
+    )
     first = [time for time, _, kind, *_ in data["first_switchings"] if kind in ("up", "dn")]
     on = [event.time for event in switched.events if event.name.split()[2:] in (["low"], ["high"])]
     yield largest_difference(on[: len(first)], first)

@@ -31,22 +31,24 @@ _TABLE = "Sayers (1990), Table 9.6.1"
 _ALONE = "functions not counted, as in the source"
 
 
-def _accelerations(key: str) -> Callable[[Model], Iterator[float]]:
-    def measure(model: Model) -> Iterator[float]:
+def _acceleration_measure(key: str) -> Callable[[Model], Iterator[float]]:
+    def _measure_arm(model: Model) -> Iterator[float]:
         states = reference("stanford_arm")["states"]
         found = [model.accelerations(0.0, state["q"], state["u"]) for state in states]
         yield relative_difference(found, [state[key] for state in states])
 
-    return measure
+    return _measure_arm
 
 
 _STATES = (
-    States(lambda: example("stanford_arm").system(controller=False), _accelerations("udot_uncontrolled")),
-    States(lambda: example("stanford_arm").system(controller=True), _accelerations("udot")),
+    States(
+        lambda: example("stanford_arm").system(controller=False), _acceleration_measure("udot_uncontrolled")
+    ),
+    States(lambda: example("stanford_arm").system(controller=True), _acceleration_measure("udot")),
 )
 
 
-def measure() -> Iterator[float]:
+def _measure_arm() -> Iterator[float]:
     data, arm = reference("stanford_arm"), example("stanford_arm")
     systems = {controlled: equations("stanford_arm", controller=controlled) for controlled in (False, True)}
     models = {controlled: eom.compile() for controlled, eom in systems.items()}
@@ -93,7 +95,7 @@ CASES = (
             at_most("additions with controller", 268, _TABLE),
             at_most("multiplications and divisions with controller", 378, _TABLE),
         ),
-        measure,
+        _measure_arm,
         "stanford-arm",
         _STATES,
     ),
