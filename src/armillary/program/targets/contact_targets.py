@@ -367,7 +367,7 @@ def _find_forces(
     is called where these are in doubt.
     """
     known = {**rows.given, "free": free, "held": held, "weight": weight, "offset": offset}
-    limits = {
+    limits: dict[str, Sequence[Scalar]] = {
         "static": [0 if state.is_brake or not state.slip else state.held for state in states],
         "static_capacity": [state.held if state.is_brake else 0 for state in states],
         "least": [0] * len(states),
