@@ -26,7 +26,7 @@ import numpy as np
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.analysis.inverse.inverse import inverse_model
+from armillary.analysis.efforts import inverse_model
 from benchmarks.build import HERE, NotAvailable, cached, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
 from benchmarks.environment import Environment, find_environment

@@ -30,7 +30,7 @@ import numpy as np
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.analysis.linear.matrices import Linearization
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.verification.rows import largest
 from benchmarks.build import HERE, NotAvailable, cached, run
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer

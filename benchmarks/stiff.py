@@ -8,16 +8,19 @@ with one by dop853 with rtol = 1e-12, where this is not too long, and with publi
 some. The time at the target error is read from the line through both neighbours in a plot of logarithms. A
 method that does not come as near is given with its best error.
 
-SciPy's Radau and BDF call the compiled derivatives, and the compiled exact Jacobian where the equations of
-our own steps are dense; else SciPy takes differences. MuJoCo's implicitfast, if it is installed, has the
-cable in its own elements, in steps of several lengths.
+SciPy's Radau and BDF and SUNDIALS' CVODE call the compiled derivatives, and the compiled exact Jacobian where
+the equations of our own steps are dense; else they take differences. Exudyn's generalised-alpha method and
+MuJoCo's implicitfast have the cable and the springs in elements of their own, in equal steps of several lengths.
+Programs that are not installed are left out (benchmarks/peers/stiff_cases.py).
+
+    python benchmarks/stiff.py steps     microseconds of a step of cables with 10 to 1,000 segments
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,9 +32,10 @@ if __name__ == "__main__":  # a script has its own folder, not that of the packa
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.verification.cases import flexible_slider_crank, ivp
+from armillary.verification.cases import beams, mechanisms
+from benchmarks.peers import stiff_cases
 
-METHODS = ("rodas5p", "auto", "dop853", "Radau", "BDF")
+METHODS = ("rodas5p", "auto", "dop853", "CVODE", "Radau", "BDF")
 LONG = 5.0  # seconds of runs that are not repeated
 TOLERANCES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 Runner = Callable[[float], tuple[np.ndarray, float]]  # of a tolerance: rows of the columns, and seconds
@@ -51,6 +55,7 @@ class Case:
     without: tuple[str, ...] = ()  # methods that take minutes
     tolerances: tuple[float, ...] = TOLERANCES
     published: dict[str, float] = field(default_factory=dict)  # values at the end
+    peer_steps: tuple[float, ...] = (1e-2, 1e-3, 1e-4)  # of programs with equal steps, seconds
 
 
 def damper() -> Case:
@@ -116,23 +121,23 @@ def robot() -> Case:
 
 def squeezer() -> Case:
     """Andrews' squeezing mechanism, problem II-2 of the test set for IVP solvers."""
-    start = {"initial": dict(zip(ivp._ANGLES, ivp._START, strict=True))}
-    end = dict(zip(ivp._ANGLES, ivp._END, strict=True))
-    return Case(ivp.squeezer(), 0.03, ivp._ANGLES, 1e-6, 1e-2, start, published=end)
+    start = {"initial": dict(zip(mechanisms._ANGLES, mechanisms._START, strict=True))}
+    end = dict(zip(mechanisms._ANGLES, mechanisms._END, strict=True))
+    return Case(mechanisms.squeezer(), 0.03, mechanisms._ANGLES, 1e-6, 1e-2, start, published=end)
 
 
 def axis() -> Case:
     """The car axis, problem II-6 of the test set."""
     start = {"initial": {"left.u1": -0.5, "right.u1": -0.5}}
     columns = ("left.q1", "left.q2", "right.q1", "right.q2")
-    end = {name: ivp._AXIS_END[name] for name in columns}
-    return Case(ivp.car_axis(), 3.0, columns, 1e-6, 1e-2, start, published=end)
+    end = {name: mechanisms._AXIS_END[name] for name in columns}
+    return Case(mechanisms.car_axis(), 3.0, columns, 1e-6, 1e-2, start, published=end)
 
 
 def crank() -> Case:
     """The slider-crank with a flexible rod, problem crank of the test set; nothing damps the rod."""
-    made = flexible_slider_crank.system()
-    start = {"initial": flexible_slider_crank.START}
+    made = beams.system()
+    start = {"initial": beams.START}
     return Case(made, 0.1, ("rod.q1", "block.q1"), 1e-6, 1e-2, start)
 
 
@@ -198,11 +203,17 @@ def runners(case: Case) -> dict[str, Runner]:
         return run
 
     found = {m: own(m) for m in METHODS[:3] if m not in case.without}
-    return found | {m: scipy_runner(case, model, m) for m in METHODS[3:] if m not in case.without}
+    for method in METHODS[3:]:
+        if method not in case.without:
+            try:
+                found[method] = library_runner(case, model, method)
+            except ImportError as error:
+                print(error)
+    return found
 
 
-def scipy_runner(case: Case, model: Any, method: str) -> Runner:
-    """SciPy's solver on the compiled derivatives and, where it is dense, the compiled Jacobian."""
+def library_runner(case: Case, model: Any, method: str) -> Runner:
+    """A solver of SciPy, or CVODE, on the compiled derivatives and, where it is dense, the compiled Jacobian."""
     from scipy.integrate import solve_ivp
 
     model.simulate(1e-6, method="rodas5p", **case.settings)
@@ -228,6 +239,19 @@ def scipy_runner(case: Case, model: Any, method: str) -> Runner:
         columns(t, np.ascontiguousarray(y).ctypes.data, *a, partials.ctypes.data)
         return partials[: n * n].reshape(n, n).T.copy()
 
+    def by_cvode(rtol: float) -> tuple[np.ndarray, float]:
+        longest = case.settings.get("max_step", 0.0)  # 0: none
+        numbers = {"rtol": rtol, "atol": rtol * case.atol, "max_step": longest, "duration": case.duration}
+        partial = made.address("partial_rates") if dense else 0
+        found, seconds = stiff_cases.run_by_cvode(
+            made.address("derivatives"), partial, constants, memory, state, numbers
+        )
+        return np.array([found[:, names.index(c)] for c in case.columns]), seconds
+
+    if method == "CVODE":
+        stiff_cases.find_cvode()
+        return by_cvode
+
     def run(rtol: float) -> tuple[np.ndarray, float]:
         began = time.perf_counter()
         more = {"jac": jacobian} if dense else {}
@@ -241,37 +265,21 @@ def scipy_runner(case: Case, model: Any, method: str) -> Runner:
     return run
 
 
-def mujoco_cable(case: Case, n: int) -> Runner:
-    """The cable by MuJoCo's implicitfast, with steps of a tolerance in seconds."""
-    import mujoco
-
-    length, mass = 10.0 / n, 5.0 / n
-    inertia = f"1e-12 {mass * length**2 / 24} {mass * length**2 / 24}"
-    damping = 2 * np.sqrt(1e7 * mass)
-    text, ends = "", ""
-    for i in range(n):
-        own = f"<inertial pos='0 0 0' mass='{mass / 2}' diaginertia='{inertia}'/>"
-        text += f"<body pos='0 0 0'><joint name='g{i}' type='hinge' axis='0 0 1'/>{own}"
-        spring = f"type='slide' axis='1 0 0' stiffness='1e7' damping='{damping}'"
-        text += f"<body pos='{length} 0 0'><joint {spring}/>{own}"
-        ends += "</body></body>"
-    option = "<option integrator='implicitfast' gravity='0 -9.81 0'><flag contact='disable'/></option>"
-    model = mujoco.MjModel.from_xml_string(f"<mujoco>{option}<compiler balanceinertia='true'/>"
-                                           f"<worldbody>{text}{ends}</worldbody></mujoco>")  # fmt: skip
-
-    def run(step: float) -> tuple[np.ndarray, float]:
-        every = round(case.duration / 20 / step)
-        model.opt.timestep = case.duration / 20 / every
-        data = mujoco.MjData(model)
-        data.qpos[0] = case.settings["initial"]["g0.q1"]
-        rows = [data.qpos[0]]
-        began = time.perf_counter()
-        for _ in range(20):
-            mujoco.mj_step(model, data, every)
-            rows.append(data.qpos[0])
-        return np.array([rows]), time.perf_counter() - began
-
-    return run
+def peer_runners(name: str, case: Case) -> dict[str, tuple[Runner, tuple[float, ...]]]:
+    """Runs of other programs that have the case in elements of their own, with the steps that they take."""
+    kind, _, count = name.partition(" ")
+    made: dict[str, Callable[[float, float, int], Runner]] = {
+        "cable": {"Exudyn": stiff_cases.exudyn_cable, "MuJoCo": stiff_cases.mujoco_cable},
+        "springs": {"Exudyn": stiff_cases.exudyn_springs, "MuJoCo": stiff_cases.mujoco_springs},
+    }.get(kind, {})
+    start = next(iter(case.settings["initial"].values())) if made else 0.0
+    found: dict[str, tuple[Runner, tuple[float, ...]]] = {}
+    for program, runner in made.items():
+        try:
+            found[program] = runner(case.duration, start, int(count or 40)), case.peer_steps
+        except ImportError as error:
+            print(f"{name}: {error}")
+    return found
 
 
 def measure(name: str, case: Case) -> dict[str, tuple[float, float]]:
@@ -285,12 +293,8 @@ def measure(name: str, case: Case) -> dict[str, tuple[float, float]]:
         if column in case.published:
             print(f"{name}: {column} against the published value {exact[k, -1] - case.published[column]:.0e}")
     settings = {m: case.tolerances for m in every}
-    if name.startswith("cable"):
-        try:
-            every["MuJoCo"] = mujoco_cable(case, int(name.split()[1]))
-            settings["MuJoCo"] = (1e-2, 1e-3, 1e-4)
-        except ImportError:
-            print(f"{name}: MuJoCo is not installed")
+    for program, (runner, steps) in peer_runners(name, case).items():
+        every[program], settings[program] = runner, steps
     seconds = {(m, x): np.inf for m in every for x in settings[m]}
     errors = dict.fromkeys(seconds, 0.0)
     for _ in range(case.rounds + 1):  # the first one compiles
@@ -299,7 +303,7 @@ def measure(name: str, case: Case) -> dict[str, tuple[float, float]]:
                 continue
             rows, taken = every[method](x)
             seconds[method, x] = min(seconds[method, x], taken)
-            errors[method, x] = float(np.abs(rows - exact).max())
+            errors[method, x] = float(np.nan_to_num(np.abs(rows - exact), nan=np.inf).max())
     found = {}
     for method in every:
         e, t = (np.array([table[method, x] for x in settings[method]]) for table in (errors, seconds))
@@ -312,8 +316,29 @@ def measure(name: str, case: Case) -> dict[str, tuple[float, float]]:
     return found
 
 
+def measure_steps(counts: Sequence[int] = (10, 20, 40, 100, 200, 400, 1000), rounds: int = 3) -> None:
+    """Print the time of a step of cables with so many segments, the best of several runs in turns."""
+    models = {n: cable(n) for n in counts}
+    made = {n: case.system.derive().compile() for n, case in models.items()}
+    best = dict.fromkeys(counts, np.inf)
+    for _ in range(rounds + 1):
+        for n, case in models.items():
+            began = time.perf_counter()
+            run = made[n].simulate(0.2, method="rodas5p", rtol=1e-4, atol=1e-6, sample=0.2, **case.settings)
+            trials = run.info["steps"] + run.info["rejected"]
+            best[n] = min(best[n], (time.perf_counter() - began) / trials)
+    for n, seconds in best.items():
+        print(
+            f"  {n:5} segments {1e6 * seconds:8.0f} us a step {1e6 * seconds / n:6.2f} us a segment",
+            flush=True,
+        )
+
+
 def main(names: list[str]) -> None:
     """Print a table of the cases that are named, or of all."""
+    if names == ["steps"]:
+        measure_steps()
+        return
     for name in names or CASES:
         found = measure(name, CASES[name]())
         ours = found["rodas5p"][0]

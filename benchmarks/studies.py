@@ -26,9 +26,9 @@ import numpy as np
 from armillary.errors import require
 from armillary.run_files.models import example_system
 from armillary.studies import Study
+from armillary.studies.folder import VARIED, Made
+from armillary.studies.records import finished_blocks
 from armillary.studies.sampling import Normal, Uniform
-from armillary.studies.store.folder import VARIED, Made
-from armillary.studies.store.records import finished_blocks
 from benchmarks.cores import processors
 
 SAMPLES = 50

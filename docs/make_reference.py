@@ -20,9 +20,9 @@ from typing import Any
 import armillary
 import armillary.control
 import armillary.vehicles
-from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
-from armillary.analysis.linear.loops import Margins
+from armillary.analysis.linear.linear_model import Margins
 from armillary.analysis.linear.responses import FrequencyResponse
 from armillary.analysis.modes.modes import Mode
 from armillary.analysis.modes.shapes import BodyShapes
@@ -38,8 +38,8 @@ from armillary.control.torch_functions import TorchFunctions
 from armillary.control.tracking import TrackingRegulator
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
-from armillary.program.cost import Operations
 from armillary.program.formalisms.hubs import Contribution
+from armillary.program.passes.graph import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
 from armillary.studies.sensitivity import Sensitivity
@@ -57,8 +57,7 @@ GROUPS = {
     "armillary.model.quantities": "Motion of points and bodies",
     "armillary.model.loads.laws": "Contact and friction",
     "armillary.model.flexible": "Flexible parts",
-    "armillary.model.bodies.solids": "Shapes",
-    "armillary.model.bodies.lines_and_surfaces": "Shapes",
+    "armillary.model.bodies.figures": "Shapes",
     "armillary.model.space": "Spacecraft",
     "armillary.algebra.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import armillary
-from armillary.files.model.sections import (
+from armillary.files.model.documents import (
     BEAMS,
     FLEXIBLE,
     LAYOUT,
@@ -28,8 +28,8 @@ from armillary.model.flexible.beam import SECTIONS as CROSS_SECTIONS
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ObjectForm, TableOf
-from armillary.model.recording.verbs import Verb
 from armillary.model.space.orbit import ORBITS
+from armillary.model.verbs import Verb
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "text-models.md"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from armillary.errors import MissingExtraError
-from armillary.model.recording.verbs import VERBS
+from armillary.model.verbs import VERBS
 from tests.export.fmi import host
 from tests.pages import run_page
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import gc
 from weakref import ref
 
-from armillary.kept_results import kept_per_object
+from armillary.cache import kept_per_object
 
 
 class _Owner:

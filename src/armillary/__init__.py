@@ -57,29 +57,27 @@ from armillary.errors import (
     UnitsError,
 )
 from armillary.model.bodies.body import Body, Point
-from armillary.model.bodies.lines_and_surfaces import (
-    Cable,
-    Damper,
-    Earth,
-    Grid,
-    HeightProfile,
-    Plane,
-    Polyline,
-    Rod,
-    Spring,
-)
-from armillary.model.bodies.motion import partial
-from armillary.model.bodies.solids import (
+from armillary.model.bodies.figures import (
     Box,
+    Cable,
     Capsule,
     Cone,
     Cylinder,
+    Damper,
+    Earth,
     Ellipsoid,
+    Grid,
+    HeightProfile,
     Mesh,
+    Plane,
     Polyhedron,
+    Polyline,
+    Rod,
     Sphere,
+    Spring,
     Wheel,
 )
+from armillary.model.bodies.motion import partial
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -113,20 +111,22 @@ from armillary.stages import System, load
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
+    from armillary.analysis.efforts import Efforts
     from armillary.analysis.fitting.fit import fit
     from armillary.analysis.fitting.measurements import Experiment
     from armillary.analysis.fitting.outcome import Fit
-    from armillary.analysis.identification.excitation import ExcitingTrajectory, exciting_trajectory
+    from armillary.analysis.identification.excitation import (
+        ExcitingTrajectory,
+        Regressor,
+        exciting_trajectory,
+    )
     from armillary.analysis.identification.identify import Identification, identify
     from armillary.analysis.identification.inertial_parameters import BaseParameters
-    from armillary.analysis.identification.regressor import Regressor
-    from armillary.analysis.inverse.inverse import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
     from armillary.analysis.kinematics.sweep import Workspace
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
-    from armillary.analysis.modes.campbell import Campbell, campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.root_locus import RootLocus, root_locus
+    from armillary.analysis.modes.root_locus import Campbell, RootLocus, campbell, root_locus
     from armillary.analysis.operating.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint, load_point
     from armillary.analysis.sensitivities import Sensitivities
@@ -134,7 +134,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch, load_batch
     from armillary.files.fmu import fmu
     from armillary.files.fmu.description import Fmu
-    from armillary.files.model.sections import model_schema as schema
+    from armillary.files.model.documents import model_schema as schema
     from armillary.files.ssp.writing import write_ssp
     from armillary.model.flexible.beam import Beam, Section
     from armillary.model.flexible.plate import Plate
@@ -155,7 +155,7 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
-    from armillary.viewer.pose_page import sheet
+    from armillary.viewer.page import sheet
     from armillary.viewer.views import view
 
 # What most models do not need, by module: these are imported at the first use of one of their names.
@@ -164,16 +164,14 @@ _LATER = {
     "armillary.analysis.fitting.fit": "fit",
     "armillary.analysis.fitting.outcome": "Fit",
     "armillary.analysis.identification.inertial_parameters": "BaseParameters",
-    "armillary.analysis.identification.excitation": "ExcitingTrajectory exciting_trajectory",
+    "armillary.analysis.identification.excitation": "ExcitingTrajectory Regressor exciting_trajectory",
     "armillary.analysis.identification.identify": "Identification identify",
-    "armillary.analysis.identification.regressor": "Regressor",
-    "armillary.analysis.inverse.inverse": "Efforts",
+    "armillary.analysis.efforts": "Efforts",
     "armillary.analysis.kinematics.result": "Solutions Sweep load_sweep",
     "armillary.analysis.kinematics.sweep": "Workspace",
     "armillary.analysis.linear.linear_model": "LinearModel load_linear",
     "armillary.analysis.modes.modes": "Modes",
-    "armillary.analysis.modes.campbell": "Campbell campbell",
-    "armillary.analysis.modes.root_locus": "RootLocus root_locus",
+    "armillary.analysis.modes.root_locus": "Campbell RootLocus campbell root_locus",
     "armillary.analysis.operating.branch": "Branch",
     "armillary.analysis.operating.point": "OperatingPoint load_point",
     "armillary.analysis.sensitivities": "Sensitivities",
@@ -181,7 +179,7 @@ _LATER = {
     "armillary.ensembles.result": "Batch load_batch",
     "armillary.files.fmu": "fmu",
     "armillary.files.fmu.description": "Fmu",
-    "armillary.files.model.sections": "schema",
+    "armillary.files.model.documents": "schema",
     "armillary.files.ssp.writing": "write_ssp",
     "armillary.model.flexible.beam": "Beam Section",
     "armillary.model.flexible.plate": "Plate",
@@ -194,7 +192,7 @@ _LATER = {
     "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
     "armillary.studies": "Study open_study",
     "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
-    "armillary.viewer.pose_page": "sheet",
+    "armillary.viewer.page": "sheet",
     "armillary.viewer.views": "view",
 }
 

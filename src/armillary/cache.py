@@ -7,6 +7,8 @@ digest of its content, so that neither two processes at once, nor a full disk, n
 
 ``ARMILLARY_CACHE`` names another folder, or is "off". Machine code from a folder that others may write to
 would be theirs to choose; the folder is made for this user alone.
+
+Results that are kept as long as the object they were made for.
 """
 
 from __future__ import annotations
@@ -15,8 +17,12 @@ import hashlib
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 LARGEST = 512 * 2**20  # bytes kept; beyond, what was used least lately goes
 SCAN = LARGEST // 8  # bytes written between two scans of the folder, each of which takes 14 µs per file
@@ -166,3 +172,27 @@ def _prune(place: Path) -> None:
             path.unlink()
         total -= length
     _count(place, 0)
+
+
+Owner = TypeVar("Owner")
+Others = ParamSpec("Others")
+Made = TypeVar("Made")
+
+
+def kept_per_object(
+    make: Callable[Concatenate[Owner, Others], Made],
+) -> Callable[Concatenate[Owner, Others], Made]:
+    """A function that makes its result once for each first argument, the owner, and hashable others.
+
+    A result must not hold its owner, which would then never be freed. Threads that make the same one at the
+    same time all have the first.
+    """
+    known: WeakKeyDictionary[Owner, dict[tuple[object, ...], Made]] = WeakKeyDictionary()
+
+    @wraps(make)
+    def find(owner: Owner, /, *others: Others.args, **named: Others.kwargs) -> Made:
+        made = known.setdefault(owner, {})
+        key = (*others, *named.items())
+        return made[key] if key in made else made.setdefault(key, make(owner, *others, **named))
+
+    return find

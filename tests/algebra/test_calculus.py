@@ -20,8 +20,7 @@ from armillary.algebra.calculus import (
     solve_for,
 )
 from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
-from armillary.algebra.functions import cos, maximum, minimum, sin
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import cos, let, maximum, minimum, sin
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ExpressionError
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, plain_value, smooth_trees

@@ -8,7 +8,7 @@ import pytest
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.textbook_form import collect_textbook_terms
 
 x, y, z, a, b, m = (symbol(name) for name in "xyzabm")

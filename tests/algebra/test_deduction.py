@@ -6,7 +6,7 @@ import pytest
 
 from armillary.algebra.deduction import deduce
 from armillary.algebra.expression import Expr, symbol, total
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.parsing import parse
 from armillary.algebra.tables import Table
 from armillary.algebra.units import FORCE, LENGTH, MASS, MOMENT, ONE, RATE, SPEED, TIME, Dimension

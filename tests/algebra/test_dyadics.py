@@ -54,3 +54,13 @@ def test_only_vectors_make_dyadics_and_are_dotted() -> None:
         arm.outer(A.axes[0], 2)  # type: ignore[arg-type]
     with pytest.raises(arm.ArmillaryError, match="dot needs vectors or dyadics, not Vector and int"):
         dot(A.axes[0], 2)
+
+
+def test_python_sums_vectors_and_adds_no_other_number_than_zero() -> None:
+    A, B, R = frames()
+    whole = sum([2 * A.x, 3 * B.y, A.z - 4 * B.x], 0)
+    assert np.allclose(numbers(whole, A), [2, 0, 1] + R @ [-4, 3, 0], atol=1e-15)
+    assert np.allclose(numbers(0.0 + A.x, A), [1, 0, 0])
+    for other in (1, 1.0, 2, "x"):
+        with pytest.raises(TypeError):
+            A.x + other  # type: ignore[operator]

@@ -8,9 +8,9 @@ import pytest
 
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
-from armillary.algebra.mathml import mathml, name_mathml
 from armillary.algebra.parsing import parse
 from armillary.algebra.tables import Table
+from armillary.algebra.typesetting import mathml, name_mathml
 
 
 def shape(inside: str) -> str:

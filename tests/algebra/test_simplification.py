@@ -7,7 +7,7 @@ import pytest
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative, directional_derivatives, evaluate, nominal
 from armillary.algebra.expression import ZERO, Expr, number, symbol
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import FORCE, INERTIA, LENGTH, MASS, MOMENT, ONE, RATE, SPEED
 from armillary.errors import ExpressionError, UnitsError

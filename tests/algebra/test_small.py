@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import Expr, number, power, symbol
-from armillary.algebra.intermediate import let, with_smallness
+from armillary.algebra.functions import let, with_smallness
 from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.walk import Undimensioned, substitute

@@ -5,8 +5,7 @@ from itertools import product
 import pytest
 
 from armillary.algebra.expression import Expr, multiply, number, power, scale, symbol, total
-from armillary.algebra.functions import cos, sin
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import cos, let, sin
 from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.units import LENGTH, TIME

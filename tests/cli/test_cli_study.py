@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import armillary as arm
 from armillary.cli.app import app
-from armillary.studies.lock import StudyLock
+from armillary.studies.folder import StudyLock
 from armillary.studies.sampling import KINDS
 from armillary.studies.study_file import STUDY_KEYS, TABLES
 from tests.later import later
@@ -185,6 +185,13 @@ def test_another_study_is_not_written_over(command: Command) -> None:
     Path("full/mine.txt").write_text("mine")
     other = command("run", "swings.toml", "--folder", "full")
     assert other.exit_code == 2 and "is not a study, but holds mine.txt" in other.stderr
+    for name, words in {
+        "a": "holds a, mine.txt:",
+        "b": "holds a, b, mine.txt:",
+        "c": "holds a, b, c, …:",
+    }.items():
+        Path("full", name).write_text("")
+        assert words in " ".join(command("run", "swings.toml", "--folder", "full").stderr.split())
 
 
 def test_values_that_only_vary_need_no_default(command: Command) -> None:

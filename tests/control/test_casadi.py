@@ -1,5 +1,9 @@
 """CasADi's functions of our equations: values, Jacobians and Hessians against ours."""
 
+import itertools
+import math
+import operator
+
 import numpy as np
 import pytest
 
@@ -97,3 +101,41 @@ def test_external_functions_follow_a_parameter_and_solve_a_problem():
         cart_pole().equations.to_casadi(kind="code")
     with pytest.raises(arm.ParameterError, match="parameters= is for kind='external'"):
         cart_pole().equations.to_casadi(parameters=["L"])
+
+
+def test_every_function_has_its_values_also_where_arguments_are_equal():
+    """Against Python's operators and its mathematics."""
+    from armillary.control.casadi_functions import _functions
+
+    casadi = pytest.importorskip("casadi")
+    two = {
+        "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
+        "ne": operator.ne, "and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b),
+        "min": min, "max": max, "atan2": math.atan2, "mod": lambda a, b: math.nan if b == 0 else a % b,
+        "pow": lambda a, b: math.nan if a <= 0 else a**b,
+    }  # fmt: skip
+    one = {
+        name: getattr(math, name)
+        for name in ("sin", "cos", "tan", "tanh", "asin", "acos", "atan", "exp", "floor", "ceil")
+    } | {
+        "abs": abs,
+        "sign": np.sign,
+        "log": lambda a: math.log(a) if a > 0 else math.nan,
+        "not": operator.not_,
+    }
+    ours = _functions(casadi)
+    assert set(ours) == {*one, *two, "select"}
+    a, b, c = (casadi.SX.sym(name) for name in "abc")
+    values = (-0.7, 0.0, 0.4, 1.0)
+    for name, known in one.items():
+        found = casadi.Function("f", [a], [ours[name](a)])
+        for x in values:
+            if not math.isnan(known(x)):
+                assert float(found(x)) == pytest.approx(float(known(x)), abs=1e-15), (name, x)
+    for name, known in two.items():
+        found = casadi.Function("f", [a, b], [ours[name](a, b)])
+        for x, y in itertools.product(values, values):
+            if not math.isnan(known(x, y)):
+                assert float(found(x, y)) == pytest.approx(float(known(x, y)), abs=1e-15), (name, x, y)
+    found = casadi.Function("f", [a, b, c], [ours["select"](a, b, c)])
+    assert (float(found(1, 2, 3)), float(found(0, 2, 3))) == (2.0, 3.0)

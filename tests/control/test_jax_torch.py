@@ -34,6 +34,22 @@ def double(jax):
 # ------------------------------------------------------------ arrays
 
 
+def test_array_functions_take_parameters_in_the_units_of_the_model():
+    """A tilt in degrees and a length in millimetres: rates with the defaults are those of the model."""
+    s = arm.System("tilted")
+    s.parameter("tilt", 30.0, units="deg")
+    s.parameter("L", 250.0, units="mm")
+    b = s.body("b", joint=arm.Revolute("z"), com=("L", 0, 0), mass=2.0, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.moment("bias", "1*sin(tilt)", s.ground.z, on=b)
+    model = s.derive().compile()
+    f = ArrayFunctions(model, parameters=["tilt", "L"], step=0.01)
+    assert np.allclose(f.defaults, [np.pi / 6, 0.25], rtol=1e-14)
+    found = f.rates.value(0.0, np.array([0.4, 0.3]), np.zeros(0), f.defaults)
+    known = (0.5 - 2.0 * 9.81 * 0.25 * np.cos(0.4)) / (2.0 * 0.25**2)
+    assert np.allclose(found, [0.3, known], rtol=1e-12)
+
+
 def test_array_functions_are_those_of_the_model():
     f, model = ArrayFunctions(cart_pole(), **HOW), cart_pole()
     assert f.states == ("cart.q1", "pole.q1", "cart.u1", "pole.u1") and f.inputs == ("F",)
@@ -144,6 +160,18 @@ def test_gradients_in_jax_are_the_closed_forms(double):
     by_force, by_start = moved(forces, jnp.array([0.0, 1.0]))
     assert np.allclose(by_force[:, 0], 0.1 * (1.0 - 0.1 * np.arange(10) - 0.05), rtol=1e-12)
     assert np.allclose(by_start, [1.0, 1.0], rtol=1e-12)
+
+
+def test_inputs_and_parameters_of_one_run_serve_a_batch_of_states(double):
+    """Arrays with more axes in front: inputs and parameters without them are the same for all."""
+    f, jnp = cart_pole().to_jax(**HOW), double.numpy
+    starts = np.array([START, 2 * START, -START])
+    batch = f.step(jnp.asarray(starts), jnp.asarray([1.5]), jnp.asarray([0.4]))
+    assert batch.shape == (3, 4)
+    for found, start in zip(batch, starts, strict=True):
+        assert np.allclose(
+            found, f.step(jnp.asarray(start), jnp.asarray([1.5]), jnp.asarray([0.4])), rtol=1e-14
+        )
 
 
 def test_jit_grad_and_vmap_of_jax_go_through(double):

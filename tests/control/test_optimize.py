@@ -56,10 +56,11 @@ def test_derivatives_of_the_program_are_those_of_its_values(method):
         assert np.allclose(H[:, i], (slope(z + e) - slope(z - e)) / (2 * h), atol=2e-7)
 
 
-def test_least_effort_of_the_double_integrator_is_12_and_linear():
-    """v = 6 − 12 t, ∫ v² dt = 12, which a mesh of one interval has exactly."""
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+def test_least_effort_of_the_double_integrator_is_12_and_linear(method):
+    """v = 6 − 12 t, ∫ v² dt = 12, which a mesh of one interval has exactly, also where it begins."""
     found = slider().optimize(
-        "F^2", duration=1.0, inputs=["F"], final={"b.q1": 1, "b.u1": 0}, intervals=1
+        "F^2", duration=1.0, inputs=["F"], final={"b.q1": 1, "b.u1": 0}, intervals=1, method=method
     ).check()  # fmt: skip
     assert found.cost == pytest.approx(12, rel=1e-9)
     assert np.allclose(found.run["F"], 6 - 12 * found.run.time, atol=1e-7)
@@ -181,11 +182,12 @@ def test_a_parameter_is_found_with_the_motion():
     assert found.run.parameters["L"] == found.parameters["L"] and found.cost < 1e-10
 
 
-def test_a_periodic_motion_closes_and_a_path_constraint_holds():
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+def test_a_periodic_motion_closes_and_a_path_constraint_holds(method):
     """A slider that stays within 0.2 m of a sine, at the points of the mesh; both ends agree."""
     found = slider().optimize(
         "F^2", duration=2.0, inputs=["F"], periodic=["b.q1", "b.u1"],
-        path={"b.q1 - sin(pi*t)": (-0.2, 0.2)}, intervals=10, accuracy=None,
+        path={"b.q1 - sin(pi*t)": (-0.2, 0.2)}, intervals=10, accuracy=None, method=method,
     ).check()  # fmt: skip
     run = found.run
     assert run.final["b.q1"] == pytest.approx(run.initial["b.q1"], abs=1e-9)

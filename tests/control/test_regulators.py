@@ -53,6 +53,19 @@ def test_a_finite_horizon_satisfies_the_differential_riccati_equation():
     assert np.allclose(K, lin.B.T @ P / 0.5) and times[-1] == 1.5
 
 
+def test_the_discrete_kalman_gain_is_the_limit_of_the_filter():
+    """P = A (P − L C P) Aᵀ + W with L = P Cᵀ (V + C P Cᵀ)⁻¹, repeated from the identity."""
+    lin = cart_pole().linearize(UPRIGHT, inputs=["F"], outputs=["tip", "pole.q1"]).discretize(0.02)
+    found = control.kalman(lin, 0.1, [1e-2, 1e-3])
+    A, C, V, P, L = lin.A, lin.C, np.diag([1e-2, 1e-3]), np.eye(4), np.zeros((4, 2))
+    for _ in range(3000):
+        L = P @ C.T @ np.linalg.inv(V + C @ P @ C.T)
+        P = A @ (P - L @ C @ P) @ A.T + 0.1 * np.eye(4)
+    assert np.allclose(found.covariance, P, rtol=1e-7, atol=1e-9 * np.abs(P).max())
+    assert np.allclose(found.L, L, rtol=1e-6, atol=1e-8)
+    assert np.abs(found.poles).max() < 1
+
+
 def test_kalman_gain_and_lqg_agree_with_their_equations():
     lin = cart_pole().linearize(UPRIGHT, inputs=["F"], outputs=["tip", "pole.q1"])
     found = control.kalman(lin, 0.1, [1e-2, 1e-3])
@@ -123,6 +136,18 @@ def test_impossible_weights_are_named(Q, R, words):
         slider().lqr(["F"], Q, R)
 
 
+def test_states_of_an_unmoved_mode_are_named_by_their_shares():
+    """v̇ = 4 x: the mode e^2t has the left vector (2, 1), so the coordinate comes first."""
+    s = arm.System("two")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=a.com)
+    s.force("away", "4*b.q1", s.ground.x, at=b.com)
+    with pytest.raises(arm.ArmillaryError, match=r"eigenvalue 2\S*, mostly 'b\.q1', 'b\.u1'"):
+        s.derive().compile().lqr(["F"], 1.0, 1.0)
+
+
 def test_a_mode_that_no_input_moves_is_named():
     s = arm.System("two")
     a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
@@ -131,3 +156,9 @@ def test_a_mode_that_no_input_moves_is_named():
     s.force("push", "F", s.ground.x, at=a.com)
     with pytest.raises(arm.ArmillaryError, match=r"mostly 'b\..*is not moved by 'F'"):
         s.derive().compile().lqr(["F"], 1.0, 1.0)
+
+
+def test_a_run_of_another_system_is_refused_by_the_name_that_it_lacks():
+    run = slider().simulate(0.1, step=0.05)
+    with pytest.raises(arm.ArmillaryError, match=r"the run of '.*' has no 'cart\.q1'; give a run of"):
+        cart_pole().lqr_along(run, ["F"], 1.0, 1.0)

@@ -80,7 +80,9 @@ def _on_lanes(name: str) -> Outcome:
 def test_runs_with_loops_are_those_of_the_scalar_loop(
     name: str, on_lanes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ends, rows and metrics; lanes take most of the steps, also of runs that change too often."""
+    """Ends, rows and metrics; lanes take most of the steps, also of runs that change too often. Beside places
+    of lost rank fixed steps are divided, which the scalar loop does.
+    """
     monkeypatch.setattr(lane_engines, "SHARE_OF_FIXED", 0)
     made, tolerance = planned(name), CASES[name][3]
     scalar, lanes = Scalar(made)(made.starts, 0, RUNS), LanesWithEvents(made)(made.starts, 0, RUNS)
@@ -88,7 +90,7 @@ def test_runs_with_loops_are_those_of_the_scalar_loop(
     for part in ("state", "rows", "slots", "t_stop"):
         np.testing.assert_allclose(getattr(lanes, part), getattr(scalar, part), atol=tolerance, rtol=0.0)
     assert made.steps is not None
-    assert sum(on_lanes) > 0.8 * RUNS * len(made.steps)
+    assert sum(on_lanes) > (0.7 if name == "places of lost rank" else 0.8) * RUNS * len(made.steps)
 
 
 @pytest.mark.parametrize("name", CASES)

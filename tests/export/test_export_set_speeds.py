@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.models.configurations.supply import ConfigurationSupply
+from armillary.runtime.models.run_changes import ConfigurationSupply
 from tests.export.configuration_cases import FIXED, LANGUAGES, TOOLS, Case, linked_bars
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import simulate_fmu

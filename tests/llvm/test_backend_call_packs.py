@@ -12,7 +12,7 @@ from armillary.algebra.arguments import core_of
 from armillary.llvm import sections
 from armillary.llvm.jit import Compiled
 from armillary.llvm.vector_math import function
-from armillary.program.call_packs import largest_size, pack_calls
+from armillary.program.packs import largest_size, pack_calls
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from tests.llvm.vector_runner import Runner

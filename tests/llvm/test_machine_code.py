@@ -16,7 +16,7 @@ from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.jit import Compiled, encodes, features, vector_doubles
-from armillary.program.pack_choice import in_lanes
+from armillary.program.packs import in_lanes
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages.equations import Equations

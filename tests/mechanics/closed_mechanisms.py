@@ -21,8 +21,8 @@ import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
-from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.uncouple import speed_rates
+from armillary.mechanics.tree.kinematics import applied_loads
+from armillary.mechanics.tree.mass_matrix import speed_rates
 from armillary.program.formalisms.tree_formalisms import BACK_SUBSTITUTION, KANE, RECURSIVE
 from armillary.program.targets.targets import targets
 from tests.mechanics import reference

@@ -9,12 +9,12 @@ import numpy as np
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
+from armillary.mechanics.tree.kinematics import AppliedLoads, applied_loads
+from armillary.mechanics.tree.mass_matrix import ORDERS, speed_rates, uncouple
 from armillary.mechanics.tree.regroup import CHOICES, regroup
 from armillary.mechanics.tree.tree import Tree, numeric
-from armillary.mechanics.tree.uncouple import ORDERS, speed_rates, uncouple
 from armillary.program.formalisms import back_substitution, recursive
-from armillary.program.formalisms.kane import implicit_equations
+from armillary.program.formalisms.tree_formalisms import implicit_equations
 from armillary.stages import System
 
 TREE_FORMALISMS = {

@@ -12,7 +12,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import KeptName
+from armillary.algebra.functions import KeptName
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.mechanics.tree.tree import Tree

@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.walk import operands_first
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.kinematics import applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from tests.mechanics.solving import rates
 

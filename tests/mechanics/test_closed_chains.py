@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model import loops
+from armillary.model import constraints
 from armillary.model.bodies import motion
 
 
@@ -35,7 +35,7 @@ def test_operations_grow_in_proportion() -> None:
 def test_both_forms_of_a_velocity_give_the_same_motion(monkeypatch: pytest.MonkeyPatch) -> None:
     models = []
     for long in (4, 100):
-        monkeypatch.setattr(loops, "_LONG", long)
+        monkeypatch.setattr(constraints, "_LONG", long)
         models.append(hanging(7).derive().compile())
     start = models[0].state()
     y = models[0].state(start + np.random.default_rng(0).uniform(-0.1, 0.1, len(start)))

@@ -10,7 +10,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.mechanics.constraints.reduction import Configuration
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.stages.model import Model
 from examples import array_deployment
 

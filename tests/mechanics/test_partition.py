@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.mechanics.constraints.partition import partition
+from armillary.mechanics.constraints.dependent_speeds import partition
 
 SEEDS = range(40)
 

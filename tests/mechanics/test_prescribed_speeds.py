@@ -11,10 +11,9 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import ZERO
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import applied_loads
-from armillary.model.description import Description
-from armillary.model.recording.records import Prescription
-from armillary.model.recording.snapshot import snapshot
+from armillary.mechanics.tree.kinematics import applied_loads
+from armillary.model.description import Description, Prescription
+from armillary.model.snapshot import snapshot
 from tests.mechanics import reference
 from tests.mechanics.random_trees import KINDS, Case, build, joint_case, tree_case, values
 from tests.mechanics.reference import Joint

@@ -11,9 +11,9 @@ import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import number
 from armillary.algebra.walk import Undimensioned
-from armillary.program.cost import count
 from armillary.program.formalisms.absolute_joints import euler_parameters
 from armillary.program.formalisms.redundant_equations import Redundant, redundant_equations
+from armillary.program.passes.graph import count
 from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, build, joint_case, tree_case, values

@@ -15,9 +15,9 @@ from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.kinematics import applied_loads
 from armillary.mechanics.tree.regroup import simplify_tree
-from armillary.program.formalisms.kane import implicit_equations, separable_speeds
+from armillary.program.formalisms.tree_formalisms import implicit_equations, separable_speeds
 
 
 def vehicle() -> arm.System:

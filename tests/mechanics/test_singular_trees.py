@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.kinematics import applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from tests.mechanics.random_trees import values
 from tests.mechanics.solving import FORMALISMS, evaluated, rates

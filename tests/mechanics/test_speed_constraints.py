@@ -21,12 +21,12 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError, ParameterError
 from armillary.mechanics.constraints.constrained_equations import dependent_rates, reduced_equations
 from armillary.mechanics.constraints.reduction import Reduction, initial_configuration, reduce_system
-from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.uncouple import ORDERS, speed_rates, uncouple
+from armillary.mechanics.tree.kinematics import applied_loads
+from armillary.mechanics.tree.mass_matrix import ORDERS, speed_rates, uncouple
 from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import velocity
 from armillary.model.joints import Planar, Prismatic, Revolute
-from armillary.program.formalisms.kane import implicit_equations
+from armillary.program.formalisms.tree_formalisms import implicit_equations
 from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.kinematics import applied_loads
+from armillary.mechanics.tree.mass_matrix import ORDERS
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.uncouple import ORDERS
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, KINDS, build, joint_case, tree_case, values
 from tests.mechanics.solving import (

@@ -12,7 +12,7 @@ from scipy.linalg import solve_continuous_are
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError
-from armillary.model.signals.linear_blocks import pade
+from armillary.model.linear_blocks import pade
 from tests.later import later
 from tests.loading import loaded
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import armillary as arm
-from armillary.model.recording.snapshot import changeable, snapshot
+from armillary.model.snapshot import changeable, snapshot
 
 
 def described() -> arm.System:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
+from armillary.files.model.documents import LAYOUT, SECTIONS, TOP, entry_kind, verbs_of
 from armillary.files.model.save import Writing
-from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_kind, verbs_of
-from armillary.model.recording.verbs import (
+from armillary.model.verbs import (
     QUANTITIES,
     VERBS,
     EntryForm,

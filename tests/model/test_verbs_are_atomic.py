@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import armillary as arm
-from armillary.model.recording.records import Flexible
+from armillary.model.description import Flexible
 
 
 class StoppedError(Exception):

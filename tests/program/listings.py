@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from armillary.program.cost import Operations
+from armillary.program.passes.graph import Operations
 
 FUNCTIONS: dict[str, Any] = {
     "sin": math.sin,
@@ -58,7 +58,7 @@ def run_listing(
 
 
 def recounted(listing: str) -> Operations:
-    """Operations of a listing by the rule of program/cost.py, from its text alone."""
+    """Operations of a listing by the rule of program/passes/graph.py, from its text alone."""
     total = Operations()
     for _, expression in assignments(listing):
         for node in ast.walk(expression):

@@ -12,14 +12,12 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.errors import ModelError
-from armillary.program.configuration_changes import RATINGS, with_changes
-from armillary.program.configurations import ConfigurationTable, lock_sets
+from armillary.program.configurations import RATINGS, ConfigurationTable, lock_sets, with_changes
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, POOR_PIVOT
 from armillary.runtime.models.compilation import compile_equations
-from armillary.runtime.models.configurations.changes import ChangeCode, Changes, rated_choices
+from armillary.runtime.models.instance import ChangeCode, Changes, Instance, rated_choices
 from armillary.runtime.models.parameters import parameter_table
-from armillary.runtime.models.programs.instance import Instance
-from armillary.runtime.start.place import Place
+from armillary.runtime.start.initial import Place
 from armillary.stages.model import Model
 from examples import array_deployment, bowling_ball, five_bar, four_bar, rolling_disc, slider_crank
 

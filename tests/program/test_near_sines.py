@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.near_sines import LARGEST, near_sines
+from armillary.program.packs import LARGEST, near_sines
 
 
 def pendulum() -> arm.System:

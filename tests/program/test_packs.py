@@ -11,13 +11,13 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol, total
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, everywhere, vector_doubles
-from armillary.program import pack_choice as worth
+from armillary.program import packs as worth
 from armillary.program.branch_packs import Pack, _Numbering, possible_packs, strip_lets
 from armillary.program.checker import IllegalProgram, check_section
-from armillary.program.pack_choice import pack_section
+from armillary.program.packs import pack_section
 from armillary.program.program import Program, ProgramSection, section
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel

@@ -11,10 +11,10 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.walk import operands_first
-from armillary.analysis import pieces as piece_functions
+from armillary.analysis import places as piece_functions
 from armillary.errors import ArmillaryError, ModelError
 from armillary.program import pieces
-from armillary.program.functions import shared_part
+from armillary.program.pieces import shared_part
 from examples import chain
 from tests.mechanics.closed_mechanisms import accelerations, closed_case, describe
 from tests.mechanics.random_trees import build, derived, tree_case

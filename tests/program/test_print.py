@@ -14,7 +14,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.errors import ArmillaryError, ModelError
-from armillary.program.print.textbook import textbook
+from armillary.program.textbook import textbook
 
 EVIL = "<script>&</script>"
 

@@ -18,7 +18,7 @@ from armillary.program import sections
 from armillary.program.checker import IllegalProgram, check_program
 from armillary.program.passes import Graph, sequence
 from armillary.program.program import Program
-from armillary.verification.momentum_systems import MomentumSystem
+from armillary.verification.cases.momentum import MomentumSystem
 from tests.systems.everything import everything
 
 TREES = ("kane", "recursive", "back_substitution")

@@ -11,8 +11,8 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol
-from armillary.program.cost import Operations, count
 from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.passes.graph import Operations, count
 from armillary.stages.equations import Equations
 from tests.mechanics import random_trees
 from tests.program.listings import recounted

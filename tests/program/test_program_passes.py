@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, number, symbol, total
-from armillary.algebra.functions import cos, sin, sqrt
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import cos, let, sin, sqrt
 from armillary.algebra.node import settle
 from armillary.algebra.walk import operands_first, symbols
-from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
+from armillary.program.passes.graph import count
 from armillary.program.passes.sequence import improve
 from armillary.program.passes.sums import MANY
 from armillary.stages.equations import Equations

@@ -10,10 +10,10 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import Expr, multiply, number, power, symbol, total
-from armillary.algebra.intermediate import let, own_intermediates
+from armillary.algebra.functions import let, own_intermediates
 from armillary.algebra.walk import rebuild, rebuild_simply
-from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, fold, hoist, inline
+from armillary.program.passes.graph import count
 
 graph_module: Any = importlib.import_module("armillary.program.passes.graph")
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, power, symbol, total
-from armillary.algebra.functions import sqrt
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let, sqrt
 from armillary.algebra.walk import operands_first
-from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, hoist, reciprocals, share, spread
+from armillary.program.passes.graph import count
 from armillary.program.passes.sequence import improve
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, smooth_trees
 

@@ -10,7 +10,7 @@ import pytest
 import armillary as arm
 from armillary import cache
 from armillary.algebra.expression import symbol
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.program import sections
 from armillary.program.checker import check_program
 

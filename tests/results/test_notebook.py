@@ -9,7 +9,7 @@ import pytest
 
 from armillary.columns import Html, html_table
 from armillary.results import Run
-from armillary.results.notebook import sparkline
+from armillary.results.plots.run_plot import sparkline
 
 EVIL = "<script>alert('x')&</script>"
 

@@ -12,7 +12,7 @@ import pytest
 
 import armillary as arm
 from armillary.results import Run
-from armillary.results.plots.webpage import BUCKETS, LONG
+from armillary.results.plots.run_plot import BUCKETS, LONG
 from tests.browser import BROWSER, needs_browser
 
 TIME = np.linspace(0.0, 2.0, 201)

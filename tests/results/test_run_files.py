@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, MissingExtraError
+from armillary.limited_files import replacing
 from armillary.results import Run, files, load_run
 
 SUFFIXES = (".nc", ".csv", ".parquet", ".erd")

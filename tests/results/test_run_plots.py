@@ -80,7 +80,7 @@ class Finder:
             matplotlib.rcParams["interactive"] = True
 sys.meta_path.insert(0, Finder())
 matplotlib.use("agg")
-from armillary.results.plots.figure import use_style
+from armillary.results.plots.chart import use_style
 assert not matplotlib.rcParams["interactive"]
 with use_style({"font.size": 9.0}, interactive=True):
     assert matplotlib.rcParams["font.size"] == 9.0

@@ -125,3 +125,10 @@ def test_a_parameter_of_a_constraint_between_coordinates_is_described():
     s.parameter("R", 1.0, units="m")
     s.constrain("x.q1**2 + y.q1**2 - R**2", name="ring")
     assert "constraint ring" in parameter_descriptions(s)["R"]
+
+
+def test_units_of_parameters_in_rates_of_states() -> None:
+    s = arm.System("lag")
+    s.body("A", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.state("x", "(A.q1 - x)/T", units="m")
+    assert parameter_units(s)["T"] == "s"

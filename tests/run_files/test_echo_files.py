@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.model.units import stated_value
 from armillary.run_files import RunFile, Simulation
 from tests.run_files.swing import write_swing
 
@@ -94,3 +96,24 @@ def test_exported_programs_read_echo_files(tmp_path: Path) -> None:
     names, rows = lines[0].split(","), np.loadtxt(lines[1:], delimiter=",")
     assert tuple(names[1:]) == run.names
     np.testing.assert_allclose(rows[:, 1:], run.values, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("factor", [np.pi / 180, 0.0254, 1e-3, 4.4482216152605, 1 / 3.6, 1.0])
+def test_numbers_in_stated_units_are_written_as_they_were_given(factor: float) -> None:
+    """Of the numbers that are one value inside, the shortest: 30 deg was written as 29.999999999999996."""
+    for given in (*(k / 10 for k in range(-3600, 3601, 7)), 30.0, 1e-7, 123.456, 5e20):
+        written = stated_value(given * factor, factor)
+        assert written * factor == given * factor and len(repr(written)) <= len(repr(given))
+
+
+def test_a_start_in_degrees_is_written_as_it_was_given(tmp_path: Path) -> None:
+    """In echo files, and in the run files and pages of exports."""
+    push = write_swing(tmp_path)
+    model = tmp_path / "swing.toml"
+    text = model.read_text(encoding="utf-8").replace('"bob.q1" = 10', '"bob.q1" = 30')
+    model.write_text(text, encoding="utf-8")
+    arm.run(push, save=True)
+    assert re.search(r'^"bob\.q1" = 30(\.0)? ', push.with_name("push.echo.toml").read_text("utf-8"), re.M)
+    arm.load(model).derive().export("python", tmp_path / "python")
+    texts = [p.read_text("utf-8") for p in (tmp_path / "python").iterdir() if p.suffix in (".toml", ".md")]
+    assert texts and not any("29.99999" in one for one in texts)

@@ -9,7 +9,7 @@ import pytest
 
 from armillary.algebra.arguments import core_of
 from armillary.program.targets.targets import INTERNAL_EVENTS
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.stages.model import Model
 from tests.systems.ball_in_a_slot import LARGE, SMALL, ball
 

@@ -11,10 +11,10 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.program.configurations import configurations_of
-from armillary.runtime.models.configurations import run_changes
-from armillary.runtime.models.configurations.configurations import Configurations
-from armillary.runtime.models.configurations.supply import ConfigurationSupply
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models import run_changes
+from armillary.runtime.models.configurations import Configurations
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.run_changes import ConfigurationSupply
 from armillary.stages.model import Model
 from examples.array_deployment import system as array_deployment
 from tests.systems.ball_in_a_slot import LARGE, ball

@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.runtime.integrators import METHODS
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.stages.model import Model
 from examples import four_bar, spinning_top
 from tests.later import later

@@ -7,7 +7,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, symbol
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 
 
 @pytest.fixture(scope="module")

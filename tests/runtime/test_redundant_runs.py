@@ -251,3 +251,20 @@ def test_a_start_by_numbers_that_is_slightly_open_is_closed_nearby() -> None:
     for body, angle in zip(("crank", "bar", "rocker"), absolute, strict=True):
         e = [y[model.coordinate_names.index(f"{body}.e{i}")] for i in range(4)]
         assert e == pytest.approx([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)], abs=1e-9)
+
+
+def test_constraints_that_depend_on_others_but_for_rounding_are_found() -> None:
+    """A plane loop held along x, y and a direction across the plane: of this one rounding is left."""
+    s = arm.System("three directions")
+    bar = {"mass": 1, "inertia": (0.1, 0.1, 0.1)}
+    left = s.body("left", joint=arm.Revolute("z"), com=(0, -0.5, 0), **bar)
+    middle = s.body("middle", left, arm.Revolute("z"), at=(0, -1, 0), com=(0.5, 0, 0), **bar)
+    right = s.body("right", joint=arm.Revolute("z"), at=(1, 0, 0), com=(0, -0.5, 0), **bar)
+    x, y, z = s.ground.x, s.ground.y, s.ground.z
+    along = s.close_loop(middle.point("end", (1, 0, 0)), right.point("foot", (0, -1, 0)),
+                         [x, y, 0.48 * x + 0.64 * y + 0.6 * z], name="loop")  # fmt: skip
+    model = s.derive(formalism="redundant").compile()
+    for q in (0.3, 1.1):
+        initial = {"left.q1": q, "middle.q1": -q, "right.q1": q}
+        run = model.simulate(0.01, step=2e-3, method="projected", initial=initial)
+        assert run.info["dependent constraints"] == along[2].name

@@ -6,6 +6,7 @@ for rows and events inside the step that passes.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from functools import cache
@@ -17,7 +18,7 @@ import pytest
 import armillary as arm
 from armillary.ensembles.engines.table import PythonEngine
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.runtime.models.configurations import legs
+from armillary.runtime.models import legs
 from armillary.stages.model import Model
 from tests.systems.parallelogram import CRANK, parallelogram, pendulum, started
 from tests.verification.common import assert_near
@@ -226,14 +227,17 @@ def test_an_event_within_rounding_of_the_flat_position_happens_and_the_run_goes_
 @pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
 def test_an_event_that_changes_the_motion_in_the_flat_position_itself_is_refused(how: dict[str, Any]) -> None:
     """The accelerations before and after it are 0/0; see docs/theory/constraints.md."""
-    with pytest.raises(ArmillaryError, match=r"'push' changes the motion at t = 0.66039.*lose rank"):
-        pushed().simulate(1.0, **TURNING, **how)
+    for described in (None, 1.0):
+        with pytest.raises(ArmillaryError, match=r"'push' changes the motion at t = 0.66039.*lose rank"):
+            pushed(described).simulate(1.0, **TURNING, **how)
 
 
 @cache
-def pushed() -> Model:
+def pushed(described: float | None = None) -> Model:
     """A moment that an event switches on where the parallelogram is flat."""
     s = parallelogram()
+    if described is not None:
+        s.start(started(described, 0.0))
     s.memory("on", 0.0)
     s.parameter("M", 1.0, units="N*m")
     s.parameter("there", math.pi, units="rad")
@@ -387,8 +391,9 @@ def test_a_stop_in_the_flat_position_itself_has_the_row_of_the_motion(how: dict[
         assert {name: run.final[name] for name in expected} == pytest.approx(expected, abs=1e-7)
 
 
-@pytest.mark.parametrize(("early", "places"), [(1e-3, 0), (1e-9, 1), (-1e-9, 1)])
+@pytest.mark.parametrize(("early", "places"), [(1e-3, 0), (1e-7, 0), (-1e-7, 1)])
 def test_runs_end_next_to_the_flat_position(early: float, places: int) -> None:
+    """The place is located in the step across; the forecast from before it is off by 1e-4 s."""
     run = watched().simulate(FLAT - early, **TURNING, step=1e-3)
     assert run.info.get("configurations", "").count("passed") == places
     assert_near(run["C.u1"], U0, 1e-7, "speed")
@@ -419,7 +424,11 @@ def test_clocks_and_updates_inside_the_step_across_count_once(how: dict[str, Any
     assert run["ticks"][-1] == 250
     after = run.time > FLAT + 0.03
     assert np.array_equal(run["ticks"][after], np.floor(run.time[after] / 0.004 + 1e-6))
-    assert run["steps"][-1] == run.info["steps"] + 1  # as in any run: the last row has the next step's
+    if "step" in how:  # one update at each point of the grid, though steps are divided where rank is weak
+        beside = np.abs(run.time - FLAT) > 0.04
+        assert np.all(np.diff(run["steps"])[beside[1:] & beside[:-1]] == 1)
+    else:
+        assert run["steps"][-1] == run.info["steps"] + 1  # as in any run: the last row has the next step's
     assert np.all(np.diff(run["steps"]) > -1e-9)
 
 
@@ -485,6 +494,18 @@ def test_a_start_right_before_the_flat_position_leads_across(early: float, speed
     assert_near(run["A.q1"], pendulum(run.time, q, speed), 1e-7, "crank angle")
     assert_near(run["C.q1"], run["A.q1"], 1e-9, "angle between the cranks")
     assert np.ptp(run["energy"]) < 1e-6
+
+
+@pytest.mark.parametrize("described", [None, 1.0])
+def test_a_start_whose_loads_turn_it_back_leads_across_twice(described: float | None) -> None:
+    """The place was not seen ahead, for accelerations are rounding errors there: of 18 such starts one ran
+    in the other branch, silently, and 7 were refused.
+    """
+    for early, speed in itertools.product((2.5e-5, 3e-5, 4e-5), (-0.9, -1.0, -1.1)):
+        q = math.pi + early
+        run = model(described).simulate(0.2, sample=0.01, initial=started(q, speed))
+        assert_near(run["A.q1"], pendulum(run.time, q, speed), 1e-7, f"crank angle from {early}, {speed}")
+        assert_near(run["C.q1"], run["A.q1"], 1e-9, "angle between the cranks")
 
 
 @pytest.mark.parametrize("early", [5e-5, 3e-4])

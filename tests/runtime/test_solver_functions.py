@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.mechanics.constraints.partition import partition
-from armillary.runtime.models.configurations.derivative_legs import DerivativeLegs
+from armillary.mechanics.constraints.dependent_speeds import partition
+from armillary.runtime.models.derivative_legs import DerivativeLegs
 from armillary.runtime.solver import changes, choices, events, rows
 from armillary.runtime.solver.singularities import turned_rows
 

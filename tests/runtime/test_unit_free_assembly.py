@@ -9,7 +9,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.stages.model import Model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armillary.algebra.arguments import core_of
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from tests.systems.weak_four_bar import four_bar
 
 

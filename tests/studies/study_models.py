@@ -17,8 +17,8 @@ from armillary.run_files.models import example_system
 from armillary.stages import System
 from armillary.stages.model import Model
 from armillary.studies import Study
+from armillary.studies import folder as folders
 from armillary.studies.sampling import Normal, Uniform
-from armillary.studies.store import folder as folders
 
 RUNS, BLOCK = 200, 30  # seven blocks, the last with 20 runs
 

@@ -14,10 +14,10 @@ from armillary.errors import ArmillaryError
 from armillary.model.joints import Revolute
 from armillary.stages import System, load
 from armillary.studies import Study, StudyStatus, open_study
+from armillary.studies import folder as store_folder
 from armillary.studies.definition import Definition, write_design
+from armillary.studies.folder import Folder
 from armillary.studies.sampling import Design, Normal, Uniform
-from armillary.studies.store import folder as store_folder
-from armillary.studies.store.folder import Folder
 from tests.studies.study_models import BLOCK, RUNS, hinged, pendulum, pendulum_study, weighted
 
 
@@ -480,7 +480,7 @@ def test_what_a_study_takes_of_its_disk_is_told_before_it_starts(
     ],
 )
 def test_bytes_as_people_read_them(number: float, text: str) -> None:
-    from armillary.studies.store.folder import in_bytes
+    from armillary.studies.folder import in_bytes
 
     assert in_bytes(number) == text
 

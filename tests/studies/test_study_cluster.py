@@ -134,7 +134,7 @@ def test_a_full_disk_of_a_worker_is_told(client: Any, tmp_path: Path) -> None:
 
 
 def fill_disk() -> None:
-    from armillary.studies.store import folder as folders
+    from armillary.studies import folder as folders
 
     def full(file: Any, piece: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -144,7 +144,7 @@ def fill_disk() -> None:
 
 
 def empty_disk() -> None:
-    from armillary.studies.store import folder as folders
+    from armillary.studies import folder as folders
 
     folders._write_all = folders.usual  # type: ignore[attr-defined]
 

@@ -20,9 +20,9 @@ import pytest
 
 from armillary.errors import ArmillaryError
 from armillary.studies import Study, open_study, runs
-from armillary.studies.lock import StudyLock
-from armillary.studies.store import folder as folders
-from armillary.studies.store.records import FileState, Finished, crc32c, finished_blocks, is_unchanged
+from armillary.studies import folder as folders
+from armillary.studies.folder import StudyLock
+from armillary.studies.records import FileState, Finished, crc32c, finished_blocks, is_unchanged
 from tests.studies.study_models import BLOCK, RUNS, pendulum_study
 
 ROOT = Path(__file__).parents[2]

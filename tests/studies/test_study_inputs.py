@@ -12,7 +12,7 @@ import pytest
 import armillary as arm
 from armillary.studies import Study, open_study
 from armillary.studies.cluster import Job, run_blocks
-from armillary.studies.store.folder import Folder
+from armillary.studies.folder import Folder
 from armillary.version import VERSION
 
 TIMES = np.linspace(-0.1, 1.2, 40)

@@ -133,3 +133,26 @@ def test_springs_are_preloaded_by_the_weight_that_they_carry() -> None:
     rear = preloads["rear_left_spring_preload"]
     assert np.isclose(rear, 1900 * 9.80665 * 1.45 / 3.3 / 2, rtol=0.02)  # the spring stands nearly upright
     assert student.wheelbase == pytest.approx(1.55) and student.steering_ratio == 4
+
+
+@pytest.mark.parametrize("name", ["compact", "leaf"])
+def test_twist_beams_and_leaf_springs_carry_cars_at_their_hard_points(name: str) -> None:
+    """Straight ahead preloads balance the weight: nothing moves by more than a millimetre, and the loads of
+    the wheels stay. In a turn at 20 m/s the balance of energy closes.
+    """
+    tyre = veh.BrushTyre(18.0, 1.0, vertical_damping=300.0, radius=0.32)
+    car = (
+        veh.compact_car(tyre, tyre, energy=True)
+        if name == "compact"
+        else veh.pickup(tyre, tyre, leaf=veh.LEAF, energy=True)
+    )
+    run = car.model.simulate(
+        1.2, step=1e-3, sample=0.01, initial=car.start(20.0), parameters={"V": 20.0},
+        inputs={"steer": ([0, 0.5, 0.7], [0, 0, 0.3])},
+    )  # fmt: skip
+    straight = np.asarray(run.time) < 0.5
+    assert np.max(np.abs(run["body.q3"][straight])) < 1e-3
+    assert np.max(np.abs(run["pitch angle"][straight])) < 0.1
+    for wheel in car.wheels:
+        assert np.allclose(run[f"{wheel} Fz"][straight], run[f"{wheel} Fz"][0], rtol=0.02)
+    assert run["roll angle"][-1] > 0.5 and veh.energy_error(run, car.powers) < 1e-8

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,13 +135,17 @@ def test_a_copy_of_a_vehicle_runs_from_its_folder_and_is_not_overwritten(tmp_pat
         veh.vehicle_file("tank")
 
 
+@functools.cache
+def _kart_model() -> Any:
+    return veh.Car.load("go_kart").model
+
+
 def test_the_kart_stands_on_its_wheels_and_its_frame_bends_as_a_beam() -> None:
     """Loads carry the weight of body, frame, front member and wheels. The front hubs rise against the body as
     the first mode of a clamped beam lets them, λ = 1.8751: under a force F on its end by 12/λ⁴ F L³/(3 EI),
     less 2·0.78299/λ⁴ w L⁴/EI by its own weight.
     """
-    kart = veh.Car.load("go_kart")
-    model = kart.model
+    kart, model = veh.Car.load("go_kart"), _kart_model()
     run = model.simulate(4.0, step=1e-3, sample=0.1, initial=kart.start(10.0), parameters={"V": 10.0})
     loads = {name: float(run[f"{name} Fz"][-1]) for name in kart.spin_per_speed}
     weight = 9.80665 * (145 + 12 * 1.05 + 12 + 2 * 3 + 2 * 5)
@@ -153,3 +159,14 @@ def test_the_kart_stands_on_its_wheels_and_its_frame_bends_as_a_beam() -> None:
     values = {name: float(run[name][-1]) for name in model.coordinate_names}
     parameters = {name: p.data.default for name, p in kart.system.parameters.items()}
     assert np.isclose(arm.evaluate(height, {**parameters, **values}), rise, rtol=1e-3)
+
+
+@pytest.mark.parametrize("pedal", [0.0, 1.0])
+def test_the_kart_stands_still(pedal: float) -> None:
+    """Also with its brakes on, at the step of manoeuvres: no rate of a brake or an axle is beyond RK4."""
+    kart = veh.Car.load("go_kart")
+    run = _kart_model().simulate(
+        3.0, step=1e-3, sample=0.1, parameters={"V": 0.0}, inputs={"brake": ([0, 1], [pedal, pedal])}
+    )
+    assert max(abs(float(run[f"{wheel}_wheel.u1"][-1])) for wheel in kart.spin_per_speed) < 1e-4
+    assert abs(float(run["body.q2"][-1])) < 1e-9 and abs(float(run["body.u1"][-1])) < 1e-5

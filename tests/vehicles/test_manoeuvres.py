@@ -106,6 +106,41 @@ def test_tracks_have_the_measures_of_the_standards() -> None:
     assert len(one.cones) == 30 and one.path(30.0) == 0 and np.isclose(one.path(75.0), one.lanes[1].middle)
     with pytest.raises(arm.ModelError, match="is not that of a car"):
         veh.double_lane_change_track(1800.0)
+    with pytest.raises(arm.ModelError, match="use 'edge' or 'middle'"):
+        veh.double_lane_change_track(offset_from="left")
+
+
+def test_the_double_lane_change_has_the_published_numbers_of_the_standard() -> None:
+    """ISO 3888-1: sections of 15, 30, 25, 25, 15 and 15 m, widths 1.1, 1.2 and 1.3 w + 0.25 m, offset 3.5 m;
+    Project Chrono measures the offset from the middle of the first lane to the edge of the second.
+    """
+    w = 1.9
+    first, middle, last = veh.double_lane_change_track(w).lanes
+    ends = [first.start, first.end, middle.start, middle.end, last.start, last.end]
+    assert np.allclose(np.diff(ends), [15, 30, 25, 25, 15 + 15])
+    for lane, factor in ((first, 1.1), (middle, 1.2), (last, 1.3)):
+        assert np.isclose(lane.left - lane.right, factor * w + 0.25)
+    assert np.isclose(middle.right - first.right, 3.5) and last.right == first.right
+    chrono = veh.double_lane_change_track(w, offset_from="middle").lanes
+    assert np.isclose(chrono[1].middle, (1.2 * w + 0.25) / 2 + 3.5) and chrono[2] == last
+
+
+def test_a_car_that_overturns_ends_its_run_and_fails() -> None:
+    """A mass centre 1.4 m high: half the track over it is 0.54, less than the friction."""
+    high = {"h": 1.4}
+    with pytest.raises(arm.ModelError, match=r"step_steer: the vehicle overturned after \d.*smaller steer"):
+        veh.step_steer(driven_car(), steer=0.06, speed=V, parameters=high)
+    car = driven_car()
+    run = car.model.simulate(
+        6.0, step=1e-3, sample=0.01, inputs={"steer": ([0, 0.1], [0.0, 0.06])}, initial=car.start(V),
+        parameters={**car.hands_off(V), **high},
+    )  # fmt: skip
+    end = float(run.time[-1])
+    assert end < 5 and run.events[-1].name == "overturned" and np.isclose(run.events[-1].time, end)
+    lean = np.cos(np.radians(run["roll angle"][-1])) * np.cos(np.radians(run["pitch angle"][-1]))
+    assert np.isclose(lean, 0.2, atol=1e-6)
+    test = veh.Manoeuvre("turn", "none", run, {}, True)
+    assert test.passed is False and f"overturned after {end:.2f} s" in test.table()
 
 
 def test_a_driver_passes_the_lane_change_slowly_and_fails_it_fast() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 import armillary.vehicles as veh
+from armillary.vehicles.tyres import tir
 
 MADE_UP = Path(__file__).parent / "data" / "made_up_61.tir"
 # Definitions: inch and pound of 1959, standard gravity of 1901.
@@ -15,6 +17,7 @@ UNITS = {
         **dict.fromkeys(("meter", "metre", "m"), 1.0),
         **dict.fromkeys(("millimeter", "mm"), 1e-3),
         **dict.fromkeys(("centimeter", "cm"), 1e-2),
+        **dict.fromkeys(("kilometer", "km"), 1e3),
         **dict.fromkeys(("inch", "in"), 0.0254),
         **dict.fromkeys(("foot", "feet", "ft"), 12 * 0.0254),
     },
@@ -30,6 +33,29 @@ UNITS = {
         **{"mpa": 1e6, "bar": 1e5, "psi": 0.45359237 * 9.80665 / 0.0254**2},
     },
 }
+
+
+def test_all_units_have_their_definitions() -> None:
+    """Also those of quantities in which the made-up tyre has no values; a slug is lbf s²/ft."""
+    pound = 0.45359237
+    others = {
+        "ANGLE": {
+            **dict.fromkeys(("radian", "radians", "rad"), 1.0),
+            **dict.fromkeys(("degree", "degrees", "deg"), math.radians(1)),
+        },
+        "MASS": {
+            **{"kg": 1.0, "kilogram": 1.0, "gram": 1e-3, "g": 1e-3, "tonne": 1e3, "megagram": 1e3},
+            **{"pound_mass": pound, "lbm": pound, "slug": pound * 9.80665 / (12 * 0.0254)},
+        },
+        "TIME": {
+            **dict.fromkeys(("second", "sec", "s"), 1.0),
+            **{"millisecond": 1e-3, "ms": 1e-3, "minute": 60.0, "min": 60.0, "hour": 3600.0},
+        },
+    }
+    expected = UNITS | others
+    assert set(tir.UNITS) == set(expected)
+    for quantity, units in tir.UNITS.items():
+        assert units == pytest.approx(expected[quantity], rel=1e-12), quantity
 
 
 @pytest.mark.parametrize("quantity", UNITS)

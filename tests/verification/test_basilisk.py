@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.verification.cases.basilisk import panel_accelerations, with_gravity
+from armillary.verification.cases.spacecraft import panel_accelerations, with_gravity
 from examples.basilisk_panels import ARRAYS, FREE_FLIGHT, system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -28,7 +28,7 @@ from tests.verification.common import (
 )
 
 REFERENCE = reference("basilisk")
-CASES = {"no gravity": None, "gravity": "mass centre"}
+_BASILISK = {"no gravity": None, "gravity": "mass centre"}
 # Rounding of positions of 1e7 m and of velocities of 1e4 m/s over ten thousand steps; the rest of O(1).
 ROUNDING = {"no gravity": {"r_BN_N": 1e-12, "v_BN_N": 1e-12}, "gravity": {"r_BN_N": 1e-7, "v_BN_N": 1e-9}}
 
@@ -36,10 +36,10 @@ ROUNDING = {"no gravity": {"r_BN_N": 1e-12, "v_BN_N": 1e-12}, "gravity": {"r_BN_
 @cache
 def compiled(case: str, formalism: str = "auto") -> Any:
     """Basilisk's vehicle in free space or on its orbit."""
-    return system(CASES[case]).derive(formalism).compile()
+    return system(_BASILISK[case]).derive(formalism).compile()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", _BASILISK)
 @pytest.mark.parametrize("seconds", [1, 10])
 def test_trajectory_with_the_same_steps(case: str, seconds: int) -> None:
     record = REFERENCE["trajectories"][f"{case.replace(' ', '_')} {seconds} s"]
@@ -58,7 +58,7 @@ def test_trajectory_with_the_same_steps(case: str, seconds: int) -> None:
         assert_near(found, record[name], tolerance, f"{case}, {seconds} s, {name}")
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", _BASILISK)
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])
 def test_energy_and_angular_momentum_of_orbit_and_rotation_are_kept(case: str, formalism: str) -> None:
     """Basilisk's own test asks for 1e-10 of each, from the first sample to the last."""

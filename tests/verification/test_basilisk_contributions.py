@@ -22,7 +22,7 @@ import pytest
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.verification.cases.basilisk import panel_state, with_gravity
+from armillary.verification.cases.spacecraft import panel_state, with_gravity
 from examples import hub_and_panels, spacecraft_1, spacecraft_2, stanford_arm
 from examples.hub_and_panels import SIDES
 from tests.verification.common import ACCELERATIONS, accelerations, assert_close, reference

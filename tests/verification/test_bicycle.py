@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import armillary as arm
-from armillary.verification.cases.bicycle import (
+from armillary.verification.cases.vehicles import (
     LEAN_ACCELERATION,
     STEER_ACCELERATION,
     TURNING,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.verification.cases.car import STATE, small_car
+from armillary.verification.cases.vehicles import STATE, small_car
 from tests.verification.common import (
     TIGHT,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.verification.cases.cart import COORDINATES
+from armillary.verification.cases.vehicles import COORDINATES
 from armillary.verification.rows import equations
 
 

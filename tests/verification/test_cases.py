@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from armillary.verification import CASES
-from armillary.verification.cases.car import small_car
-from armillary.verification.cases.spacecraft_1 import small_equations
+from armillary.verification.cases.spacecraft import small_equations
+from armillary.verification.cases.vehicles import small_car
 from armillary.verification.rows import Case, Check, counts, equations, reference
 
 # One case of every kind runs optimised code.

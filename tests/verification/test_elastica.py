@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
-from armillary.verification.cases.elastica import TABLE, deflections
+from armillary.verification.cases.beams import TABLE, deflections
 
 
 def exact(load: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.verification.cases.flexible_slider_crank import (
+from armillary.verification.cases.beams import (
     BLOCK,
     CRANK,
     L1,

@@ -16,7 +16,7 @@ from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.kinematics import applied_loads
 from armillary.program.formalisms.momentum_states import (
     column_rates,
     composite_momenta,
@@ -26,8 +26,8 @@ from armillary.program.formalisms.momentum_states import (
     velocities,
     weights,
 )
-from armillary.verification.momentum_systems import MomentumSystem as Case
-from armillary.verification.momentum_systems import momentum_equations
+from armillary.verification.cases.momentum import MomentumSystem as Case
+from armillary.verification.cases.momentum import momentum_equations
 from tests.verification.common import TIGHT, assert_close, assert_near
 
 NAMES = pytest.mark.parametrize("name", ["tree5", "sliders_locked", "flexible"])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.verification.cases.spacecraft_1 import (
+from armillary.verification.cases.spacecraft import (
     declare_small,
     fire_parameters,
     small_equations,

@@ -14,7 +14,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.block_functions import BlockFunction, BlockPart
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, number, power, scale, total
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError, shown
 
@@ -296,7 +296,7 @@ def solve_for(expression: Expr, unknown: Expr) -> Expr:
 
 def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
     """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed."""
-    return directional_derivatives(roots, rates, _rule)
+    return directional_derivatives(roots, rates, node_tangent)
 
 
 _STEEPEST = 1e300  # slopes above are infinite
@@ -311,10 +311,13 @@ def partial_derivative(node: Expr, by: Expr) -> Expr:
         return UNIT
     if node.kind == "call" and isinstance(node.data, BlockFunction | BlockPart):
         raise ExpressionError(f"'{node.data.name}' has no partial derivatives of its own")
-    found = _rule(node, rates)
-    if found.kind == "number" or not _may_be_steep(node):
-        return found
-    finite: Expr = fn.select(abs(found) <= _STEEPEST, found, ZERO)
+    found = node_tangent(node, rates)
+    return found if found.kind == "number" or not may_be_steep(node) else finite_or_zero(found)
+
+
+def finite_or_zero(slope: Expr) -> Expr:
+    """A slope, or zero where it is infinite or no number."""
+    finite: Expr = fn.select(abs(slope) <= _STEEPEST, slope, ZERO)
     return finite
 
 
@@ -324,10 +327,7 @@ def pullback(roots: Sequence[Expr], weights: Sequence[Expr], by: Sequence[Expr])
     A number wherever the tangents are: a slope that is infinite where its weight is zero, or in the side of a
     choice that is not taken, counts as zero.
     """
-    chosen: set[Expr] = set()  # nodes of which a choice may need nothing
-    for node in reversed(operands_first(roots)):
-        if node in chosen or (node.kind == "call" and node.data in ("select", "min", "max")):
-            chosen.update(node.args)
+    chosen = below_choices(roots)
 
     def shares(node: Expr, weight: Expr) -> list[Expr]:
         if node.kind == "sum" or node.kind == "let":
@@ -336,14 +336,23 @@ def pullback(roots: Sequence[Expr], weights: Sequence[Expr], by: Sequence[Expr])
         found = [
             partial_derivative(node, a) * weight if first[a] == i else ZERO for i, a in enumerate(node.args)
         ]
-        if node not in chosen or not _may_be_infinite(node):
+        if node not in chosen or not may_be_infinite(node):
             return found
         return [fn.select(fn.equal(weight, 0), ZERO, share) for share in found]
 
     return _walk_back(list(zip(roots, weights, strict=True)), by, shares)
 
 
-def _may_be_infinite(node: Expr) -> bool:
+def below_choices(roots: Sequence[Expr]) -> set[Expr]:
+    """Nodes of which a choice may need nothing."""
+    found: set[Expr] = set()
+    for node in reversed(operands_first(roots)):
+        if node in found or (node.kind == "call" and node.data in ("select", "min", "max")):
+            found.update(node.args)
+    return found
+
+
+def may_be_infinite(node: Expr) -> bool:
     """Whether a slope of the node may be infinite, or no number, where some of its operands are finite."""
     if node.kind == "product":
         return any([n < 1 for n in node.data[1]])
@@ -351,14 +360,15 @@ def _may_be_infinite(node: Expr) -> bool:
     return node.kind == "call" and node.data not in smooth
 
 
-def _may_be_steep(node: Expr) -> bool:
+def may_be_steep(node: Expr) -> bool:
     """Whether a slope of the node may be infinite where its value is finite."""
     if node.kind == "product":
         return any([n % 1 for n in node.data[1]])
     return node.kind == "call" and node.data in ("asin", "acos", "pow")
 
 
-def _rule(node: Expr, rates: list[Expr]) -> Expr:
+def node_tangent(node: Expr, rates: list[Expr]) -> Expr:
+    """The rate of a node from those of its operands."""
     if node.kind == "product" and any([n % 1 for n in node.data[1]]):
         return total([(1, term) for term in _product_terms(node, rates)])
     own = _OWN.get(node.data) if node.kind == "call" and isinstance(node.data, str) else None

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from armillary.algebra import printing
+from armillary.algebra import node as printing
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import ONE, Dimension
 from armillary.algebra.walk import operands_first

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from armillary.algebra.display import DisplayedNode
 from armillary.algebra.node import (
     NUMBERS,
     PRODUCT_OF_TWO,
@@ -48,6 +47,7 @@ from armillary.algebra.terms import (
     term_order,
     unlike,
 )
+from armillary.algebra.typesetting import DisplayedNode
 from armillary.algebra.units import ONE, Dimension
 from armillary.algebra.units import power as dimension_power
 from armillary.errors import ExpressionError, UnitsError

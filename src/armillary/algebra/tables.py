@@ -12,20 +12,31 @@ Their layout, which generated code relies on, for k = 1 or 2 arguments:
 
 An interval holds its left break: i_a is found by bisection, then Horner's rule gives the value. Derivatives
 are tables too, with exact polynomials, so a table is differentiated as often as one likes.
+
+Columns of numbers from a file of separated values: by name or by number, with units from their headings.
+
+Separators are commas, semicolons or tabs, whichever the first line has; between semicolons a decimal comma is
+read too. Blank lines and lines that begin with "#" are skipped. The first line holds headings where a cell of
+it is not a number: "speed", "speed [rpm]" or "speed (rpm)".
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from armillary.algebra.arguments import index, reals, records_arguments
+from armillary.algebra.arguments import file_path, index, reals, records_arguments
 from armillary.algebra.expression import Expr, as_expr, call, number
 from armillary.algebra.functions import Operand
 from armillary.algebra.units import Dimension, parse_unit
-from armillary.errors import ExpressionError, UnitsError
+from armillary.errors import ExpressionError, UnitsError, nearest
+from armillary.limited_files import UnreadableFileError, read_limited
 
 KINDS = ("linear", "smooth")
 OUTSIDE = ("clamp", "extend")
@@ -42,8 +53,11 @@ class Piecewise:
         outside: Sequence[str],
         argument_dimensions: Sequence[Dimension | None],
         dimension: Dimension | None,
+        *,
+        source: Piecewise | None = None,
     ) -> None:
         self.name = name
+        self.source = source or self  # the table that was differentiated, by which files name a derivative
         self.breaks = tuple(_frozen_array(b) for b in breaks)
         self.coefficients = _frozen_array(coefficients)
         self.outside = tuple(outside)
@@ -140,11 +154,33 @@ class Piecewise:
         by = self.argument_dimensions[axis]
         dimension = None if by is None or self.dimension is None else self.dimension / by
         name = f"{self.name}_d{'xy'[axis]}"
-        return Piecewise(name, self.breaks, rest, outside, self.argument_dimensions, dimension)
+        return Piecewise(
+            name, self.breaks, rest, outside, self.argument_dimensions, dimension, source=self.source
+        )
 
     def partials(self, *args: Expr) -> list[Expr]:
         """Partial derivatives at the arguments, as expressions."""
         return [self.derivative(axis)(*args) for axis in range(self.arity)]
+
+
+DERIVATIVE_NAME = re.compile(r"([^\W\d]\w*?)((?:_d[xy])+)\b")
+
+
+def derivatives_in(text: str, tables: Callable[[str], Piecewise | None]) -> dict[str, Piecewise]:
+    """Return the derivatives of tables that a text names, by name: ``bump_dx`` of the table ``bump``, of two
+    arguments also ``map_dy``, and second ones ``bump_dx_dx``.
+
+    ``tables`` gives the table of a name, or None.
+    """
+    found = {}
+    for base, orders in DERIVATIVE_NAME.findall(text):
+        table = tables(base)
+        axes = orders.replace("_d", "")
+        if table is not None and all("xy".index(axis) < table.arity for axis in axes):
+            for axis in axes:
+                table = table.derivative("xy".index(axis))
+            found[base + orders] = table
+    return found
 
 
 def _frozen_array(values: object) -> np.ndarray:
@@ -208,7 +244,6 @@ class Table(Piecewise):
         Units are those given, else those in the headings, "speed [rpm]". The name is the file's without
         its ending where none is given. Separators may be commas, semicolons (decimal commas too) or tabs.
         """
-        from armillary.algebra.csv_columns import read_columns
 
         found = read_columns(path)
         places = found.place(x), found.place(y)
@@ -333,3 +368,125 @@ def _axis(name: str, letter: str, values: object, units: str) -> tuple[np.ndarra
             f"is followed by {letter}[{i + 1}] = {array[i + 1]:g}"
         )
     return array, dimension
+
+
+_HEADING = r"\s*(.*?)\s*[\[(]([^\])]*)[\])]\s*\Z"
+_MOST = 2**28  # bytes of a file
+
+
+@dataclass(frozen=True, eq=False)
+class CsvColumns:
+    """The columns of a file; ``units`` are "" where no heading states any."""
+
+    path: Path
+    headings: tuple[str, ...]  # as they stand in the file, without units; "" without headings
+    units: tuple[str, ...]
+    values: np.ndarray  # a row per line
+
+    def place(self, column: str | int) -> int:
+        """Where a column is, by its heading or by its number from 1."""
+        if isinstance(column, str):
+            if column in self.headings:
+                return self.headings.index(column)
+            there = ", ".join(repr(h) for h in self.headings if h) or "none: give numbers of columns from 1"
+            hint = nearest(column, self.headings) or f"; there are {there}"
+            raise ExpressionError(f"file '{self.path}' has no column '{column}'{hint}")
+        count = len(self.headings)
+        if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 1 <= column <= count:
+            raise ExpressionError(
+                f"file '{self.path}': column={column!r} is neither a heading nor a number from 1 to {count}"
+            )
+        return int(column) - 1
+
+
+def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumns:
+    """Return all columns of a file.
+
+    An error names the line and the column of a cell that is not a number. If ``finite``, nan and infinite
+    values are errors too.
+    """
+    file = file_path(path, "the file of a table", ExpressionError)
+    lines = list(_text_lines(file))
+    if not lines:
+        raise ExpressionError(f"file '{file}' holds no values")
+    separator = max(";\t,", key=lines[0][1].count)
+    decimal = separator == ";"
+    first = _cells(file, *lines[0], separator)
+    headed = any(_parse_cell(cell, decimal) is None for cell in first)
+    found = [_heading(cell) for cell in first] if headed else [("", "")] * len(first)
+    rows = lines[headed:]
+    values = _plain_values([text for _, text in rows], separator)
+    if values is None or values.shape[1] != len(first) or (finite and not np.isfinite(values).all()):
+        values, kind = np.empty((len(rows), len(first))), "finite number" if finite else "number"
+        for i, (n, text) in enumerate(rows):
+            cells = _cells(file, n, text, separator)
+            if len(cells) != len(first):
+                raise ExpressionError(
+                    f"file '{file}', line {n}: {len(cells)} values, but {len(first)} columns"
+                )
+            for j, cell in enumerate(cells):
+                value = _number(cell, decimal, finite)
+                if value is None:
+                    name = f"column '{found[j][0]}'" if found[j][0] else f"column {j + 1}"
+                    raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a {kind}")
+                values[i, j] = value
+    return CsvColumns(file, tuple(name for name, _ in found), tuple(units for _, units in found), values)
+
+
+def _plain_values(lines: list[str], separator: str) -> np.ndarray | None:
+    """Values where all cells are plain numbers: NumPy reads them in an eighth of the time of Python."""
+    if not lines:
+        return None
+    texts = [line.replace(",", ".") for line in lines] if separator == ";" else lines
+    try:
+        return np.loadtxt(texts, delimiter=separator, comments=None, ndmin=2)
+    except ValueError:
+        return None
+
+
+def _text_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Lines with content and their numbers."""
+    try:
+        text = read_limited(file, _MOST, "take fewer points").decode("utf-8-sig")
+    except UnreadableFileError as error:
+        raise ExpressionError(f"file '{file}': {error}") from None
+    except UnicodeDecodeError:
+        raise ExpressionError(f"file '{file}' is not a text in UTF-8") from None
+    for n, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield n, line
+
+
+def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
+    import csv
+
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+    except csv.Error as error:
+        raise ExpressionError(f"file '{file}', line {n} cannot be read: {error}") from None
+
+
+def _number(cell: str, decimal: bool, finite: bool) -> float | None:
+    """The number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
+    value = None if "_" in cell else _parse_cell(cell, decimal)
+    return value if value is not None and (math.isfinite(value) or not finite) else None
+
+
+def _parse_cell(cell: str, decimal: bool) -> float | None:
+    """A cell as a number of Python's, nan and inf too; a line of such cells holds no headings."""
+    try:
+        return float(cell.replace(",", ".") if decimal else cell)
+    except ValueError:
+        return None
+
+
+def _heading(cell: str) -> tuple[str, str]:
+    """A name and units that stand in brackets after it; a bracket that holds none belongs to the name."""
+    found = re.match(_HEADING, cell)
+    if found is None:
+        return cell, ""
+    try:
+        parse_unit(found[2])
+    except UnitsError:
+        return cell, ""
+    return found[1], found[2]

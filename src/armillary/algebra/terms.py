@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from armillary.algebra import printing
+from armillary.algebra import node as printing
 from armillary.algebra.node import DIFFERENCE, SUM_OF_TWO, TRUNCATION, Node, NodeType, intern, negate, settle
 from armillary.algebra.units import ONE, Dimension
 from armillary.errors import ExpressionError, UnitsError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import UNIT, ZERO, Expr, multiply, number, power, scale, total
-from armillary.algebra.printing import number_text, text
+from armillary.algebra.node import number_text, text
 from armillary.algebra.units import ONE
 from armillary.algebra.walk import operands_first, rebuild
 

@@ -1,4 +1,9 @@
-"""Expressions typeset with fractions, roots, powers and cases: one walk in the marks of a notation; LaTeX."""
+"""Expressions typeset with fractions, roots, powers and cases: one walk in the marks of a notation; LaTeX.
+
+MathML of an expression, which browsers show without any script.
+
+Expressions as text, and as notebooks show them.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,18 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from html import escape
+from html.entities import name2codepoint
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
 
-from armillary.algebra.node import Node
-from armillary.algebra.printing import ATOM, POWER, PRODUCT, SUM, UNARY, number_text
+from armillary.algebra import node
+from armillary.algebra.node import ATOM, POWER, PRODUCT, SUM, UNARY, Node, number_text
+from armillary.algebra.terms import short
 from armillary.errors import ExpressionError, shown
 
 # Expressions typeset, with fractions, roots, powers and cases: one walk, in the marks of a notation.
 #
-# Works, as printing.py does, on any node with ``kind``, ``args``, ``data``, with an explicit stack. A ``let``
+# Works, as node.py, on any node with ``kind``, ``args``, ``data``, with an explicit stack. A ``let``
 # shows its definition.
 
 Pieces: TypeAlias = list[Any]  # finished texts, and (expression, place) still to be set
@@ -24,7 +32,7 @@ GREEK = {
     "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
     "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
 }  # fmt: skip
-_ABBREVIATED = re.compile(r"[sc]_\d[\d_]*")  # s_1 for sin q₁, of textbook.py
+_ABBREVIATED = r"[sc]_\d[\d_]*"  # s_1 for sin q₁, of textbook.py
 _BELOW = (1, 2, 3, 4, 6, 8, 12)  # denominators of printed fractions
 _MOST_ABOVE = 99
 _EXACT = 1e-11  # numbers of collected terms have twelve digits
@@ -78,7 +86,7 @@ def _rank(factor: Node) -> int:
         name = factor.data.name
         if factor.data.role == "parameter":
             return _RANKS.get(name_parts(name).head, 2)
-        return 6 if name.endswith("'") else 7 if _ABBREVIATED.fullmatch(name) else 4
+        return 6 if name.endswith("'") else 7 if re.fullmatch(_ABBREVIATED, name) else 4
     return 7 if factor.kind == "call" else 5
 
 
@@ -403,3 +411,144 @@ _FORMULAS = {
 _WORDS = {c: f"${formula}$" for c, formula in _FORMULAS.items()} | {c: "\\" + c for c in "_%&#${}"}
 _WORDS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _WORDS |= {"\u2003": r"\quad{}", "└": "{}", "…": r"\dots{}"}
+
+
+_FUNCTIONS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "log": "ln", "sign": "sgn"}
+_DOTS = {1: "˙", 2: "¨"}
+_CASE = "<mtr><mtd>", "</mtd><mtd>", "</mtd></mtr>"
+
+
+class _MathMl(Notation):
+    plus, minus, negative = "<mo>+</mo>", "<mo>−</mo>", "<mo>−</mo>"
+    space, comma, lnot = '<mspace width="0.17em"/>', "<mo>,</mo>", "<mo>¬</mo>"
+    equals = "<mo>=</mo>"
+    operators: ClassVar[dict[str, str]] = {
+        name: f"<mo>{mark}</mo>"
+        for name, mark in {
+            "lt": "&lt;", "le": "≤", "gt": "&gt;", "ge": "≥", "eq": "=", "ne": "≠", "and": "∧", "or": "∨",
+        }.items()
+    }  # fmt: skip
+
+    def word(self, word: str) -> str:
+        if word.isdigit():
+            return f"<mn>{word}</mn>"
+        return f"<mi>{chr(name2codepoint[word]) if word in GREEK else escape(word)}</mi>"
+
+    def name(self, name: str) -> str:
+        head, subscripts, owners, dots = name_parts(name)
+        base = self.word(head)
+        if dots:
+            base = f'<mover accent="true">{base}<mo>{_DOTS[min(dots, 2)]}</mo></mover>'
+        sub = f"<mrow>{self.comma.join(map(self.word, subscripts))}</mrow>"
+        above = self.word(".".join(owners))
+        if subscripts and owners:
+            return f"<msubsup>{base}{sub}{above}</msubsup>"
+        if subscripts:
+            return f"<msub>{base}{sub}</msub>"
+        return f"<msup>{base}{above}</msup>" if owners else base
+
+    def plain(self, digits: str) -> str:
+        return f"<mn>{digits}</mn>"
+
+    def ten(self, mantissa: str, exponent: int) -> str:
+        power = f"<msup><mn>10</mn><mn>{exponent}</mn></msup>"
+        if not mantissa.strip("-"):
+            return self.negative + power if mantissa else power
+        return f"<mn>{mantissa}</mn><mo>·</mo>{power}"
+
+    def function(self, name: str) -> str:
+        return f"<mi>{escape(_FUNCTIONS.get(name, name))}</mi>"
+
+    def group(self, pieces: Pieces) -> Pieces:
+        return ["<mrow>", *pieces, "</mrow>"]
+
+    def put_in_brackets(self, pieces: Pieces, bars: bool = False) -> Pieces:
+        left, right = "||" if bars else "()"
+        return [f"<mrow><mo>{left}</mo>", *pieces, f"<mo>{right}</mo></mrow>"]
+
+    def fraction(self, above: Pieces, below: Pieces) -> Pieces:
+        return ["<mfrac>", *self.group(above), *self.group(below), "</mfrac>"]
+
+    def root(self, inside: Pieces) -> Pieces:
+        return ["<msqrt>", *inside, "</msqrt>"]
+
+    def raise_to(self, base: Pieces, exponent: Pieces) -> Pieces:
+        return ["<msup>", *self.group(base), *self.group(exponent), "</msup>"]
+
+    def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces:
+        begin, apart, end = _CASE
+        first = [begin, *then, apart, "<mtext>if </mtext>", *condition, end]
+        last = [begin, *otherwise, apart, "<mtext>otherwise</mtext>", end]
+        return ['<mrow><mo>{</mo><mtable columnalign="left">', *first, *last, "</mtable></mrow>"]
+
+    def text(self, text: str) -> str:
+        return f"<mtext>{escape(text)}</mtext>"
+
+    def bold(self, letter: str) -> str:
+        first, least = ("a", 0x1D41A) if letter.islower() else ("A", 0x1D400)
+        return f"<mi>{chr(least + ord(letter) - ord(first))}</mi>"  # browsers have no mathvariant="bold"
+
+    def matrix(self, rows: Sequence[Sequence[str]]) -> str:
+        lines = ("".join(f"<mtd>{cell}</mtd>" for cell in row) for row in rows)
+        inside = "".join(f"<mtr>{line}</mtr>" for line in lines)
+        return f"<mrow><mo>[</mo><mtable>{inside}</mtable><mo>]</mo></mrow>"
+
+    def break_lines(self, left: str, lines: Sequence[str]) -> str:
+        cells = [f"{self.equals}{line}" if i == 0 else line for i, line in enumerate(lines)]
+        starts = [left, *[""] * (len(lines) - 1)]
+        rows = (f"<mtr><mtd>{a}</mtd><mtd>{b}</mtd></mtr>" for a, b in zip(starts, cells, strict=True))
+        return f'<mtable columnalign="right left" style="text-align:left">{"".join(rows)}</mtable>'
+
+    def label_below(self, inside: str, label: str) -> str:
+        braced = f'<munder><mrow>{inside}</mrow><mo stretchy="true">⏟</mo></munder>'
+        return f"<munder>{braced}{self.text(label)}</munder>"
+
+
+MATHML = _MathMl()
+
+
+def mathml(expression: Node, limit: int | None = None) -> str:
+    """The inside of a ``<math>`` element; empty if longer than ``limit`` characters."""
+    return MATHML.typeset(expression, limit)
+
+
+def name_mathml(name: str) -> str:
+    """A name as mathematics: A.q1 is q with the subscript 1 and A as a superscript, A.q1' its rate, q̇."""
+    return MATHML.name(name)
+
+
+# Characters that a notebook or debugger shows of an expression; str() gives all.
+_SHOWN = 5000
+
+
+class DisplayedNode(Node):
+    """A node with its text."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """Name of a symbol; the text of anything else."""
+        return self.data.name if self.kind == "symbol" else node.text(self)
+
+    def __str__(self) -> str:
+        return node.text(self)
+
+    def __repr__(self) -> str:
+        return node.text(self, limit=_SHOWN)
+
+    def __reduce__(self) -> NoReturn:
+        raise ExpressionError(
+            f"'{short(self)}' cannot be pickled: an expression belongs to its system in this process; "
+            "send the system, or the expression as text, str(expression)"
+        )
+
+    def _repr_latex_(self) -> str | None:
+        shown = latex(self, limit=_SHOWN)
+        return f"${shown}$" if shown else None
+
+    def _repr_html_(self) -> str | None:
+        """MathML, which notebooks show without a network."""
+
+        shown = mathml(self, limit=4 * _SHOWN)
+        return f"<math>{shown}</math>" if shown else None

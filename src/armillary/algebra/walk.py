@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from armillary.algebra import printing
+from armillary.algebra import node as printing
 from armillary.algebra.expression import (
     Expr,
     _canonical_sum,
@@ -21,8 +21,7 @@ from armillary.algebra.expression import (
     total,
 )
 from armillary.algebra.expression import multiply as times
-from armillary.algebra.functions import rebuild_call
-from armillary.algebra.intermediate import with_definition, with_smallness
+from armillary.algebra.functions import rebuild_call, with_definition, with_smallness
 from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negate, truncate_new_nodes
 from armillary.algebra.terms import common_dimension, sum_of_two
 from armillary.algebra.units import ONE

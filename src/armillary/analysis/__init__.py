@@ -3,5 +3,5 @@
 In: compiled models, and data. Out: `Sensitivities`, the derivatives of a run by parameters and initial values
 (`sensitivities.py`); a `Fit` of these to measurements (`fitting/`); operating points (`operating/`), linear
 models (`linear/`) and their modes (`modes/`); paths of mechanisms (`kinematics/`); efforts for given motions
-(`inverse/`) and inertias from measured ones (`identification/`).
+(`efforts.py`) and inertias from measured ones (`identification/`).
 """

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from armillary.algebra.arguments import file_path
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, alternatives, shown
-from armillary.limited_files import UnreadableFileError, read_limited
+from armillary.limited_files import UnreadableFileError, read_limited, replacing
 from armillary.untyped import DataTable
 
 _LARGEST = 2**30  # bytes

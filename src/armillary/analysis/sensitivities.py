@@ -15,7 +15,7 @@ from armillary.errors import require
 from armillary.program.derivatives.sensitivities import derivative_name, quotient
 from armillary.results import Run
 from armillary.results.record import label_units
-from armillary.runtime.models.sensitivities import CompiledSensitiveModel
+from armillary.runtime.models.compilation import CompiledSensitiveModel
 
 if TYPE_CHECKING:
     import pandas

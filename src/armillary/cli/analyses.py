@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armillary.cli import options, show
-from armillary.cli.option_groups import (
+from armillary.cli.options import (
     driven_values,
     inputs_option,
     name_and_text,
@@ -174,7 +174,7 @@ def _write_requested_files(
 
 def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> None:
     """A run file that starts at the point."""
-    from armillary.atomic import replacing
+    from armillary.limited_files import replacing
     from armillary.toml_text import toml_text
 
     tables: dict[str, DataMapping] = {

@@ -15,13 +15,13 @@ import click
 
 from armillary.algebra.arguments import checked_names, one_of
 from armillary.cli import options, show
-from armillary.program.print.textbook import FORMS, SPEEDS
+from armillary.program.textbook import FORMS, SPEEDS
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from armillary.program.configurations import ConfigurationTable
-    from armillary.program.cost import Operations
     from armillary.program.equations import DerivedEquations
+    from armillary.program.passes.graph import Operations
     from armillary.run_files.execute import Simulation
 
 
@@ -69,7 +69,7 @@ def derive(
 
     The report lists bodies, coordinates, operations, what each pass gained and what each stage took.
     """
-    from armillary.atomic import replacing
+    from armillary.limited_files import replacing
     from armillary.program.configurations import configurations_of
     from armillary.program.equations import derived_equations
 
@@ -110,8 +110,8 @@ def derive(
 
 
 def _pieces_text(equations: DerivedEquations, markup: str, form: str, speeds: str) -> str:
+    from armillary.program.documents import handout_text, plain_equations
     from armillary.program.pieces import pieces_of
-    from armillary.program.print.documents import handout_text, plain_equations
 
     pieces = pieces_of(equations)
     if markup == "text":
@@ -126,7 +126,7 @@ def _equations_text(equations: DerivedEquations, form: str | None, wanted: tuple
     if form in (None, "text"):
         return "\n\n".join(str(equations.show(name)) for name in names)
     from armillary.errors import ModelError
-    from armillary.program.print.documents import sections_document
+    from armillary.program.documents import sections_document
 
     sections = {section.name: section for section in equations.program.sections()}
     chosen = [sections[n] for n in checked_names(names, sections, "no section", ModelError, listed=True)]

@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 from armillary.cli import options, show
-from armillary.cli.option_groups import (
+from armillary.cli.options import (
     linear_model_options,
     name_and_text,
     operating_point,
@@ -27,9 +27,8 @@ from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from armillary.analysis.linear.linear_model import LinearModel
-    from armillary.analysis.modes.campbell import Campbell
     from armillary.analysis.modes.modes import Modes
-    from armillary.analysis.modes.root_locus import RootLocus
+    from armillary.analysis.modes.root_locus import Campbell, RootLocus
     from armillary.run_files.execute import Simulation
     from armillary.stages.model import Model
 
@@ -184,8 +183,7 @@ def modes(
 def _swept(
     model: Model, sweep: str | None, spin: str | None, orders: list[float], at: Given, parameters: Given
 ) -> RootLocus | Campbell:
-    from armillary.analysis.modes.campbell import campbell
-    from armillary.analysis.modes.root_locus import root_locus
+    from armillary.analysis.modes.root_locus import campbell, root_locus
     from armillary.analysis.modes.tracking import operating_sweep
 
     name, text = name_and_text(sweep or spin or "")

@@ -44,7 +44,7 @@ def plot(
     from armillary.errors import ArmillaryError
     from armillary.results import load_run
     from armillary.results import plot as draw
-    from armillary.results.plots.figure import can_show
+    from armillary.results.plots.chart import can_show
     from armillary.run_files.execute import SUFFIXES
 
     paths = [a for a in arguments if Path(a).suffix.lower() in SUFFIXES]

@@ -148,8 +148,8 @@ def _needed_doubts(simulation: Simulation, complete: bool) -> list[str]:
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     """Print the JSON schema of model, run or study files, with which editors complete and check them."""
-    from armillary.atomic import replacing
-    from armillary.files.model.sections import model_schema
+    from armillary.files.model.documents import model_schema
+    from armillary.limited_files import replacing
     from armillary.run_files.run_file import run_schema
     from armillary.studies.study_file import study_schema
 
@@ -256,8 +256,8 @@ def _title(path: Path) -> str:
 
 
 def _copy_files(files: list[Path], folder: Path, force: bool) -> list[Path]:
-    from armillary.atomic import replacing
     from armillary.errors import ArmillaryError
+    from armillary.limited_files import replacing
 
     folder.mkdir(parents=True, exist_ok=True)
     targets = [folder / path.name for path in files]

@@ -31,7 +31,7 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import compiled_model
-from armillary.runtime.models.programs.functions import ModelFunctions, processors
+from armillary.runtime.models.compiled_program import ModelFunctions, processors
 from armillary.runtime.start.initial import initial_memory
 from armillary.untyped import DataMapping
 

@@ -29,7 +29,7 @@ from armillary.program.derivatives.sensitivities import outputs_of
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.models.compiled import compiled_model
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataTable, LibraryObject
 
 EXPLICIT = tuple(name for name, m in METHODS.items() if m.tableau is not None and not m.family)

@@ -8,6 +8,7 @@ that ended draw a start and parameters in the kernel, from a seed, the number of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import indent
 
 import numpy as np
 
@@ -18,9 +19,11 @@ from armillary.control.environment_terms import EnvironmentTerms
 from armillary.ensembles.engines.gpu_engine import Device
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import PRECISIONS, Kernel, written_kernel
-from armillary.export.cuda.sections import SectionWriter
+from armillary.export.cuda.sections import SectionWriter, chained_step
 from armillary.program.program import Program
+from armillary.runtime.integrators.methods import rk4
 from armillary.runtime.models.compiled import compiled_model
+from armillary.runtime.solver.methods import fraction
 from armillary.untyped import DataMapping, LibraryObject
 
 
@@ -120,7 +123,19 @@ def environment_kernel(program: Program, terms: EnvironmentTerms, precision: str
         "outputs": str(len(program.outputs.results)), "stages": "4", "loops": "1", "near": "", "teams": "",
         "seen": str(terms.seen), "limits": str(len(terms.bounds)), "inputs": str(len(terms.ports)),
         "varied": str(len(terms.drawn)), "holding": "\n".join(held),
+        "step": indent(_step(), " " * 12),
     }  # fmt: skip
     has = {"single"} if PRECISIONS[precision] == "float" else set[str]()
     has |= {name for name, so in (("own", writer.own), ("normalise", program.normalises)) if so}
     return written_kernel("environments.cu.txt", [writer], functions, precision, values, has)
+
+
+def _step() -> str:
+    """A step of rk4 in place, at times in double precision."""
+
+    def derivatives(part: float, state: str) -> str:
+        time = {0.0: "t", 1.0: "t + h"}.get(part, f"t + {fraction(part)} * h")
+        return f"model_derivatives((real)({time}), {state}, constants, stored, rate);"
+
+    stages = rk4.TABLEAU.chained_stages
+    return chained_step(stages, derivatives, lambda number: f"(real)(h * {fraction(number)})", "STATES", "y")

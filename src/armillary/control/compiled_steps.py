@@ -25,6 +25,7 @@ from armillary.llvm.building.routines import (
     whole_array,
 )
 from armillary.runtime.integrators.methods import rk4
+from armillary.runtime.loop import tableau
 
 ROWS = RoutineLayout(
     numbers=("rows", "parts", "states", "inputs", "row_constants"),
@@ -158,25 +159,24 @@ def _hold_inputs(f: Routine, row: Value, k: Value, here: Span, own: Span) -> Non
 def _emit_step(f: Routine, t: Value, h: Value, here: Span, after: Span) -> None:
     """Emit a step of length ``h`` from ``here`` to ``after``, which may be the same.
 
-    Each stage of rk4 needs the slope of the stage before alone, so one slope is kept.
+    One slope is kept: see ChainedStage of runtime/loop/tableau.py.
     """
-    c, b = rk4.TABLEAU.c, rk4.TABLEAU.b
     n = f["states"]
     slope, trial, total = f.vector("slope"), f.vector("trial"), f.vector("sum")
     with f.each(n) as i:
         total[i] = here[i]
         trial[i] = here[i]
-    for stage, (share, weight) in enumerate(zip(c, b, strict=True)):
-        f.evaluate("rates", t + h * share, trial, slope)
+    for stage in rk4.TABLEAU.chained_stages:
+        f.evaluate("rates", t + h * stage.time, trial, slope)
         with f.each(n) as i:
-            total[i] = total[i] + h * weight * slope[i]
-            if stage + 1 < len(c):
-                trial[i] = here[i] + h * c[stage + 1] * slope[i]
+            total[i] = total[i] + h * stage.weight * slope[i]
+            if stage.ahead:
+                trial[i] = here[i] + h * stage.ahead * slope[i]
     with f.each(n) as i:
         after[i] = total[i]
 
 
-_FILES = [Path(__file__), Path(rk4.__file__)]  # which decide the code
+_FILES = [Path(__file__), Path(rk4.__file__), Path(tableau.__file__)]  # which decide the code
 
 
 @cache

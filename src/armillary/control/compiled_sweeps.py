@@ -26,6 +26,7 @@ from armillary.llvm.building.routines import (
     whole_array,
 )
 from armillary.runtime.integrators.methods import rk4
+from armillary.runtime.loop import tableau
 
 STEPS = RoutineLayout(
     numbers=("steps", "states", "inputs", "elements"),
@@ -133,16 +134,15 @@ def steps_text() -> str:
         with f.each(n) as i:
             seed[i * wide + i] = 1.0
         f.move(n * wide, seed, whole)
-        stages = list(zip(rk4.TABLEAU.c, rk4.TABLEAU.b, strict=True))
-        for stage, (share, weight) in enumerate(stages):
-            f.evaluate("rates", f.vector("t")[k] + h * share, here, out)
+        for stage in rk4.TABLEAU.chained_stages:
+            f.evaluate("rates", f.vector("t")[k] + h * stage.time, here, out)
             _chain(f, out, seed, bent)
             with f.each(n) as i:
-                total[i] = total[i] + h * weight * out[i]
+                total[i] = total[i] + h * stage.weight * out[i]
             with f.each(n * wide) as i:
-                whole[i] = whole[i] + h * weight * bent[i]
-            if stage + 1 < len(stages):
-                ahead = h * stages[stage + 1][0]
+                whole[i] = whole[i] + h * stage.weight * bent[i]
+            if stage.ahead:
+                ahead = h * stage.ahead
                 with f.each(n) as i:
                     here[i] = start[i] + ahead * out[i]
                 with f.each(n * wide) as i:
@@ -407,7 +407,7 @@ def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
     return f
 
 
-_FILES = [Path(__file__), Path(rk4.__file__)]  # which decide the code
+_FILES = [Path(__file__), Path(rk4.__file__), Path(tableau.__file__)]  # which decide the code
 
 
 @cache

@@ -11,21 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 
 from armillary.algebra.calculus import gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
+from armillary.algebra.jacobians import Element
 from armillary.algebra.walk import held_places, operands_first
+from armillary.cache import kept_per_object
+from armillary.control.rate_jacobian import values_and_jacobian
 from armillary.errors import ArmillaryError, ExpressionError
-from armillary.kept_results import kept_per_object
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 
 # Nodes up to which common factors are searched for: a third of the operations at best.
 _SEARCHED = 3000
+
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +96,12 @@ class KnotFunctions:
     # ------------------------------------------------------------ first derivatives
 
     @cached_property
+    def _differentiated(self) -> tuple[list[Expr], dict[Element, Expr]]:
+        return self._differentiate(lambda: values_and_jacobian(self.equations, self.results, self.by))
+
+    @property
     def _entries(self) -> list[tuple[int, int, Expr]]:
-        entries: list[tuple[int, int, Expr]] = []
-        for j, s in enumerate(self.by):
-            column = self._differentiate(partial(tangents, self.results, {s: UNIT}))
-            entries += [(i, j, x) for i, x in enumerate(column) if x is not ZERO]
-        return entries
+        return [(i, j, x) for (i, j), x in self._differentiated[1].items()]
 
     @cached_property
     def _first(self) -> tuple[Pattern, ModelFunctions]:
@@ -105,9 +111,8 @@ class KnotFunctions:
         """The results and then the elements of the Jacobian, as one compiled function."""
 
         def compile_both(elements: list[Expr]) -> ModelFunctions:
-            both = [*self.results, *elements]
-            search = len(operands_first(both)) <= _SEARCHED
-            return ModelFunctions(self.equations, {name: both}, self._unknowns, search=search)
+            both = [*self._differentiated[0], *elements]
+            return ModelFunctions(self.equations, {name: both}, self._unknowns, search=False, many=True)
 
         return _compiled_pattern(self._entries, compile_both)
 
@@ -197,7 +202,7 @@ class KnotFunctions:
     def _compile(self, results: Sequence[Expr], further: Sequence[Expr] = ()) -> ModelFunctions:
         search = len(operands_first(results)) <= _SEARCHED
         inputs = (*self._unknowns, *further)
-        return ModelFunctions(self.equations, {"knot": results}, inputs, search=search)
+        return ModelFunctions(self.equations, {"knot": results}, inputs, search=search, many=True)
 
     def _rows(
         self, functions: ModelFunctions, at: Knots, parameters: object, further: np.ndarray | None = None
@@ -206,7 +211,7 @@ class KnotFunctions:
         constants = self.constants(functions, parameters)
         return functions.rows("knot", at.t, at.states, None, at.memory, given, constants)
 
-    def _differentiate(self, make: Callable[[], list[Expr]]) -> list[Expr]:
+    def _differentiate(self, make: Callable[[], Made]) -> Made:
         try:
             with derivation():
                 return make()

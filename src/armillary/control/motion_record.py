@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from armillary.cache import kept_per_object
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.plant import Plant
-from armillary.kept_results import kept_per_object
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.run_record import blank_run

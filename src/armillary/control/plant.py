@@ -16,17 +16,17 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
-from armillary.analysis.smooth_rates import check_smooth as check_smooth
+from armillary.analysis.places import check_smooth as check_smooth
+from armillary.cache import kept_per_object
 from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
 from armillary.control.compiled_sweeps import differentiate_steps
 from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.kept_results import kept_per_object
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
 from armillary.untyped import DataMapping

@@ -19,23 +19,23 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, flag, several
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import Expr
+from armillary.cache import kept_per_object
 from armillary.columns import aligned
 from armillary.control.adjoint import HeldInputs, Motion, MotionGradient, PlaceFunctions, RunMap, StepGrid
 from armillary.control.problem import ExpressionReader
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.kept_results import kept_per_object
 from armillary.program.derivatives.sensitivities import directions
 from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import StartDerivatives
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import KEPT, Initial, RunSettings
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.configurations.run_legs import RunLegs
+    from armillary.runtime.models.legs import RunLegs
 
 _NEAR = 1e-9  # of a step: times closer than this are one
 
@@ -235,8 +235,7 @@ class _GradientRun:
         return np.asarray(legs.result().time, dtype=float)
 
     def _legs(self, settings: IntegrationSettings) -> RunLegs:
-        from armillary.runtime.models.configurations.legs import ConfigurationRun
-        from armillary.runtime.models.configurations.run_legs import single_leg
+        from armillary.runtime.models.legs import ConfigurationRun, single_leg
 
         model, instance, start = self.model, self.instance, self.start
         used = model

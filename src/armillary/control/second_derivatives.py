@@ -8,10 +8,10 @@ import numpy as np
 
 from armillary.algebra.arguments import several
 from armillary.analysis.linear.points import operating_points
+from armillary.cache import kept_per_object
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.plant import input_ports, state_ports
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.kept_results import kept_per_object
 from armillary.program.derivatives.sensitivities import outputs_of
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping

@@ -19,7 +19,7 @@ from armillary.control.regulators import hamiltonian, riccati_back
 from armillary.control.weights import weight_matrix
 from armillary.errors import ArmillaryError
 from armillary.model.description import Description
-from armillary.model.signals.signals import input as declare_input
+from armillary.model.signals import input as declare_input
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping

@@ -21,9 +21,9 @@ from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.units import state_factor
 from armillary.runtime.inputs.blocks import DrivenInputs
-from armillary.runtime.models.failures.weak_masses import SINGULAR_THERE
-from armillary.runtime.models.programs.functions import processors
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.compiled_program import processors
+from armillary.runtime.models.failures import SINGULAR_THERE
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.progress import report_line, time_left
 from armillary.settings import RunSettings
 from armillary.untyped import Given
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #
 # The loops of a batch keep no rows to judge by. A run is suspected where its last speeds are enormous
 # beside those at its start and what the accelerations there would give in its time; it is then made again
-# by itself, with rows, and judged as every single run is (see runtime/models/failures/weak_masses.py). Runs
+# by itself, with rows, and judged as every single run is (see runtime/models/failures.py). Runs
 # that prove sound keep their numbers. Of runs that failed on the way the first ones are made again too, for
 # the reason.
 

@@ -23,14 +23,14 @@ from armillary.ensembles.start_values import GivenValues, VariedValues, of_run, 
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.failures.weak_masses import weak_start
+from armillary.runtime.models.failures import weak_start
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import (
     check_physical,
     parameter_table,
     physical_quantities,
     with_these,
 )
-from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.solver.language.language import CLOSED
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 from armillary.runtime.start.loop_code import loop_code

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from armillary.algebra.expression import Expr
 from armillary.model.description import Description
 from armillary.model.reading.kinds import EXPRESSION, NUMBER, PATH, QUANTITY, WORDS, Flag, ListOf, TableOf
-from armillary.model.recording.verbs import EntryForm, verb
+from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.files.fmu.description import Fmu

@@ -12,7 +12,7 @@ from armillary.llvm.instructions import Places
 from armillary.llvm.node_writer import COMPARISONS
 from armillary.llvm.sines import LIMIT
 from armillary.program.branch_packs import strip_lets
-from armillary.program.call_packs import ANGLES, PACKED_CALLS, largest_size
+from armillary.program.packs import ANGLES, PACKED_CALLS, largest_size
 from armillary.program.program import ProgramSection
 
 # Of all operations, those that LLVM may have to compute before the others.

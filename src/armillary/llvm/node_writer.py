@@ -24,7 +24,7 @@ from armillary.llvm.module import Module
 from armillary.llvm.piecewise import lookup_function, signal_function
 from armillary.llvm.sines import HALF_TURNS
 from armillary.program.branch_packs import strip_lets
-from armillary.program.call_packs import largest_size
+from armillary.program.packs import largest_size
 from armillary.program.program import ProgramSection
 
 

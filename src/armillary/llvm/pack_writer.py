@@ -21,8 +21,7 @@ from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
 from armillary.llvm.sines import sine_cosine_function
 from armillary.program.branch_packs import Column, Pack, strip_lets
-from armillary.program.call_packs import PACKED_CALLS, largest_size
-from armillary.program.pack_choice import neighbours
+from armillary.program.packs import PACKED_CALLS, largest_size, neighbours
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 

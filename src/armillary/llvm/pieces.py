@@ -14,7 +14,7 @@ from armillary.llvm.fusion import fused_products
 from armillary.llvm.node_writer import INSTANT
 from armillary.llvm.pack_writer import fused_packs
 from armillary.program.branch_packs import Pack, strip_lets
-from armillary.program.call_packs import PACKED_CALLS
+from armillary.program.packs import PACKED_CALLS
 from armillary.program.program import ProgramSection
 
 # Operands of one piece, at most: of sums of many, each is about three instructions, and these reach what lies

@@ -28,9 +28,7 @@ from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
 from armillary.llvm.shared_values import share_sections
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, strip_lets
-from armillary.program.call_packs import pack_calls
-from armillary.program.near_sines import NearSines
-from armillary.program.pack_choice import in_lanes, pack_section
+from armillary.program.packs import NearSines, in_lanes, pack_calls, pack_section
 from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
@@ -161,6 +159,17 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     if program.normalises:
         _normalise(module, program, places)
     return module
+
+
+def lane_functions_text(program: Program, lanes: int) -> str:
+    """Return the further functions of a program, for ``lanes`` places at once."""
+    arranged = lanes == 2 and encodes() == "arm64"
+    module = Module(lanes, registers=registers(), encodes=encodes()) if arranged else Module(lanes)
+    places = _places(program)
+    places |= {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
+    for section in program.stepping:
+        _ordinary(module, section.name, section, places)
+    return module.text()
 
 
 def _near_derivatives(module: Module, near: NearSines, places: Places) -> None:

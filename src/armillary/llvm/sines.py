@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from armillary.llvm.instructions import Instructions, Operand, real
-from armillary.program.call_packs import LARGEST_ANGLE
+from armillary.program.packs import LARGEST_ANGLE
 
 # Angles less their nearest multiple of π/2, on vectors: what sine, cosine and tangent begin with.
 #

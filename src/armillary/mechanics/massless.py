@@ -15,8 +15,8 @@ from armillary.algebra.triples import Matrix, Scalar, cross_triples
 from armillary.algebra.units import LENGTH
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
+from armillary.mechanics.constraints.dependent_speeds import sizes_by_kind
 from armillary.mechanics.constraints.loop_closing import MotionSample
-from armillary.mechanics.constraints.partition import sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, initial_configuration, with_given
 from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.mass_sweep import (

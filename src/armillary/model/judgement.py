@@ -13,7 +13,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly
 from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import ExpressionLike
-from armillary.model.recording.verbs import ListForm, verb
+from armillary.model.verbs import ListForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.description import Description

@@ -38,9 +38,8 @@ from armillary.algebra.units import (
 )
 from armillary.algebra.walk import operands_first, symbols
 from armillary.model.bodies.body import Body
-from armillary.model.description import Description
-from armillary.model.recording.records import Load
-from armillary.model.signals.signals import rate_dimension
+from armillary.model.description import Description, Load
+from armillary.model.signals import rate_dimension
 from armillary.model.space.attraction import GRAVITATION
 
 

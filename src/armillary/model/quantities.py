@@ -39,14 +39,7 @@ from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.errors import ModelError, shown
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
-from armillary.model.description import Description, effort_symbol, reaction_symbols
-from armillary.model.flexible.deformation import (
-    first_moment,
-    flexible_kinetic_energy,
-    flexible_momenta,
-    flexible_strain_energy,
-)
-from armillary.model.mass_properties import (
+from armillary.model.bodies.motion import (
     carry_to_child,
     first_with_mass,
     joint_frames,
@@ -54,14 +47,20 @@ from armillary.model.mass_properties import (
     named_triple,
     total_mass,
 )
+from armillary.model.description import Description, effort_symbol, reaction_symbols
+from armillary.model.flexible.deformation import (
+    first_moment,
+    flexible_kinetic_energy,
+    flexible_momenta,
+    flexible_strain_energy,
+)
 from armillary.model.reading.references import find_body, find_speed
-from armillary.model.recording.verbs import quantity, records_calls
-from armillary.model.space.attraction import attraction_energy
-from armillary.model.space.fields import sum_of_terms
+from armillary.model.space.attraction import attraction_energy, sum_of_terms
+from armillary.model.verbs import quantity, records_calls
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
-    from armillary.algebra.named_arrays import ExpressionMatrix
+    from armillary.algebra.textbook_form import ExpressionMatrix
 
 
 @quantity(arguments=(0, 1))
@@ -297,7 +296,7 @@ def velocity_rows(of: Point | Body, axes: Body | None = None) -> list[Expr]:
 
 def jacobian_of_rows(of: Point | Body, rows: Sequence[Expr], speeds: Sequence[Expr]) -> ExpressionMatrix:
     """∂rows/∂speeds, of the components of ``velocity_rows``."""
-    from armillary.algebra.named_arrays import ExpressionMatrix
+    from armillary.algebra.textbook_form import ExpressionMatrix
 
     names = BODY_ROWS if isinstance(of, Body) else POINT_ROWS
     what = of.name if isinstance(of, Body) else f"{of.body.name}.{of.name}"

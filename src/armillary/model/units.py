@@ -139,6 +139,17 @@ def state_factor(node: Expr) -> float:
     return node.data.owner.units.factor(parse_unit(units)) if units else 1.0
 
 
+def stated_value(inside: float, factor: float) -> float:
+    """The shortest number in stated units that becomes exactly ``inside`` when it is multiplied with
+    ``factor``, where there is one: an echo file must give the same run again. Several may: 30 deg and
+    29.999999999999996 deg are one angle in radians.
+    """
+    value = inside / factor
+    near = (math.nextafter(value, math.inf), math.nextafter(value, -math.inf), float(f"{value:.15g}"))
+    exact = [v for v in (value, *near) if v * factor == inside]
+    return min(exact, key=lambda v: len(repr(v)), default=value)
+
+
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
 # After a number, unlike a unit: an operator (but "-" alone is a unit), or another number.

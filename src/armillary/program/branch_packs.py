@@ -1,7 +1,7 @@
 """Branch packs: operations of branches that are alike, such as legs or panels, as one on a vector.
 
 Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
-nodes that can be computed together; pack_choice.py chooses packs that pay and writes the section with them.
+nodes that can be computed together; packs.py chooses packs that pay and writes the section with them.
 """
 
 from __future__ import annotations

@@ -46,13 +46,12 @@ from collections.abc import Callable, Collection, Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import BY_NAME, CONDITIONS
-from armillary.algebra.printing import text
+from armillary.algebra.node import text
 from armillary.algebra.units import ONE
 from armillary.algebra.walk import operands_first
 from armillary.program.branch_packs import strip_lets
-from armillary.program.cost import sum_operations
-from armillary.program.pack_choice import pack_section
-from armillary.program.passes.graph import Graph
+from armillary.program.packs import pack_section
+from armillary.program.passes.graph import Graph, sum_operations
 from armillary.program.passes.sharing import Constants, holds_unnamed, is_unnamed
 from armillary.program.passes.sums import MANY
 from armillary.program.program import Program, ProgramSection

@@ -12,11 +12,11 @@ from armillary.mechanics.massless import check_masses
 from armillary.model.description import Description
 from armillary.model.judgement import judgements
 from armillary.model.parameter_meanings import parameter_units
-from armillary.model.recording.snapshot import snapshot
-from armillary.program.cost import Operations
+from armillary.model.snapshot import snapshot
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import Clock, Derivation, derivation
 from armillary.program.formalisms.registry import FORMALISMS, find_formalism
+from armillary.program.passes.graph import Operations
 
 EFFORTS = ("normal", "high")
 

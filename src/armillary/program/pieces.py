@@ -8,11 +8,13 @@
 They belong to the system and its configuration, not to the formalism by which it was derived: closed loops
 and given motions are eliminated, a free body has the description's speeds. Where quantities are
 declared small, M and f keep the orders that the derivation kept.
+
+Programs for further functions of a system, and the poses of bodies as such functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,12 +22,12 @@ from typing import NamedTuple
 
 from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol, total
-from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.algebra.node import truncate_new_nodes
+from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.algebra.triples import ZEROS, Scalar, minus, plus, times
 from armillary.algebra.truncation import Truncation
-from armillary.algebra.vectors import Vector
-from armillary.algebra.walk import Undimensioned, symbols
+from armillary.algebra.vectors import Vector, direction_cosines
+from armillary.algebra.walk import Undimensioned, operands_first, symbols, transform
 from armillary.errors import ModelError, shown
 from armillary.mechanics.constraints.constrained_equations import reduced_equations, reduced_forces
 from armillary.mechanics.constraints.reduction import (
@@ -37,23 +39,21 @@ from armillary.mechanics.constraints.reduction import (
 )
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts, elasticity, generalised_forces, weight
-from armillary.mechanics.tree.kinematics import corrections
-from armillary.mechanics.tree.loads import AppliedLoads, applied_loads, loads_on_tree
-from armillary.mechanics.tree.mass_matrix import mass_matrix
+from armillary.mechanics.tree.kinematics import AppliedLoads, applied_loads, corrections, loads_on_tree
+from armillary.mechanics.tree.mass_matrix import ImplicitEquations, mass_matrix
 from armillary.mechanics.tree.tree import Freedom, Link, Tree
-from armillary.mechanics.tree.uncouple import ImplicitEquations
 from armillary.model.bodies.body import Body, Point
-from armillary.model.description import Description
+from armillary.model.description import Description, Load
 from armillary.model.quantities import jacobian_of_rows, velocity_rows
 from armillary.model.reading.expressions import parse_text
 from armillary.model.reading.references import find_body
-from armillary.model.recording.records import Load
-from armillary.model.signals.signals import state_rates
+from armillary.model.signals import state_rates
 from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.program.formalisms.kane import force_array
-from armillary.program.targets.targets import reader
+from armillary.program.formalisms.tree_formalisms import force_array
+from armillary.program.sections import program_of
+from armillary.program.targets.targets import StepSection, reader
 
 _NOTHING = AppliedLoads({}, {})
 _PAIRS = 1000  # of a link and one that carries it, above which functions of M go by columns
@@ -342,3 +342,96 @@ def _cause(system: Description, load: Load) -> str:
     if load.name in system.loads:
         return load.name
     return next(name for name in system.attractors if load.name.startswith(f"{name}_"))
+
+
+# Programs for further functions of a system: any expressions of its time, state, memory and parameters.
+
+
+def with_functions(
+    equations: DerivedEquations,
+    functions: Mapping[str, Sequence[Expr]],
+    inputs: Sequence[Expr] = (),
+    *,
+    search: bool = True,
+    per_state: Mapping[Expr, Expr] | None = None,
+) -> DerivedEquations:
+    """Return the equations with a program of these functions alone, over one table of constants.
+
+    The expressions have no dimensions and hold neither dependent speeds nor accelerations (see
+    ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state.
+    ``search`` looks for what the results of a function have in common, as for the derivatives of a system.
+    Each contact's forces follow from its status. ``per_state`` are inputs that belong to a state each, such
+    as weights of its rate: where states of branches are alike, so are these.
+    """
+    forces = equations.targets.forces
+    if forces:
+        functions = {name: transform(results, forces.get) for name, results in functions.items()}
+    wanted = replace(
+        equations.targets,
+        rates=(),
+        columns=(),
+        watched=(),
+        events=(),
+        updates=(),
+        fires=(),
+        normalised=(),
+        quaternions=(),
+        renewed=(),
+        corrected=(),
+        corrections=(),
+        geometry=(),
+        sizes=(),
+        row_sizes=(),
+        inputs=tuple(inputs),
+        stepping=tuple(
+            StepSection(name, tuple(f"{name}[{i}]" for i in range(len(results))), tuple(results), search)
+            for name, results in functions.items()
+        ),
+    )
+    with derivation():
+        program, gains = program_of(equations.system, wanted, equations.reduction.plain)
+    if per_state:
+        columns = [c for c in program.alike if all(s in per_state for s in c)]
+        program = replace(
+            program, alike=(*program.alike, *(tuple([per_state[s] for s in c]) for c in columns))
+        )
+    return replace(equations, program=program, targets=wanted, gains=tuple(gains))
+
+
+def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:
+    """Expressions in the results that do not depend on the inputs, the largest of them, by new symbols.
+
+    A function that is called at one place with many inputs computes them once, sines of angles among them.
+    """
+    moving = set(inputs)
+    shared: dict[Expr, None] = {}
+    for node in operands_first(results):
+        if any(a in moving for a in node.args):
+            moving.add(node)
+            shared.update(dict.fromkeys(a for a in node.args if a.args and not a.constant))
+    still = [x for x in shared if x not in moving]
+    return {symbol(f"shared_{i + 1}", "variable", owner=owner): x for i, x in enumerate(still)}
+
+
+# The pose of every body in its parent, as expressions: what pictures of a motion are made of.
+#
+# The displacement d of a body's origin, in the parent's axes, and the rotation R with v_parent = R v_body.
+
+LENGTH = 12  # expressions of a pose: d, then R row by row
+
+
+def moving_bodies(equations: DerivedEquations) -> list[Body]:
+    """All bodies but the ground, parents before children."""
+    return [body for body in equations.system.bodies.values() if body.parent is not None]
+
+
+def pose_expressions(equations: DerivedEquations) -> list[Expr]:
+    """The poses of all moving bodies in their parents, twelve expressions each."""
+    plain = equations.reduction.plain
+    found: list[Expr] = []
+    for body in moving_bodies(equations):
+        assert body.parent is not None
+        parent = body.parent.frame
+        turned = (x for row in direction_cosines(parent, body.frame) for x in row)
+        found += [plain(as_expr(e)) for e in (*body.displacement.components(parent), *turned)]
+    return found

@@ -10,7 +10,7 @@
     correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
     geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
     solve, …      what steps in redundant coordinates need; see redundant.py
-    leave, …      what a change of configuration needs; see configuration_changes.py
+    leave, …      what a change of configuration needs; see configurations.py
 
 A section holds nodes in the order in which they are computed; each node has its operands.
 """
@@ -25,9 +25,9 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.program.branch_packs import Pack
-from armillary.program.cost import Operations, sum_operations
 from armillary.program.derivatives.sparse_rates import SparseStructure
 from armillary.program.passes import Graph, narrow
+from armillary.program.passes.graph import Operations, sum_operations
 
 # The order in which a program's nodes are computed.
 #

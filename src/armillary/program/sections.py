@@ -9,13 +9,13 @@ from random import Random
 
 from armillary import cache
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import KeptName, trial_intermediates
+from armillary.algebra.functions import KeptName, trial_intermediates
 from armillary.algebra.node import settle
 from armillary.algebra.walk import Undimensioned, operands_first
 from armillary.model.description import Description
 from armillary.program.branch_packs import corresponding
-from armillary.program.cost import Operations
 from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.passes.graph import Operations
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, ProgramSection, critical_path, section
 from armillary.program.targets.targets import StepSection, Targets

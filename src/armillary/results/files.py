@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from armillary.algebra.arguments import file_path
-from armillary.algebra.csv_columns import read_columns
+from armillary.algebra.tables import read_columns
 from armillary.algebra.units import TIME as TIMES
 from armillary.algebra.units import parse_unit
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, MissingExtraError, alternatives, require
-from armillary.limited_files import UnreadableFileError, open_file
+from armillary.limited_files import UnreadableFileError, open_file, replacing
 from armillary.results.erd import read_erd, write_erd
 from armillary.results.record import (
     TIME,

@@ -207,7 +207,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """A table of outputs with small curves, minima and maxima, for notebooks."""
-        from armillary.results.notebook import run_html
+        from armillary.results.plots.run_plot import run_html
 
         return run_html(self)
 

@@ -2,7 +2,7 @@
 
 In: a run file (TOML), and settings that override it. Out: a `Run`, its file, and an echo file with every
 value, its unit, its meaning and its source, which is itself a run file that gives the same run again. Read
-`run_file.py` first, then `resolve.py` (a run file against its model), `execute.py` and `echo.py`; `models.py`
+`run_file.py` first, then `resolve.py` (a run file against its model), and `execute.py`; `models.py`
 finds the model. Nothing is imported before it is used.
 """
 

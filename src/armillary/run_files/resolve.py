@@ -24,19 +24,18 @@ Nothing is derived here, so that a run file is checked in milliseconds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from armillary.algebra.csv_columns import read_columns
 from armillary.algebra.expression import Expr
+from armillary.algebra.tables import read_columns
 from armillary.errors import ArmillaryError, nearest, shown, suggestion
+from armillary.model.description import Memory
 from armillary.model.parameter_meanings import parameter_descriptions, parameter_units
-from armillary.model.recording.records import Memory
-from armillary.model.units import about_value, read_number, state_factor
+from armillary.model.units import about_value, read_number, state_factor, stated_value
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError, SourcedValue
 from armillary.runtime.inputs.reading import factor
 from armillary.runtime.inputs.signal import Signal
@@ -220,7 +219,7 @@ class _Resolver:
         for name, s in symbols.items():
             if name not in fixed:
                 source = STARTED if name in started else JOINT
-                start = outside(system.initial[s], state_factor(s))
+                start = stated_value(system.initial[s], state_factor(s))
                 values[name] = RunValue(start, s.data.units or "", s.data.about, source)
         for name, entry in given.items():
             if name in fixed:
@@ -248,7 +247,7 @@ class _Resolver:
             if _is_input(m) == (kind == "input") and m.period is None
         }
         values = {
-            name: RunValue(outside(m.initial, m.factor), m.symbol.data.units or "", m.about, MODEL)
+            name: RunValue(stated_value(m.initial, m.factor), m.symbol.data.units or "", m.about, MODEL)
             for name, m in found.items()
         }
         for name, entry in given.items():
@@ -314,15 +313,6 @@ class _Resolver:
             self.problems.append(f"{entry.source}: {message}")
             return ()
         return tuple((name, entry.source) for name in names)
-
-
-def outside(inside: float, factor: float) -> float:
-    """A number in stated units that becomes exactly ``inside`` when it is multiplied with ``factor``, where
-    there is one: an echo file must give the same run again.
-    """
-    value = inside / factor
-    candidates = (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
-    return next((v for v in candidates if v * factor == inside), value)
 
 
 def _is_input(memory: Memory) -> bool:

@@ -12,7 +12,7 @@ Run files: which model, which values, how to integrate, what to keep.
     "RB.q1" = "1 deg"
 
     [inputs]                        # signals from outside;  [memory]: other memories at the start
-    steer = 0.02                    # or data over time: see signals.py
+    steer = 0.02                    # or data over time: see resolve.py
     road = "road.csv"
 
     [user]                          # data for a function of the user's: see arm.run(…, on_input=…)
@@ -45,8 +45,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from armillary.errors import ArmillaryError, shorten_message, shown, suggestion
-from armillary.files.model.documents import Document, read_document
-from armillary.files.model.sections import SCHEMA_VERSION
+from armillary.files.model.documents import SCHEMA_VERSION, Document, read_document
 from armillary.model.reading.kinds import (
     COUNT,
     NUMBER,
@@ -63,7 +62,7 @@ from armillary.model.reading.kinds import (
     TableOf,
     choice,
 )
-from armillary.model.signals.signals import INTERPOLATIONS
+from armillary.model.signals import INTERPOLATIONS
 from armillary.settings import RUN_TABLE
 from armillary.untyped import DataTable, Given
 

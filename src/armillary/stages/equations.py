@@ -12,23 +12,23 @@ from armillary.algebra.calculus import Values
 from armillary.algebra.expression import Expr
 from armillary.program.derivatives.sensitivities import DerivedSensitiveEquations, Direction
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
+from armillary.program.formalisms.tree_formalisms import DerivedFreeSpeedEquations
 from armillary.stages.other_stages import OtherStages
 from armillary.stages.pictures import MotionPictures
 
 if TYPE_CHECKING:
-    from armillary.algebra.named_arrays import ExpressionMatrix, ExpressionVector
+    from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
     from armillary.algebra.truncation import NeglectedTerms
     from armillary.analysis.identification.inertial_parameters import BaseParameters
     from armillary.control.casadi_functions import CasadiFunctions
     from armillary.mechanics.constraints.reduction import Configuration
     from armillary.model.bodies.body import Body, Point
     from armillary.program.configurations import ConfigurationTable
-    from armillary.program.cost import Operations
     from armillary.program.equations import Considered, Stage
     from armillary.program.formalisms.hubs import Contribution
+    from armillary.program.passes.graph import Operations
     from armillary.program.passes.sequence import Gain
     from armillary.program.pieces import Pieces
     from armillary.program.program import Program
@@ -245,7 +245,7 @@ class Equations(OtherStages):
         coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
         ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` declares own ones, whose rates are ẋ and θ̇.
         """
-        from armillary.program.print.documents import latex_equations
+        from armillary.program.documents import latex_equations
 
         return latex_equations(self._pieces, form, speeds, names, symbols)
 
@@ -258,7 +258,7 @@ class Equations(OtherStages):
         symbols: Mapping[str, str] | None = None,
     ) -> str:
         """The equations as HTML with MathML, which browsers show without a script or network."""
-        from armillary.program.print.documents import html_equations
+        from armillary.program.documents import html_equations
 
         return html_equations(self._pieces, form, speeds, names, symbols)
 
@@ -272,7 +272,7 @@ class Equations(OtherStages):
         symbols: Mapping[str, str] | None = None,
     ) -> Path:
         """A document with tree, symbols, parameters and equations, in a file .html or .tex; see ``latex``."""
-        from armillary.program.print.documents import write_handout
+        from armillary.program.documents import write_handout
 
         return write_handout(self._core, self._pieces, path, form, speeds, names, symbols)
 
@@ -322,7 +322,7 @@ class Equations(OtherStages):
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
         loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
         """
-        from armillary.analysis.inverse.equations import effort_expressions
+        from armillary.analysis.effort_equations import effort_expressions
 
         return effort_expressions(self._core, rates)
 
@@ -348,7 +348,7 @@ class Equations(OtherStages):
         self.picture.scene(run, path)
 
     def _repr_html_(self) -> str:
-        from armillary.program.print.documents import equations_html
+        from armillary.program.documents import equations_html
 
         return equations_html(self._core, lambda: self._pieces)
 

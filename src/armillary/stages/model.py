@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armillary.errors import ArmillaryError
+from armillary.runtime.models.compilation import (
+    CompiledConvertedModel,
+    CompiledMomentumModel,
+    CompiledRedundantModel,
+    CompiledSensitiveModel,
+)
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.redundant import CompiledRedundantModel
-from armillary.runtime.models.sensitivities import CompiledSensitiveModel
-from armillary.runtime.models.state_conversion import CompiledConvertedModel, CompiledMomentumModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
-from armillary.stages.analyses import ModelAnalyses
+from armillary.stages.analyses import ModelAnalyses, ModelPieces
 from armillary.stages.control import ModelControl
 from armillary.stages.other_stages import OtherStages
-from armillary.stages.pieces import ModelPieces
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
     from armillary.results import Run
     from armillary.results.plots.motion import MotionView, PictureOptions
-    from armillary.runtime.start.hooks import OnStart
+    from armillary.runtime.start.mass_centres import OnStart
     from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import Equations
     from armillary.stages.pictures import MotionPictures
@@ -109,7 +111,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         return f"{self.formalism}, {self.equations.operations}"
 
     def _repr_html_(self) -> str:
-        from armillary.program.print.documents import model_html
+        from armillary.program.documents import model_html
 
         return model_html(self._core.equations)
 
@@ -235,7 +237,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
         """
         from armillary.results.plots.motion import PictureOptions, show_page, write_html
-        from armillary.viewer.pose_page import posing_page
+        from armillary.viewer.page import posing_page
 
         page = posing_page(self._core, initial, parameters, title, PictureOptions(view, theme=theme))
         return show_page(page) if path is None else write_html(page, path)

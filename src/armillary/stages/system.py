@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 from armillary.files import elements
 from armillary.files import elements as ssp_element
-from armillary.model import constraints, core, judgement, loops, mass_properties, quantities
+from armillary.model import constraints, control_blocks, core, judgement, linear_blocks, quantities, signals
+from armillary.model import constraints as loops
+from armillary.model.bodies import motion
 from armillary.model.loads import contacts, forces, rigid
-from armillary.model.signals import control_blocks, linear_blocks, signals
-from armillary.model.space import attitude, attraction, orbit, spacecraft_parts, thrust_and_sunlight
+from armillary.model.space import attitude, attraction, orbit, spacecraft_parts
+from armillary.model.space import spacecraft_parts as thrust_and_sunlight
 from armillary.stages.other_stages import OtherStages
 
 if TYPE_CHECKING:
-    from armillary.files.robots.import_notes import Imported
+    from armillary.files.xml import Imported
     from armillary.program.derive import Costs
     from armillary.results.plots.motion import MotionView
     from armillary.stages.equations import Equations
@@ -96,8 +98,8 @@ class System(OtherStages, core.SystemCore):
     total_energy = quantities.total_energy
     momentum = quantities.momentum
     angular_momentum = quantities.angular_momentum
-    total_mass = mass_properties.total_mass
-    mass_centre = mass_properties.mass_centre
+    total_mass = motion.total_mass
+    mass_centre = motion.mass_centre
 
     # ------------------------------------------------------------ space
 
@@ -126,7 +128,7 @@ class System(OtherStages, core.SystemCore):
 
     def _repr_html_(self) -> str:
         """The tree of bodies and a table of parameters, for notebooks."""
-        from armillary.program.print.documents import system_html
+        from armillary.program.documents import system_html
 
         return system_html(self)
 

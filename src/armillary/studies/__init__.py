@@ -2,7 +2,7 @@
 
 Enters: a model, the varied quantities with their distributions, and the results to keep. Leaves:
 ``results.zarr`` and ``metrics.parquet``, and a ``Study`` that reads them. Read ``study.py`` first;
-``sampling/`` has distributions and designs, ``runs.py`` makes blocks of runs, ``store/`` keeps them,
+``sampling/`` has distributions and designs, ``runs.py`` makes blocks of runs, ``records.py`` keeps them,
 ``cluster.py`` makes them on Dask, ``sensitivity.py`` evaluates the results, and ``study_file.py`` reads
 studies from text files.
 """

@@ -27,12 +27,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from armillary.errors import ArmillaryError, outside, require
 from armillary.runtime.models.compiled import compiled_model
 from armillary.studies import worker_check
-from armillary.studies.definition import read_definition, read_design
-from armillary.studies.identity import rebuild_model
-from armillary.studies.lock import StudyLock
+from armillary.studies.definition import read_definition, read_design, rebuild_model
+from armillary.studies.folder import UNFINISHED, Folder, StudyLock
+from armillary.studies.records import BlockRecord, read_record, read_signals
 from armillary.studies.runs import BlockMaker, ModelRuns, Values
-from armillary.studies.store.folder import UNFINISHED, Folder
-from armillary.studies.store.records import BlockRecord, read_record, read_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

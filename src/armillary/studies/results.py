@@ -13,12 +13,11 @@ from armillary.algebra.node import plain_float
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
 from armillary.runtime.progress import clock, report_line
+from armillary.studies import reading
 from armillary.studies.definition import Definition
-from armillary.studies.lock import owner
+from armillary.studies.folder import METRIC, VARIED, Folder, StoreLayout, owner
+from armillary.studies.records import BlockRecord, finished_blocks, read_record
 from armillary.studies.sampling import Design
-from armillary.studies.store import reading
-from armillary.studies.store.folder import METRIC, VARIED, Folder, StoreLayout
-from armillary.studies.store.records import BlockRecord, finished_blocks, read_record
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy as np
 
 from armillary.algebra.node import positive_whole
 from armillary.algebra.units import is_quantity
-from armillary.atomic import reason
 from armillary.ensembles.batch import Prepared, check_precision
 from armillary.ensembles.metrics import Histogram, Metrics, read_metrics
 from armillary.ensembles.plan import NOT_RUN, Plan
@@ -20,6 +19,7 @@ from armillary.ensembles.plan import STATUS as ENDS
 from armillary.ensembles.plan import plan as make_plan
 from armillary.ensembles.result import Batch
 from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.limited_files import reason
 from armillary.model.units import state_factor
 from armillary.results.files import netcdf_label
 from armillary.results.record import distinct_labels
@@ -28,11 +28,8 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table, plain_number
 from armillary.runtime.start.initial import state_number
 from armillary.settings import RunSettings
-from armillary.studies.definition import Definition, make_definition
-from armillary.studies.identity import identity
-from armillary.studies.lock import StudyLock
-from armillary.studies.sampling import Design
-from armillary.studies.store.folder import (
+from armillary.studies.definition import Definition, identity, make_definition
+from armillary.studies.folder import (
     METRIC,
     RUN,
     STATUS,
@@ -43,8 +40,10 @@ from armillary.studies.store.folder import (
     Made,
     StoredColumn,
     StoreLayout,
+    StudyLock,
 )
-from armillary.studies.store.records import LARGEST, BlockRecord, finish_block, input_identity
+from armillary.studies.records import LARGEST, BlockRecord, finish_block, input_identity
+from armillary.studies.sampling import Design
 from armillary.untyped import DataMapping, DataTable, Given
 
 # Blocks of runs, made and written: the same on this machine's threads and on a cluster's workers.

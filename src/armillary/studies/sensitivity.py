@@ -12,9 +12,8 @@ import numpy as np
 
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, require
-from armillary.results.plots.chart import axis_label
+from armillary.results.plots.chart import axis_label, literal, open_figure
 from armillary.results.plots.distributions import BLUE, BOX, GREY, INK, ORANGE, Path, count_text, head
-from armillary.results.plots.figure import literal, open_figure
 from armillary.studies.sampling import Design
 from armillary.untyped import DataTable, LibraryObject
 

@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from armillary.algebra.node import positive_whole
-from armillary.atomic import reason
 from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics
 from armillary.errors import ArmillaryError, ModelError, ParameterError, require
+from armillary.limited_files import reason
 from armillary.model.units import in_seconds
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.inputs.signal import Signal
@@ -23,19 +23,26 @@ from armillary.studies.definition import (
     Definition,
     check_same,
     definition_for_writing,
+    identity,
     plain_data,
     read_definition,
     read_design,
-    write_design,
-)
-from armillary.studies.identity import (
-    identity,
     rebuild_model,
     save_model,
     text_checksum,
     text_differences,
+    write_design,
 )
-from armillary.studies.lock import StudyLock
+from armillary.studies.folder import Folder, StudyLock, check_disk
+from armillary.studies.reading import consolidate, is_consolidated
+from armillary.studies.records import (
+    BlockRecord,
+    describe_store,
+    finished_blocks,
+    forget_columns,
+    keep_signals,
+    read_signals,
+)
 from armillary.studies.results import Progress, StudyResults, StudyStatus, reporting
 from armillary.studies.runs import (
     INPUTS,
@@ -49,16 +56,6 @@ from armillary.studies.runs import (
     units_of,
 )
 from armillary.studies.sampling import Design
-from armillary.studies.store.folder import Folder, check_disk
-from armillary.studies.store.reading import consolidate, is_consolidated
-from armillary.studies.store.records import (
-    BlockRecord,
-    describe_store,
-    finished_blocks,
-    forget_columns,
-    keep_signals,
-    read_signals,
-)
 from armillary.untyped import Given
 from armillary.version import VERSION
 

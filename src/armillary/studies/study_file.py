@@ -37,8 +37,7 @@ from typing import TYPE_CHECKING
 
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, nearest, shorten_message, shown, suggestion
-from armillary.files.model.documents import Document, read_document
-from armillary.files.model.sections import SCHEMA_VERSION
+from armillary.files.model.documents import SCHEMA_VERSION, Document, read_document
 from armillary.model.parameter_meanings import parameter_units
 from armillary.model.reading.kinds import (
     FLAG,
@@ -73,8 +72,8 @@ from armillary.run_files.run_file import (
 )
 from armillary.run_files.run_file import TABLES as RUN_TABLES
 from armillary.studies.definition import definition_for_writing, read_definition
+from armillary.studies.folder import Folder
 from armillary.studies.sampling import KINDS, Design
-from armillary.studies.store.folder import Folder
 from armillary.studies.study import Study
 from armillary.untyped import DataMapping, DataTable, Given
 

@@ -13,8 +13,10 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
 
 from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.driver import PathDriver
-from armillary.vehicles.fleet import formula_student_car, pickup
-from armillary.vehicles.full_car import AxleDesign, SolidDesign, full_car
+from armillary.vehicles.fleet import LEAF, compact_car, formula_student_car, pickup
+from armillary.vehicles.full_car import AxleDesign, SolidDesign, TwistBeamDesign, full_car
+from armillary.vehicles.host.export import export_vehicle
+from armillary.vehicles.host.road import HostRoad
 from armillary.vehicles.library import VEHICLES, copy_vehicle, vehicle_file
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.manoeuvres.diagrams import (
@@ -95,6 +97,7 @@ from armillary.vehicles.tyres.tyre import Forces, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
 __all__ = [
+    "LEAF",
     "MANOEUVRES",
     "VEHICLES",
     "AxleDesign",
@@ -114,6 +117,7 @@ __all__ = [
     "Handling",
     "HandlingDiagram",
     "HardPoints",
+    "HostRoad",
     "LeafSpring",
     "LinearCar",
     "LinearTyre",
@@ -138,6 +142,7 @@ __all__ = [
     "TandemCams",
     "Track",
     "TwistBeam",
+    "TwistBeamDesign",
     "Tyre",
     "TyreFile",
     "TyreFit",
@@ -156,6 +161,7 @@ __all__ = [
     "braking_in_a_turn",
     "carpet",
     "combustion_engine",
+    "compact_car",
     "compliance_rig",
     "copy_vehicle",
     "crg_road",
@@ -163,6 +169,7 @@ __all__ = [
     "double_wishbone",
     "electric_motor",
     "energy_error",
+    "export_vehicle",
     "fastest",
     "fishhook",
     "fit_tyre",

@@ -26,6 +26,7 @@ Compiled: TypeAlias = Any
 
 GRAVITY = 9.80665
 COLUMN, COLUMN_DAMPING = 40e3, 100.0  # steering of a front wheel under a driver: 30 Hz, half of critical
+OVERTURNED, UPRIGHT = "overturned", 0.2  # the event that ends a run; cosine of the body's inclination
 CORNERS = {"front_left": ("a", 1), "front_right": ("a", -1), "rear_left": ("b", 1), "rear_right": ("b", -1)}
 
 # A car of the middle class: value in SI units, unit, meaning.
@@ -229,6 +230,7 @@ def fourteen_freedom_car(
         s.moment(f"{corner}_drive", torque, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
     add_iso_outputs(s, body)
     add_attitude_outputs(s, body)
+    end_when_overturned(s, body)
     return Car(s, wheels, spins, base)
 
 
@@ -289,6 +291,18 @@ def add_iso_outputs(s: arm.System, body: arm.Body) -> None:
     s.output("sideslip angle", slip, units="deg", about="sideslip angle of the mass centre")
     s.output("speed", arm.dot(velocity, ahead), units="m/s", about="longitudinal velocity")
     s.output("steer angle", "steer", units="deg", about="of the front wheels")
+
+
+def end_when_overturned(s: arm.System, body: arm.Body) -> None:
+    """Add the event "overturned", which ends a run where the body leans by 78 deg.
+
+    The contact of wheel and road is not defined for a wheel that lies on its side, and suspensions upside
+    down run into their dead centres.
+    """
+    s.event(
+        OVERTURNED, arm.dot(body.z, s.ground.z) - UPRIGHT, direction=-1, stop=True,
+        about="the body leans by 78 deg: wheels do not roll any more",
+    )  # fmt: skip
 
 
 def add_attitude_outputs(s: arm.System, body: arm.Body) -> None:

@@ -1,4 +1,4 @@
-"""Other vehicles on the parts of the full car: a pickup with a solid axle, and a Formula-Student car."""
+"""Other vehicles on the parts of the full car: a pickup, a compact car, and a Formula-Student car."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 
 from armillary.vehicles.cars import Car
 from armillary.vehicles.driver import Driver
-from armillary.vehicles.full_car import DOUBLE_WISHBONE_FRONT, AxleDesign, SolidDesign, full_car
+from armillary.vehicles.full_car import (
+    DOUBLE_WISHBONE_FRONT,
+    MACPHERSON_FRONT,
+    AxleDesign,
+    SolidDesign,
+    TwistBeamDesign,
+    full_car,
+)
 from armillary.vehicles.parts.driveline import Differential
+from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop
 from armillary.vehicles.road import Road
-from armillary.vehicles.suspensions.independent import Masses, double_wishbone
+from armillary.vehicles.suspensions.independent import Masses, double_wishbone, macpherson
 from armillary.vehicles.tyres.tyre import Tyre
 
 # Hard points of the left side: x from the axle, y from the middle, z from the wheel's centre, in metres.
@@ -19,6 +27,16 @@ SOLID_REAR: dict[str, Sequence[float]] = {
     "lower_inner": (0.60, 0.45, 0.00), "lower_outer": (0.02, 0.52, -0.08),
     "upper_inner": (0.45, 0.42, 0.16), "upper_outer": (0.02, 0.10, 0.18),
     "spring_top": (-0.02, 0.50, 0.42), "spring_foot": (-0.02, 0.52, 0.06),
+}  # fmt: skip
+LEAF = LeafSpring(length=1.3, width=0.065, thickness=0.0082, leaves=4)  # 36 kN/m
+TWIST_BEAM_REAR: dict[str, Sequence[float]] = {
+    "wheel": (0.0, 0.73, 0.0),
+    "pivot": (0.42, 0.56, 0.02), "beam": (0.26, 0.0, 0.01),
+    "spring_top": (0.04, 0.50, 0.34), "spring_foot": (0.04, 0.50, -0.02),
+}  # fmt: skip
+COMPACT = {
+    "m": 1000.0, "Ixx": 330.0, "Iyy": 1300.0, "Izz": 1450.0, "a": 1.02, "b": 1.50, "h": 0.55, "mw": 16.0,
+    "Iw": 0.8, "drag": 0.65, "lift": 0.1, "brake_front": 1200.0, "brake_rear": 500.0,
 }  # fmt: skip
 PICKUP = {
     "m": 1900.0, "Ixx": 800.0, "Iyy": 4200.0, "Izz": 4500.0, "a": 1.45, "b": 1.85, "h": 0.75, "mw": 28.0,
@@ -52,16 +70,39 @@ def pickup(
     road: Road | None = None,
     driver: Driver | None = None,
     energy: bool = False,
+    leaf: LeafSpring | None = None,
 ) -> Car:
     """Return a pickup: double wishbones in front, a driven solid axle on four links behind.
 
-    Arguments are as for `full_car`; parameters replace values of PICKUP.
+    Arguments are as for `full_car`; parameters replace values of PICKUP. With ``leaf``, such as LEAF, packs of
+    leaf springs hold the axle in place of links and coil springs.
     """
     front = AxleDesign(double_wishbone, DOUBLE_WISHBONE_FRONT, spring=75e3, damper=5000.0, bar=18e3)
     return full_car(
-        front_tyre, rear_tyre, front=front, rear=SolidDesign(SOLID_REAR), speed=speed,
+        front_tyre, rear_tyre, front=front, rear=SolidDesign(SOLID_REAR, leaf=leaf), speed=speed,
         parameters={**PICKUP, **(parameters or {})}, road=road, driver=driver, energy=energy,
         steering_ratio=18.0,
+    )  # fmt: skip
+
+
+def compact_car(
+    front_tyre: Tyre,
+    rear_tyre: Tyre,
+    *,
+    speed: float = 25.0,
+    parameters: Mapping[str, float] | None = None,
+    road: Road | None = None,
+    driver: Driver | None = None,
+    energy: bool = False,
+) -> Car:
+    """Return a compact car: driven MacPherson struts in front, a twist beam behind.
+
+    Arguments are as for `full_car`; parameters replace values of COMPACT.
+    """
+    front = AxleDesign(macpherson, MACPHERSON_FRONT, spring=22e3, damper=1900.0, bar=10e3)
+    return full_car(
+        front_tyre, rear_tyre, front=front, rear=TwistBeamDesign(TWIST_BEAM_REAR, spring=24e3), speed=speed,
+        parameters={**COMPACT, **(parameters or {})}, road=road, driver=driver, energy=energy, drive="front",
     )  # fmt: skip
 
 

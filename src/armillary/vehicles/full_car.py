@@ -20,14 +20,16 @@ from armillary.vehicles.cars import (
     add_iso_outputs,
     declare_parameters,
     declare_rolling,
+    end_when_overturned,
     read_values,
     static_deflection,
 )
 from armillary.vehicles.driver import Driver
 from armillary.vehicles.parts.air import add_air
-from armillary.vehicles.parts.bushings import Law
+from armillary.vehicles.parts.bushings import Bushing, Law
 from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
 from armillary.vehicles.parts.energy import add_energy_balance
+from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.road import Road
@@ -36,6 +38,7 @@ from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
 from armillary.vehicles.suspensions.rig import Builder
 from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
+from armillary.vehicles.suspensions.twist_beam import TwistBeam, twist_beam
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 
@@ -107,7 +110,10 @@ class AxleDesign:
 
 @dataclass(frozen=True)
 class SolidDesign:
-    """A solid axle on four links: hard points of the left side, springs, dampers and stops."""
+    """A solid axle on four links, or on leaf springs: hard points of the left side, springs, dampers, stops.
+
+    With ``leaf`` there are no links and no coil springs: the packs at the points spring_foot hold the axle.
+    """
 
     places: Mapping[str, Sequence[float]]
     spring: Law = 40e3
@@ -116,10 +122,29 @@ class SolidDesign:
     rebound: Stop | None = REBOUND
     mass: float = 90.0
     inertia: tuple[float, float, float] = (18.0, 1.5, 18.0)
+    leaf: LeafSpring | None = None
 
     def unsprung(self) -> float:
         """Return half of the axle's mass, kg."""
         return self.mass / 2
+
+
+@dataclass(frozen=True)
+class TwistBeamDesign:
+    """A twist beam: hard points of the left side, springs, dampers and stops; see `twist_beam`."""
+
+    places: Mapping[str, Sequence[float]]
+    spring: Law = 30e3
+    damper: Law = 2200.0
+    bump: Stop | None = BUMP
+    rebound: Stop | None = REBOUND
+    mass: float = 18.0  # of one half
+    inertia: tuple[float, float, float] = (0.6, 0.5, 0.9)
+    torsion: float = 6000.0  # N·m/rad
+
+    def unsprung(self) -> float:
+        """Return the mass of a half, kg."""
+        return self.mass
 
 
 class _Seat(NamedTuple):
@@ -142,7 +167,7 @@ def full_car(
     rear_tyre: Tyre,
     *,
     front: AxleDesign = FRONT,
-    rear: AxleDesign | SolidDesign = REAR,
+    rear: AxleDesign | SolidDesign | TwistBeamDesign = REAR,
     speed: float = 25.0,
     parameters: Mapping[str, float] | None = None,
     road: Road | None = None,
@@ -156,7 +181,8 @@ def full_car(
     """Return a car with four real suspensions.
 
     front_tyre, rear_tyre  tyres of the left side; the right side has them mirrored
-    front, rear            designs of the axles; the rear one has no rack and may be a `SolidDesign`
+    front, rear            designs of the axles; the rear one has no rack and may be a `SolidDesign` or a
+                           `TwistBeamDesign`
     parameters             replace values of FULL
     drive                  axle whose wheels hold the speed V: "front" or "rear"
     driver                 steers in addition to the input
@@ -197,6 +223,7 @@ def full_car(
     corners: dict[str, Corner] = {}
     spins = {}
     solid: dict[str, SolidAxle] = {}
+    beams: dict[str, TwistBeam] = {}
     for name, (_, side) in CORNERS.items():
         axle = name.partition("_")[0]
         design, tyre = (front, front_tyre) if axle == "front" else (rear, rear_tyre)
@@ -209,9 +236,23 @@ def full_car(
         if isinstance(design, SolidDesign):
             if axle not in solid:
                 solid[axle] = solid_axle(
-                    s, f"{axle}_axle", body, places, mass=design.mass, inertia=design.inertia
-                )
-            seat = _seat_of_axle(s, solid[axle], side, sprung)
+                    s, f"{axle}_axle", body, places, mass=design.mass, inertia=design.inertia,
+                    links=design.leaf is None,
+                )  # fmt: skip
+            if design.leaf is None:
+                seat = _seat_of_axle(s, solid[axle], side, sprung)
+            else:
+                seat, pack = _add_leaf(s, name, solid[axle], design.leaf, places, side, sprung)
+                powers["springs"] += pack.power
+        elif isinstance(design, TwistBeamDesign):
+            if axle not in beams:
+                beams[axle] = twist_beam(
+                    s, f"{axle}_axle", body, places, mass=design.mass, inertia=design.inertia,
+                    torsion=design.torsion,
+                )  # fmt: skip
+                powers["bars"] += beams[axle].power
+            corners[name] = beams[axle].left if side > 0 else beams[axle].right
+            seat = _seat_of_beam(s, beams[axle], corners[name], sprung)
         else:
             points = HardPoints(s, axle, places, side=side, vary=vary if axle == "front" else ())
             elastic: dict[str, Compliance] = {"compliance": design.compliance} if design.compliance else {}
@@ -225,8 +266,9 @@ def full_car(
         )
         spins[name] = declare_rolling(s, name, tyre, load)
         strut = add_spring_damper(
-            s, f"{name}_spring", seat.top, seat.foot, preload=seat.preload, spring=design.spring,
-            damper=design.damper, bump=design.bump, rebound=design.rebound,
+            s, f"{name}_spring", seat.top, seat.foot, preload=seat.preload, damper=design.damper,
+            spring=0.0 if isinstance(design, SolidDesign) and design.leaf else design.spring,
+            bump=design.bump, rebound=design.rebound,
         )  # fmt: skip
         brake = add_brake(s, wheels[name], p[f"brake_{axle}"] * pedal)
         powers["tyres"] += wheels[name].power()
@@ -249,6 +291,7 @@ def full_car(
         add_energy_balance(s, powers)
     add_iso_outputs(s, body)
     add_attitude_outputs(s, body)
+    end_when_overturned(s, body)
     for name, corner in corners.items():
         s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
     elastic_axle = any(isinstance(d, AxleDesign) and d.compliance for d in (front, rear))
@@ -286,3 +329,31 @@ def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _
     length = arm.magnitude(arm.position(foot, top))
     lever = motion_ratios(s, axle.name, axle.body.coordinates, axle.closures, heave, [length])[0]
     return _Seat(axle.body, axle.wheel_place(side), top, foot, -sprung / lever)
+
+
+def _seat_of_beam(s: arm.System, beam: TwistBeam, corner: Corner, sprung: float) -> _Seat:
+    """The preload of a twist beam whose wheels heave together."""
+    coordinates = [*beam.left.coordinates, *beam.right.coordinates]
+    heave = {beam.left.travel: 1.0, beam.right.travel: 1.0}
+    top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
+    length = arm.magnitude(arm.position(foot, top))
+    lever = motion_ratios(s, corner.name, coordinates, beam.closures, heave, [length])[0]
+    return _Seat(corner.upright, (0, 0, 0), top, foot, -sprung / lever)
+
+
+def _add_leaf(
+    s: arm.System,
+    name: str,
+    axle: SolidAxle,
+    leaf: LeafSpring,
+    places: Mapping[str, Sequence[float]],
+    side: int,
+    sprung: float,
+) -> tuple[_Seat, Bushing]:
+    """The pack of one side, which carries the load; its damper's seat has no preload."""
+    label = "left" if side > 0 else "right"
+    x, y, z = places["spring_foot"]
+    eyes = axle.chassis.point(f"{name}_eyes", (x, side * y, z))
+    foot = axle.seats[f"{label}_spring_foot"]
+    pack = leaf.add(s, f"{name}_leaf", foot, eyes, sprung)
+    return _Seat(axle.body, axle.wheel_place(side), axle.seats[f"{label}_spring_top"], foot, 0.0), pack

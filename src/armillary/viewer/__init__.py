@@ -2,7 +2,7 @@
 
 Enters: a compiled model and a run. Leaves: one HTML file that needs no network, or a film or picture. Read
 ``poses.py`` (places and attitudes of all bodies from compiled code), ``appearance.py`` (the drawing of a
-body), ``figures.py`` (both as data), ``page.py``; then ``views.py`` (several runs), ``pose_page.py``
-(sliders), ``film.py`` and ``picture.py`` (pictures without a browser), ``live.py`` (pages in which the model
+body), ``figures.py`` (both as data), ``page.py`` (motions; poses with sliders); then ``views.py`` (several
+runs), ``film.py`` and ``picture.py`` (pictures without a browser), ``live.py`` (pages in which the model
 runs). The page's own program is ``web/scripts``, ``motion.js`` first.
 """

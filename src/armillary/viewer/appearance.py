@@ -23,15 +23,13 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, Triple
 from armillary.algebra.walk import symbols
 from armillary.model.bodies.body import Body
-from armillary.model.bodies.lines_and_surfaces import Grid, Plane, X, Y
-from armillary.model.bodies.solids import Capsule, Cone, Cylinder, Sphere, Wheel
-from armillary.model.description import Description
+from armillary.model.bodies.figures import Capsule, Cone, Cylinder, Grid, Plane, Sphere, Wheel, X, Y
+from armillary.model.description import Description, Shape
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Drift, Slide, Tumble, Turn
-from armillary.model.recording.records import Shape
 from armillary.model.space.orbit import Orbit
 from armillary.program.equations import DerivedEquations
-from armillary.program.functions import moving_bodies
+from armillary.program.pieces import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.meshes import MeshStore

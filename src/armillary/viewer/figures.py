@@ -21,19 +21,19 @@ from armillary.algebra.triples import Triple, is_zero
 from armillary.algebra.units import FORCE, MOMENT, SPEED, Dimension
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
-from armillary.analysis.inverse.inverse import inverse
+from armillary.analysis.efforts import inverse
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.bodies.body import Body
-from armillary.model.mass_properties import whole_mass
+from armillary.model.bodies.motion import whole_mass
 from armillary.model.quantities import velocity
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.functions import moving_bodies
+from armillary.program.pieces import moving_bodies
 from armillary.results import Run
 from armillary.results.plots.motion import PictureOptions
 from armillary.results.record import label_units
 from armillary.runtime.models.compilation import compile_equations
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.meshes import MeshStore

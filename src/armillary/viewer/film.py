@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, require
+from armillary.limited_files import replacing
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.results.plots.motion import PictureOptions

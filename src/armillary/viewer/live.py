@@ -30,19 +30,19 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, file_path, flag, real, several, text
 from armillary.algebra.units import FORCE, MOMENT
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.text.reference import start_values
 from armillary.export.text.source import make_source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
+from armillary.limited_files import replacing
 from armillary.model.bodies.body import Body
 from armillary.model.loads.forces import force, moment
-from armillary.model.recording.snapshot import changeable
-from armillary.model.signals.signals import input as declare
+from armillary.model.signals import input as declare
+from armillary.model.snapshot import changeable
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.functions import moving_bodies
+from armillary.program.pieces import moving_bodies
 from armillary.results.plots.motion import PictureOptions
 from armillary.results.record import label_units
 from armillary.runtime.models.compilation import compile_equations

@@ -28,9 +28,9 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.functions import LENGTH, moving_bodies, pose_expressions
+from armillary.program.pieces import LENGTH, moving_bodies, pose_expressions
 from armillary.results import Run
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataTable
 
 

@@ -12,8 +12,8 @@ from html import escape
 import numpy as np
 
 from armillary.algebra.arguments import file_path, one_of
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
+from armillary.limited_files import replacing
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel

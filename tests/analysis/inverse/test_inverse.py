@@ -10,8 +10,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.analysis.inverse.equations import inverse_equations
-from armillary.program.functions import with_functions
+from armillary.analysis.effort_equations import inverse_equations
+from armillary.program.pieces import with_functions
 from tests.free_bodies import thrown
 from tests.mechanics.flexible_trees import accelerations as particle_accelerations
 from tests.mechanics.flexible_trees import build, random_state, random_tree

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from armillary.algebra.walk import Undimensioned
-from armillary.analysis.inverse.equations import tree_efforts
+from armillary.analysis.effort_equations import tree_efforts
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.model.space.attraction import all_loads
 from armillary.stages import System

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -92,3 +93,11 @@ def test_bode_plots_are_also_in_hz_and_decibels(tmp_path: Path) -> None:
     assert top.get_yscale() == "linear"
     plain = lin.bode(w).axes
     assert (plain[0].get_ylabel(), plain[1].get_xlabel()) == ("magnitude", "frequency (rad/s)")
+
+
+def test_a_response_without_its_linear_model_has_no_phase() -> None:
+    """Between its frequencies nothing is known, so turns could be lost."""
+    response = _linear(0.01).frequency_response(np.array([1.0, 10.0]))
+    assert np.array_equal(replace(response, model=None).magnitude, response.magnitude)
+    with pytest.raises(arm.ArmillaryError, match="has no linear model, from which its phase follows"):
+        _ = replace(response, model=None).phase

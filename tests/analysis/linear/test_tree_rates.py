@@ -13,7 +13,7 @@ from armillary.algebra.expression import as_expr
 from armillary.analysis.linear.matrices import Filled, Linearization
 from armillary.analysis.linear.rates import TreeRates, implicit_rates
 from armillary.program.formalisms.formalism import derivation
-from armillary.runtime.models.programs import functions
+from armillary.runtime.models import compiled_program
 from examples import stanford_arm
 
 
@@ -94,8 +94,8 @@ def test_columns_solved_in_vectors_are_those_written_out(monkeypatch: pytest.Mon
     assert form.solution is not None
     values = {s.data.name: x for s, x in zip(core_of(equations).targets.integrated, state, strict=True)}
     values |= {name: value for name, value in equations.parameters.items() if value is not None}
-    monkeypatch.setattr(functions, "_THREAD", 1)
-    monkeypatch.setattr(functions, "processors", lambda: 3)
+    monkeypatch.setattr(compiled_program, "_THREAD", 1)
+    monkeypatch.setattr(compiled_program, "processors", lambda: 3)
     many = made.rows(0.0, np.linspace(state, -state, 8), {"MF": np.linspace(0.6, 0.4, 8)})
     single = made.at(0.0, np.linspace(state, -state, 8)[5], {"MF": np.linspace(0.6, 0.4, 8)[5]})
     assert np.array_equal(many.A[5], single.A)  # rows shared by threads

@@ -15,7 +15,7 @@ from armillary.analysis.modes.modes import Modes, modes_of
 from armillary.analysis.modes.shapes import BodyFunctions, body_functions
 from armillary.program.derivatives.linearization import Variable
 from armillary.verification.cases.beams import FLAPPING, TRUNCATION, spinning
-from armillary.verification.cases.bicycle import _of_matrices
+from armillary.verification.cases.vehicles import _of_matrices
 from examples.chain import system as links
 from tests.analysis.modes.systems import bicycle, chain, pendulum
 

@@ -8,10 +8,9 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.analysis.operating.newton import newton
-from armillary.analysis.operating.problem import Problem, problem
-from armillary.analysis.operating.request import read_request
-from armillary.analysis.operating.starts import scaled_loads, start_vector
-from armillary.runtime.models.programs.instance import Instance
+from armillary.analysis.operating.problem import Problem, problem, read_request
+from armillary.analysis.operating.trim import scaled_loads, start_vector
+from armillary.runtime.models.instance import Instance
 from armillary.stages.model import Model
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 
 import armillary as arm
-from armillary.analysis.operating import stability
+from armillary.analysis.operating import curve
 from armillary.stages.model import Model
 from armillary.verification.cases.mechanisms import governor
 from examples import integral_control, rolling_disc
@@ -322,11 +322,11 @@ def test_eigenvalues_at_rest_without_damping_are_roots_of_half_the_matrix() -> N
     F = np.zeros((4, 4))
     F[:2, 2:] = np.eye(2)
     F[2:, :2] = [[-2.0, 1.0], [1.0, -2.0]]
-    found, _ = stability._eigenvalues_and_zeros(F)
+    found, _ = curve._eigenvalues_and_zeros(F)
     assert not found.real.any()
     np.testing.assert_allclose(np.sort(found.imag), [-(3**0.5), -1, 1, 3**0.5], rtol=1e-14)
     F[2, 2] = -0.1
-    np.testing.assert_array_equal(stability._eigenvalues_and_zeros(F)[0], np.linalg.eigvals(F))
+    np.testing.assert_array_equal(curve._eigenvalues_and_zeros(F)[0], np.linalg.eigvals(F))
 
 
 def test_an_input_that_a_fixed_coordinate_decides_is_found_beside_a_symmetry() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import armillary as arm
-from armillary.model.recording.snapshot import find_differences
+from armillary.model.snapshot import find_differences
 from tests.files.model.random_systems import Teller
 
 # What a file cannot say: the sentences with which it is refused.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model.recording.snapshot import find_differences
+from armillary.model.snapshot import find_differences
 from armillary.toml_text import toml_text
 
 FOLDER = Path(__file__).parents[3] / "examples"

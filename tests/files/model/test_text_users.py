@@ -95,3 +95,40 @@ def test_ticks_of_a_period_are_counted_and_do_not_drift():
     run = s.derive().compile().simulate(3000, step=0.001, sample=50)
     assert np.array_equal(run["seen"], run.time)
     assert run.info["steps"] == 3_000_000
+
+
+def test_derivatives_of_tables_are_written_and_read_by_name(tmp_path):
+    """bump_dx is the derivative of bump; a part of a model carries it under the part's prefix."""
+    s = arm.System("follower")
+    units = {"x_units": "m", "y_units": "m"}
+    bump = arm.Table([0, 1, 2, 3], [0, 1, 0, 2], kind="smooth", name="bump", **units)
+    heights = [[0, 1], [2, 5], [3, 1]]
+    plane = arm.Table2([0, 1, 2], [0, 1], heights, kind="smooth", name="plane", z_units="m", **units)
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.output("slope", arm.derivative(bump(cart.q1), cart.q1))
+    s.output("across", arm.derivative(plane(cart.q1, cart.q1 / 3), cart.q1))
+    s.save(tmp_path / "follower.toml")
+    read = arm.load(tmp_path / "follower.toml")
+    whole = load(tmp_path, 'name = "two"\n[include.left]\nfile = "follower.toml"\n')
+    for x in (-0.5, 0.3, 1.7):
+        for name, written in s.outputs.items():
+            value = arm.evaluate(written.expression, {"cart.q1": x})
+            assert arm.evaluate(read.outputs[name].expression, {"cart.q1": x}) == value
+            assert arm.evaluate(whole.outputs[f"left_{name}"].expression, {"left_cart.q1": x}) == value
+        finite = (float(bump.value(x + 1e-6)) - float(bump.value(x - 1e-6))) / 2e-6
+        assert np.isclose(
+            arm.evaluate(read.expression("bump_dx(cart.q1)"), {"cart.q1": x}), finite, atol=1e-8
+        )
+
+
+def test_a_derivative_of_a_table_needs_its_name_free_and_its_axis(tmp_path):
+    s = arm.System("taken")
+    bump = arm.Table([0, 1, 2], [0, 1, 0], kind="smooth", name="bump")
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.function("bump", bump)
+    s.function("bump_dx", lambda x: 2 * x)
+    s.output("slope", arm.derivative(bump(cart.q1), cart.q1))
+    with pytest.raises(arm.ModelError, match="a function has that name"):
+        s.save(tmp_path / "taken.toml")
+    with pytest.raises(arm.ExpressionError, match="bump_dy"):
+        s.expression("bump_dy(cart.q1)")

@@ -11,8 +11,8 @@ import scipy.sparse
 
 from armillary.errors import ModelError
 from armillary.model.flexible.beam import Beam, Section
+from armillary.model.flexible.modal_data import flexible_part
 from armillary.model.flexible.plate import Plate
-from armillary.model.flexible.reading import flexible_part
 from tests.model.flexible.structures import beam_elements, chain
 
 PLACES = {"root": (0, 0, 0), "middle": (1, 0, 0), "tip": (2, 0, 0)}

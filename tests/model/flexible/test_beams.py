@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armillary.model.flexible.beam import _STEP, Beam, Section, roots
+from armillary.model.flexible.modal_data import flexible_part
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.reading import flexible_part
 
 LENGTH, EI, MASS = 2.0, 3.0, 0.5
 

@@ -9,8 +9,8 @@ import pytest
 import scipy.linalg
 
 import armillary as arm
+from armillary.model.flexible.modal_data import flexible_part
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.reading import flexible_part
 
 RNG = np.random.default_rng(3)
 PLACES = RNG.normal(size=(3, 3))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.model.flexible.modal_data import flexible_part
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.reading import flexible_part
 
 DATA = Path(__file__).parents[3] / "src/armillary/verification/data/momentum_flexible.json"
 REFERENCE = json.loads(DATA.read_text(encoding="utf-8"))

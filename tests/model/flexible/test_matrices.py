@@ -12,8 +12,8 @@ import scipy.io
 import scipy.sparse
 
 from armillary.model.flexible.beam import Beam
+from armillary.model.flexible.modal_data import flexible_part
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.flexible.reading import flexible_part
 from armillary.verification.rows import largest
 from tests.model.flexible.structures import GAUSS, bar_of_bricks, beam_elements, brick_functions, chain
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from armillary.model.flexible.modal_data import flexible_part
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.plate import Plate
-from armillary.model.flexible.reading import flexible_part
 
 
 def parameters(root: str, a: float, b: float, nu: float, modes: int) -> tuple[FlexiblePart, np.ndarray]:

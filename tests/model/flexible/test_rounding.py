@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model.flexible.modal_integrals import round_values
-from armillary.model.flexible.reading import flexible_part
+from armillary.model.flexible.modal_data import flexible_part
+from armillary.model.flexible.part import round_values
 from armillary.model.flexible.reduction import ritz
 from tests.model.flexible.structures import beam_elements
 

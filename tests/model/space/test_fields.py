@@ -7,7 +7,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import pytest
 
-from armillary.model.space.fields import (
+from armillary.model.space.attraction import (
     GravitySource,
     acceleration,
     acceleration_change,

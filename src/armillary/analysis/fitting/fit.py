@@ -32,8 +32,8 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.program.derivatives.sensitivities import derivative_name
 from armillary.results import Run
+from armillary.runtime.models.compilation import CompiledSensitiveModel
 from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
-from armillary.runtime.models.sensitivities import CompiledSensitiveModel
 from armillary.runtime.progress import report_line
 from armillary.settings import RunSettings, StepOptions, expanded_signature
 from armillary.untyped import LibraryObject

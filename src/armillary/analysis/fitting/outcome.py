@@ -14,8 +14,7 @@ from armillary.algebra.arguments import checked_names
 from armillary.analysis.fitting.measurements import Measured, Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
-from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import COLOURS, literal, open_figure
+from armillary.results.plots.chart import COLOURS, axis_label, literal, open_figure
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 

@@ -27,17 +27,21 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import matrix_sum, scaled
 from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import symbols
+from armillary.analysis.efforts import SPLINE, run_places
 from armillary.analysis.fitting.outcome import inverse as covariance_of
 from armillary.analysis.fitting.outcome import rounded_to_error
-from armillary.analysis.identification.excitation import ExcitingTrajectory
+from armillary.analysis.identification.excitation import (
+    ExcitingTrajectory,
+    RegressorModel,
+    condition,
+    regressor_model,
+)
 from armillary.analysis.identification.inertial_parameters import ELEMENTS
-from armillary.analysis.identification.regressor import RegressorModel, condition, regressor_model
-from armillary.analysis.inverse.inverse import SPLINE, run_places
 from armillary.analysis.places import Places
 from armillary.analysis.result_files import json_text, write_result
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, shown
-from armillary.mechanics.tree.link_inertia import point_mass_inertia
+from armillary.mechanics.tree.tree import point_mass_inertia
 from armillary.model.bodies.body import Body
 from armillary.results import Run, load_run
 from armillary.results.record import label_units

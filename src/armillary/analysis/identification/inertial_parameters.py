@@ -38,7 +38,7 @@ from armillary.algebra.triples import (
 )
 from armillary.algebra.units import INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.walk import Undimensioned, substitute
-from armillary.analysis.inverse.equations import (
+from armillary.analysis.effort_equations import (
     InverseEquations,
     described_equations,
     moving_tree,
@@ -47,10 +47,16 @@ from armillary.analysis.inverse.equations import (
 from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError
 from armillary.mechanics.tree.inverse_dynamics import efforts
-from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.kinematics import applied_loads
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
+from armillary.mechanics.tree.tree import (
+    Freedom,
+    Link,
+    Tree,
+    moment_inertia,
+    point_mass_inertia,
+    with_inertia,
+)
 from armillary.model.description import Description
 from armillary.model.space.attraction import all_loads
 from armillary.model.units import default_value

@@ -18,9 +18,8 @@ from armillary.errors import ArmillaryError, ModelError, UnitsError, shown
 from armillary.model.units import SYSTEMS, seconds, text_number
 from armillary.results.record import conversion
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.programs.instance import Instance
-from armillary.runtime.start.initial import initial_memory
-from armillary.runtime.start.place import Place
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import Place, initial_memory
 from armillary.untyped import Given
 
 TIME = "time"

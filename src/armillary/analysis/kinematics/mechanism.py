@@ -30,26 +30,26 @@ from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE, Dimension
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.analysis.kinematics.follower import Followed, PathConditions, follow
+from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError, nearest
-from armillary.kept_results import kept_per_object
 from armillary.mechanics.constraints.constrained_equations import placeholders
 from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import efforts
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.kinematics import applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from armillary.model.bodies.motion import time_derivative
+from armillary.model.description import Constraint
 from armillary.model.judgement import judgements
-from armillary.model.recording.records import Constraint
 from armillary.model.units import state_factor
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import columns
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.programs.functions import ModelFunctions
-from armillary.runtime.start.place import Place
+from armillary.runtime.models.compiled_program import ModelFunctions
+from armillary.runtime.start.initial import Place
 from armillary.untyped import DataMapping
 
 # A system's quantities as expressions of all its coordinates, speeds and accelerations.

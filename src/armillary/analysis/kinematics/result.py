@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from armillary.algebra.arguments import index, place
-from armillary.analysis.inverse.inverse import inverse
+from armillary.analysis.efforts import inverse
 from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.mechanism import Mechanism, slopes
 from armillary.analysis.kinematics.motion import Landmark, PathMotion, landmark_summary
@@ -21,7 +21,7 @@ from armillary.errors import ArmillaryError, require
 from armillary.program.derivatives.sensitivities import derivative_name, quotient
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
-from armillary.results.notebook import sparkline
+from armillary.results.plots.run_plot import sparkline
 from armillary.results.record import FileContent, label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataTable

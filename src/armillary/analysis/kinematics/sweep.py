@@ -30,8 +30,7 @@ from armillary.analysis.kinematics.motion import (
 from armillary.analysis.kinematics.result import Sweep, SweepColumns
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, ParameterError, shown
-from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import FIGURES, check_suffix, literal, open_figure
+from armillary.results.plots.chart import FIGURES, axis_label, check_suffix, literal, open_figure
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping, DataTable, Given

@@ -24,8 +24,8 @@ from armillary.model.units import seconds, state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
-from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.start.initial import (
     initial_memory,
     initial_values,

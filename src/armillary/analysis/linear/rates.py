@@ -19,10 +19,10 @@ from functools import cached_property
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
-from armillary.algebra.intermediate import keep_visible
+from armillary.algebra.functions import keep_visible
 from armillary.algebra.triples import ZEROS, Scalar, is_zero, joined, minus, plus, times, unit
 from armillary.algebra.walk import symbols
-from armillary.analysis.inverse.equations import inverse_equations
+from armillary.analysis.effort_equations import inverse_equations
 from armillary.mechanics.constraints.constrained_equations import reduced_equations
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import (
@@ -34,23 +34,30 @@ from armillary.mechanics.tree.inverse_dynamics import (
     is_supported,
     speed_derivatives,
 )
-from armillary.mechanics.tree.kinematics import motions, net_wrenches
-from armillary.mechanics.tree.loads import (
+from armillary.mechanics.tree.kinematics import (
     AppliedLoads,
     Wrench,
     accumulated_wrenches,
     applied_loads,
     component_along,
+    motions,
+    net_wrenches,
 )
-from armillary.mechanics.tree.mass_matrix import mass_matrix, unknown_freedoms
+from armillary.mechanics.tree.mass_matrix import (
+    Eliminated,
+    ImplicitEquations,
+    eliminate,
+    mass_matrix,
+    speed_rates,
+    unknown_freedoms,
+)
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
-from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate, speed_rates
 from armillary.program.derivatives.position_changes import Position, positions
 from armillary.program.derivatives.rate_columns import Factors
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.kane import force_array
 from armillary.program.formalisms.registry import find_formalism
+from armillary.program.formalisms.tree_formalisms import force_array
 
 # Rates of the speeds of a tree without constraints, linearised through its efforts.
 #

@@ -17,7 +17,7 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units import in_seconds
 from armillary.results import Run
-from armillary.results.plots.figure import COLOURS, literal, open_figure
+from armillary.results.plots.chart import COLOURS, literal, open_figure
 from armillary.results.record import label_units
 from armillary.results.spectra import PowerSpectrum
 

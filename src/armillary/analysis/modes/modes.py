@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, names_by_number, read_only, real
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
-from armillary.analysis.modes.files import (
+from armillary.analysis.modes.reports import (
     ROUNDING,
     eigenvalue_text,
     in_words,
@@ -309,7 +309,7 @@ class Modes(PickledValue):
         theme: str | None = None,
     ) -> MotionView:
         """The shapes of modes in motion, all or one, in the browser or a notebook; see ``motion``."""
-        from armillary.analysis.modes.plots import show_modes
+        from armillary.analysis.modes.reports import show_modes
 
         return show_modes(self, mode, amplitude, model, PictureOptions(view, theme=theme))
 
@@ -328,7 +328,7 @@ class Modes(PickledValue):
         """The shapes of modes in motion as a page (.html) of all or one, or a film (.gif, .webp, .mp4) of
         one, in which a period lasts two seconds.
         """
-        from armillary.analysis.modes.plots import write_modes
+        from armillary.analysis.modes.reports import write_modes
 
         options = PictureOptions(view, theme=theme, size=size, rate=rate)
         return write_modes(self, path, mode, amplitude, model, options)
@@ -368,7 +368,7 @@ class Modes(PickledValue):
         """Eigenvalues in the complex plane, with the participation of coordinates beside them; or the shape
         of one mode.
         """
-        from armillary.analysis.modes.plots import modes_plot
+        from armillary.analysis.modes.reports import modes_plot
 
         return modes_plot(self, None if mode is None else self._index(mode), path, show)
 

@@ -39,20 +39,20 @@ from armillary.algebra.vectors import Vector, cross, direction_cosines, dot
 from armillary.algebra.walk import held_places, transform
 from armillary.analysis.linear.matrices import Linearization
 from armillary.analysis.modes.eigensystem import Eigensystem
+from armillary.cache import kept_per_object
 from armillary.columns import aligned, html_table
-from armillary.kept_results import kept_per_object
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
+from armillary.model.bodies.motion import carry_to_child
 from armillary.model.description import Description
 from armillary.model.flexible.deformation import flexible_kinetic_energy, flexible_momenta
-from armillary.model.mass_properties import carry_to_child
 from armillary.model.quantities import body_motions
 from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
 from armillary.model.units import state_factor
-from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.program.passes.graph import Operations
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataMapping, DataTable
 
 # Generalised forces of single loads, weights and elasticities along independent speeds, and their changes.

@@ -13,16 +13,13 @@ from armillary.algebra import arguments
 from armillary.algebra.arguments import count, instance, text
 from armillary.analysis.operating.conditions import conditions
 from armillary.analysis.operating.contacts import Fault, faults_at, within_contacts
-from armillary.analysis.operating.curve import BranchCurve, CurvePlace, follow
+from armillary.analysis.operating.curve import BranchCurve, CurvePlace, Stability, follow, stability_of
 from armillary.analysis.operating.newton import Root, RootProblem, newton
 from armillary.analysis.operating.point import OperatingPoint, held_values, operating_point, write_json
-from armillary.analysis.operating.problem import Problem
-from armillary.analysis.operating.request import ModelNames, Quantity, with_named_speeds
-from armillary.analysis.operating.stability import Stability, stability_of
+from armillary.analysis.operating.problem import ModelNames, Problem, Quantity, with_named_speeds
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest, require, shown
-from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import COLOURS, literal, open_figure
+from armillary.results.plots.chart import COLOURS, axis_label, literal, open_figure
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
 from armillary.untyped import DataTable

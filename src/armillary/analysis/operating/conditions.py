@@ -26,14 +26,14 @@ from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.units import ONE
 from armillary.algebra.walk import held_places, symbols, transform
-from armillary.kept_results import kept_per_object
+from armillary.cache import kept_per_object
 from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.model.units import state_factor
 from armillary.numerics.scatter import ScatterNumbers
 from armillary.program.derivatives import linearization
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.runtime.models.programs.functions import ModelFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

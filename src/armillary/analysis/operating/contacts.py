@@ -17,13 +17,12 @@ from armillary.analysis.operating.conditions import CLOSED, STICKS
 from armillary.analysis.operating.curve import NEAR, BranchCurve, CurvePlace
 from armillary.analysis.operating.newton import Root
 from armillary.analysis.operating.point import held_instance
-from armillary.analysis.operating.problem import Problem, problem
-from armillary.analysis.operating.request import Request
+from armillary.analysis.operating.problem import Problem, Request, problem
 from armillary.mechanics.contact.state import TOUCH, term_sizes
-from armillary.model.recording.records import FAILED, UNDECIDED, RigidContact
+from armillary.model.description import FAILED, UNDECIDED, RigidContact
 from armillary.program.targets.contact_targets import decision_event
 from armillary.results.record import label_units
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 
 _SLOW = 1e-9  # of the speeds that make up a velocity of slip: one that is none
 _MUCH = 1e-6  # of what friction lacks: a pull that is less is rounding

@@ -122,7 +122,7 @@ def rest(
 ) -> np.ndarray | None:
     """Return where coordinates come to rest that move with their accelerations; `None` if they do not.
 
-    See ``starts.py``.
+    See ``trim.py``.
     """
     found, height = values.of, len(moved) + len(closed)
     speeds = found.speeds

@@ -11,14 +11,14 @@ import numpy as np
 
 from armillary.algebra.arguments import place
 from armillary.analysis.operating.conditions import CLOSED
+from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
 from armillary.analysis.operating.problem import Problem
-from armillary.analysis.operating.stability import Stability, stability_of
 from armillary.analysis.result_files import json_text, read_result, refuse_damage, write_result
 from armillary.columns import aligned, html_table, html_text, listed
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.untyped import DataMapping, DataTable, Given
 
 # Operating points and branches as JSON files.

@@ -158,7 +158,7 @@ def set_motion_step(run: Search, duration: real) -> None:
 
 
 def find_rest(run: Search) -> None:
-    """Move x to where the damped motion comes to rest; see starts.py."""
+    """Move x to where the damped motion comes to rest; see trim.py."""
     duration: real = 0.0
     last: real = 0.0
     size: real = 0.0

@@ -35,14 +35,13 @@ from armillary.export.cuda.ensemble import Kernel, MetricsCode, kernel
 from armillary.export.cuda.solver import Configured, Features, solver_kernel
 from armillary.export.text.body import Namer, section_text
 from armillary.export.text.printer import LOGIC, Operand
-from armillary.program.configuration_changes import with_changes
-from armillary.program.configurations import configurations_of
+from armillary.program.configurations import configurations_of, with_changes
 from armillary.program.program import Program, section
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.loop.layout import ROOM_FOR_CONFIGURATIONS
 from armillary.runtime.loop.tableau import Tableau
-from armillary.runtime.models.configurations.changes import ChangeCode
-from armillary.runtime.models.programs.configured_program import ConfiguredProgram
+from armillary.runtime.models.configured_program import ConfiguredProgram
+from armillary.runtime.models.instance import ChangeCode
 
 # The slots of all metrics of a plan at one row, as CUDA text.
 #
@@ -261,7 +260,7 @@ class FixedSteps(CardEngine):
             return f"'{program.name}' is in {method.family}"
         if plan.row_at is None:
             return "samples lie inside steps; let sample= be a multiple of step="
-        if any(weight for row in method.tableau.a for weight in row[:-1]):
+        if not method.tableau.chained_stages:
             return f"method '{method.name}' needs more than the last stage at a time"
         return ""
 
@@ -349,7 +348,5 @@ def _method(tableau: Tableau, step: float, real: np.dtype) -> np.ndarray:
     stages = tableau.stages
     kind = np.dtype([("a", real, stages), ("b", real, stages), ("c", np.float64, stages)], align=True)
     record = np.zeros((), kind)
-    record["a"] = [step * row[-1] for row in tableau.a[1:]] + [0.0]
-    record["b"] = [step * b for b in tableau.b]
-    record["c"] = [step * c for c in tableau.c]
+    record["c"], record["b"], record["a"] = step * np.array(tableau.chained_stages).T
     return np.frombuffer(record.tobytes(), np.uint8)

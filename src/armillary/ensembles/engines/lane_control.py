@@ -11,107 +11,22 @@ Lanes are independent: a run's numbers do not depend on which runs are its neigh
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from math import inf
 
 from armillary.ensembles.engines.engine import LEFT_OVER
 from armillary.ensembles.engines.lane_steps import LaneFrame, lengths
 from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, TOO_MANY_STEPS, TOO_SMALL, Plan
-from armillary.llvm.building.builder import Local, Operand, Span, Value
-from armillary.runtime.loop.formulas import (
-    dense_coefficients,
-    dense_state,
-    error_ratios,
-    not_finite,
-    squares,
-    stages,
-)
-from armillary.runtime.loop.solver_functions import SECTIONS
+from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.runtime.loop.stepper import not_finite
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
 from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
-from armillary.runtime.solver.language.machine_code import SolverCode, Statements
-from armillary.runtime.solver.language.translator import SolverFunction, called, read_solver
+from armillary.runtime.solver.language.lanes import LaneSolver
 
-# The control of steps on lanes: the functions of runtime/solver/step_control.py, written in line.
-
-CONTROL = ("error_norm", "first_step", "is_too_short", "reaches", "try_shorter", "choose_next")
-_GIVEN = {"error_ratios": error_ratios, "squares": lambda f, values: squares(f, Span(f, values.raw))}
-
-
-class LaneControl:
-    """The functions of the control of steps in a loop over lanes."""
-
-    def __init__(self, frame: LaneFrame) -> None:
-        tableau = frame.tableau
-        control = vars(tableau.control) if tableau.control else {}
-        facts = {"has_two_errors": len(tableau.errors) > 1}
-        self.frame = frame
-        self.code = SolverCode(
-            None,
-            read_solver(("ADAPTIVE",), (), CONTROL, facts=facts, given=_GIVEN, commented=False),
-            sizes={"N_STATES": frame.states},
-            known={"order": float(tableau.order), **control},
-            tables={},
-            model=SECTIONS,
-            given=_GIVEN,
-        )
-
-    def __call__(self, name: str, *arguments: Value, where: Value | None = None) -> Value:
-        """What a function gives, if anything; it sets numbers of a run in lanes where a condition holds."""
-        return _InLine(self.code, self.code.solver.functions[name], self.frame, arguments, where).result
-
-
-class _InLine(Statements):
-    """The statements of a function, of which both sides of a choice are computed."""
-
-    def __init__(
-        self,
-        code: SolverCode,
-        function: SolverFunction,
-        frame: LaneFrame,
-        arguments: Sequence[Value],
-        where: Value | None,
-    ) -> None:
-        super().__init__(code, function, frame, arguments)
-        self.lanes, self.where = frame, where  # None: in all
-        self.result = frame.real(0.0)  # of a function that gives nothing
-        self.statements(function.body)
-
-    def statement(self, node: ast.stmt) -> None:
-        match node:
-            case ast.Return(value=ast.expr() as value):
-                assert node is self.function.body[-1]
-                self.result = self.value(value)
-            case _:
-                super().statement(node)
-
-    def choice(self, node: ast.If) -> None:
-        outside, test = self.where, self.value(node.test)
-        self.where = test if outside is None else outside & test
-        self.statements(node.body)
-        assert not node.orelse
-        self.where = outside
-
-    def declare(self, name: str, value: ast.expr) -> None:
-        self.locals[name] = Local(self.lanes, self.lanes.of_kind(self.lanes.kind, self.value(value)))
-
-    def put(self, local: str, value: Value) -> None:
-        if self.where is not None:
-            value = self.lanes.choose(self.where, value, self.locals[local].get())
-        super().put(local, value)
-
-    def store(self, field: str, value: Value) -> None:
-        assert self.where is not None
-        self.lanes.put(self.where, field, self.as_real(value))
-
-    def call(self, call: ast.Call) -> Value:
-        name, given = called(call), self.given(call)
-        if name in self.code.made:
-            found: Value = self.code.made[name](self.lanes, *given)
-            return found
-        return _InLine(self.code, self.code.solver.functions[name], self.lanes, given, self.where).result
-
+# Functions of the solver that the loop is made of.
+_STEPS = ("stages",)
+_CONTROL = ("error_norm", "first_step", "is_too_short", "reaches", "try_shorter", "choose_next")
+_INSIDE = ("set_nests", "dense_state")
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -150,7 +65,9 @@ class AdaptiveSteps(LaneFrame):
         super().__init__(plan, lanes, rooms or rooms_of(plan), WHOLES, addresses)
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
-        self.control = LaneControl(self)
+        self.places["finish"] = self.places["state"]  # rows are found as soon as a step is accepted
+        wanted = (*_STEPS, *_CONTROL, *_INSIDE) if plan.method.adaptive else _STEPS
+        self.solver = LaneSolver(self, plan.method, wanted)
         self.next = Local(self, self.whole(0))
         self.prepared = Local(self, self.whole(0))
         self["own"], self["done"] = -1.0, 1.0
@@ -236,7 +153,7 @@ class AdaptiveSteps(LaneFrame):
         self.blend(self.states, fresh, "trial", "k0")
         wrong = fresh & not_finite(self, self.vector("state"), self.vector("k0"))
         with self.when(self["step"].equals(0.0)):
-            self.control("first_step", where=fresh)
+            self.solver("first_step", where=fresh)
         self["restart"] = 0.0
         self.rows(fresh & ~wrong)
         self.end(wrong, DIVERGED)
@@ -252,18 +169,18 @@ class AdaptiveSteps(LaneFrame):
         """Take a step in every lane, each with its own size; accept it if its error norm is at most one."""
         tableau, t, h = self.tableau, self["t"], self["h"]
         active = (self["own"] >= 0.0) & self["done"].equals(0.0)
-        tiny = active & self.control("is_too_short", h)
+        tiny = active & self.solver("is_too_short", h)
         strange = ~(self["error"] < inf)
         self.end(tiny & strange, DIVERGED)
         self.end(tiny & ~strange, TOO_SMALL)
         moving = active & ~tiny
-        last = self.control("reaches", h, self["t_end"])
+        last = self.solver("reaches", h, self["t_end"])
         h = self.choose(last, self["t_end"] - t, h)
         t_new = self.choose(last, self["t_end"], t + h)
-        stages(self, t, h)
+        self.solver("stages", t, h)
         if tableau.end_enters_error:
             self.derivatives(t_new, self.vector("trial"), self.vector("k_end"))
-        error = self.control("error_norm", h)
+        error = self.solver("error_norm", h)
         self.find_point(moving & (error <= 1.0), t_new)
         moving = moving & ~self.leaving(moving & (error <= 1.0), t_new, h)
         self.put(moving, "error", error)
@@ -272,8 +189,8 @@ class AdaptiveSteps(LaneFrame):
         bad = moving & ~(error <= 1.0)
         assert tableau.control is not None
         grown = self.power(error, tableau.control.exponent)
-        self.control("try_shorter", h, error, grown, where=bad)
-        self.control("choose_next", h, error, grown, where=good)
+        self.solver("try_shorter", h, error, grown, where=bad)
+        self.solver("choose_next", h, error, grown, where=good)
         with self.when(self.any(good)):
             self.accept(good, t_new, h)
         going = active & self["done"].equals(0.0)
@@ -319,11 +236,12 @@ class AdaptiveSteps(LaneFrame):
             with self.when(~self.any(pending)):
                 loop.leave()
             inside = pending & (self["due"] < self["t"])
-            with self.each(self.states) as m:
-                self.vector("point")[m] = self.vector("state")[m]
             if self.interpolates:
                 with self.when(self.any(inside)):
-                    self.interpolate(inside)
+                    self.interpolate()
+                self.blend(self.states, ~inside, "state", "point")
+            else:
+                self.copy(self.states, self.vector("state"), self.vector("point"))
             self.outputs(self["due"], "point")
             if self.metrics:
                 self.show_row(pending)
@@ -354,12 +272,10 @@ class AdaptiveSteps(LaneFrame):
         self.lanes_of("filled")[lane] = filled + 1.0
         self.next_row(lane, row + 1)
 
-    def interpolate(self, inside: Value) -> None:
-        """The states inside the step just taken, into ``point``, in lanes where a row lies there."""
+    def interpolate(self) -> None:
+        """The states inside the step just taken, into ``point``."""
         with self.when(self.prepared.get().equals(0)):
-            state, work = self.vector("state"), self.vector("stage")
-            dense_coefficients(self, self["t_old"], self["h_taken"], state, work)
+            self.solver("set_nests")
             self.prepared.set(1)
-        dense_state(self, (self["due"] - self["t_old"]) / self["h_taken"], self.vector("stage"))
-        self.normalise(self["due"], "stage")
-        self.blend(self.states, inside, "stage", "point")
+        self.solver("dense_state", (self["due"] - self["t_old"]) / self["h_taken"])
+        self.normalise(self["due"], "point")

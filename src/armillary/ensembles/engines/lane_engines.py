@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,14 +16,22 @@ from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.engines.scalar import Scalar, ScalarVisits
 from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan, restrict_outputs
 from armillary.ensembles.starts import Starts
-from armillary.llvm.jit import LIBRARY_FUNCTIONS, LlvmObject, Passes, engine, features, holds_addresses
+from armillary.llvm.jit import (
+    LIBRARY_FUNCTIONS,
+    LlvmObject,
+    Passes,
+    engine,
+    features,
+    holds_addresses,
+    machine_settings,
+)
 from armillary.llvm.module import IMPLEMENTATIONS
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
 from armillary.runtime.loop.layout import FIELDS
-from armillary.runtime.models.programs.functions import processors
+from armillary.runtime.models.compiled_program import processors
 
 if TYPE_CHECKING:
-    from armillary.ensembles.engines.lane_steps import LaneFrame
+    from armillary.ensembles.engines.lane_steps import LaneFrame, LaneFunction
 
 
 def _refusal(plan: Plan) -> str:
@@ -64,11 +73,11 @@ def link_lanes(texts: tuple[str, str], entry: str) -> LlvmObject:
 class LaneLoop:
     """A compiled loop; its code is freed with it."""
 
-    def __init__(self, frame: LaneFrame) -> None:
-        self._engine = link_lanes(frame.texts(), "runs")
+    def __init__(self, frame: LaneFunction) -> None:
+        self._engine = link_lanes(frame.texts(), frame.entry)
         self._room_size, self._wholes = frame.room_size, frame.wholes
         kinds = [ctypes.c_int64] * frame.wholes + [ctypes.c_void_p] * (len(frame.given) - frame.wholes)
-        self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("runs"))
+        self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(frame.entry))
 
     def __call__(self, *given: Any) -> None:  # as many whole numbers as the loop takes, then arrays
         self.bound(*given[self._wholes :])(*given[: self._wholes])
@@ -84,6 +93,26 @@ class LaneLoop:
             self._runs(*(a.ctypes.data if isinstance(a, np.ndarray) else a for a in given), *last)
 
         return call
+
+
+_KEPT_LOOPS = 8  # of a model
+_kept: WeakKeyDictionary[object, dict[tuple[object, ...], LaneLoop]] = WeakKeyDictionary()
+
+
+def _lane_loop(
+    model: object, plan: Plan, width: int, make: Callable[..., LaneFrame], *more: object
+) -> LaneLoop:
+    """Return the loop for a plan with a model's program, ``make(plan, width, *more)``. Batches that differ in
+    their numbers alone have one: to write its text takes 30 ms.
+    """
+    loops = _kept.setdefault(model, {})
+    settings = plan.method.name, plan.columns, plan.history, plan.metrics, machine_settings()
+    key = (make, width, *settings, *more)
+    if key not in loops:
+        while len(loops) >= _KEPT_LOOPS:
+            del loops[next(iter(loops))]
+        loops[key] = LaneLoop(make(plan, width, *more))
+    return loops[key]
 
 
 class Lanes(Engine):
@@ -102,7 +131,7 @@ class Lanes(Engine):
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
-        self._loop = LaneLoop(LaneSteps(plan, self.width))
+        self._loop = _lane_loop(plan.code, plan, self.width, LaneSteps)
         due = plan.row_at >= 0
         rows = plan.row_at[due]
         self._due = np.zeros(len(plan.row_at))
@@ -144,7 +173,7 @@ class AdaptiveLanes(Engine):
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
-        self._loop = LaneLoop(AdaptiveSteps(plan, self.width))
+        self._loop = _lane_loop(plan.code, plan, self.width, AdaptiveSteps)
         # After the last row there is one that never comes.
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
@@ -277,8 +306,8 @@ class LanesWithEvents(Scalar):
             program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
             rank = model.watched_index.get(CONSTRAINT_RANK) if self.changes is not None else None
             own, shape = replace(plan, program=program), self.first.shape
-            steps = StepsBetweenEvents(own, self.width, shape, c, model.equations, rank)
-            self._lanes.append(LaneLoop(steps))
+            more = (shape, c, model.equations, rank)
+            self._lanes.append(_lane_loop(model, own, self.width, StepsBetweenEvents, *more))
 
     def make_ready(self) -> None:
         with self._making:

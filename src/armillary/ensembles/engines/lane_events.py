@@ -21,8 +21,8 @@ from armillary.ensembles.plan import FINISHED, Plan
 from armillary.llvm.building.builder import Local, Operand, Value
 from armillary.llvm.building.emitter import REAL, WHOLE, Raw
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.loop.formulas import not_finite, stages
 from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Phase, Reason
+from armillary.runtime.loop.stepper import not_finite
 from armillary.runtime.loop.thresholds.change_thresholds import (
     BELIEVED,
     RESOLVED_ADAPTIVE,
@@ -183,7 +183,7 @@ class StepsBetweenEvents(AdaptiveSteps):
             self.lanes_of("h")[lane] = self.outside("steps")[index]
             self.lanes_of("t_new")[lane] = self.outside("grid")[index + 1]
         t_new, h = (self.vector(name).one_by_one(self.whole(0)) for name in ("t_new", "h"))
-        stages(self, self["t"], h)
+        self.solver("stages", self["t"], h)
         wrong = not_finite(self, self.vector("trial")) | (self["tried"] >= self["max_steps"])
         self.put(active & wrong, "done", 1.0)
         good = active & ~wrong

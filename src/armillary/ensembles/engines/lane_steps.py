@@ -7,6 +7,7 @@ run. The arrays of all runs lie outside: quantities row by row and runs column b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from armillary.ensembles.engines.engine import metrics_function
 from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
@@ -22,65 +23,47 @@ from armillary.llvm.building.emitter import (
     constant,
 )
 from armillary.llvm.jit import encodes
+from armillary.llvm.module import Module
 from armillary.llvm.sections import lanes_module
-from armillary.program.near_sines import LARGEST, NearSines, near_sines
-from armillary.runtime.loop.formulas import Stepper, not_finite, stages
-from armillary.runtime.loop.tableau import Tableau
+from armillary.program.packs import LARGEST, NearSines, near_sines
+from armillary.program.program import Program
+from armillary.runtime.loop.stepper import Stepper, not_finite
+from armillary.runtime.solver.language.lanes import LaneSolver
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
 
 
-def lengths(plan: Plan) -> dict[str, int]:
-    """Work vectors that every loop needs, and how many numbers each holds."""
-    program = plan.program
-    return {
-        "parameters": len(program.parameters),
-        "constants": len(program.constants),
-        "state": len(program.state),
-        "memory": len(program.memory),
-        "stage": len(program.state),
-        "out": len(program.outputs.results),
-        "slots": len(plan.slots),
-    }
-
-
-class LaneFrame(Stepper):
-    """``runs(wholes…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
+class LaneFunction(Stepper):
+    """``entry(wholes…, addresses…, room)`` for one program, with a lane for each run; ``rooms``: the lengths
+    of work vectors.
+    """
 
     near: NearSines | None = None  # where stages of a step take the sines of the first one
 
     def __init__(
         self,
-        plan: Plan,
+        entry: str,
+        program: Program,
         lanes: int,
         rooms: Mapping[str, int],
         wholes: Sequence[str],
         addresses: Sequence[str],
     ) -> None:
-        assert plan.method.tableau is not None
-        self.program, self._tableau, self.metrics = plan.program, plan.method.tableau, plan.metrics
-        self.history, self.rooms = plan.history, rooms
-        names = (*wholes, *addresses, *ARRAYS, "room")
+        self.entry, self.program, self.rooms, self.wholes = entry, program, rooms, len(wholes)
+        names = (*wholes, *addresses, "room")
         kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
         self.module = IRModule()
-        function = Function(self.module, FunctionType(NOTHING, tuple(kinds)), "runs")
+        function = Function(self.module, FunctionType(NOTHING, tuple(kinds)), entry)
         super().__init__(function, lanes)
-        self.wholes = len(wholes)
         self.given = dict(zip(names, function.args, strict=True))
-        self.places, place = {}, 0
-        for name, size in rooms.items():
-            self.places[name] = place
-            place += max(size, 1)
-        self.room_size = place * lanes
+        starts = accumulate((max(size, 1) for size in rooms.values()), initial=0)
+        self.places = dict(zip((*rooms, "end"), starts, strict=True))
+        self.room_size = self.places["end"] * lanes
 
     @property
     def states(self) -> int:
         return len(self.program.state)
-
-    @property
-    def tableau(self) -> Tableau:
-        return self._tableau
 
     # ------------------------------------------------------------ places
 
@@ -116,17 +99,13 @@ class LaneFrame(Stepper):
         if self.program.outputs.results:
             self.generated("outputs", t, state, "constants", memory, "out")
 
-    def precompute(self) -> None:
-        self._call_function("precompute", NOTHING, [self._place("parameters"), self._place("constants")])
+    def precompute(self, constants: str = "constants") -> None:
+        self._call_function("precompute", NOTHING, [self._place("parameters"), self._place(constants)])
 
     def normalise(self, t: Operand, state: str) -> None:
         """Coordinates of closed loops corrected, and unit Euler parameters."""
         if self.program.normalises:
             self.generated("normalise", t, state, "constants", "memory")
-
-    def update_metrics(self, t: Operand, slots: str = "slots") -> None:
-        """The outputs shown to the metrics."""
-        self.generated("update_metrics", t, "out", slots)
 
     # ------------------------------------------------------------ numbers and vectors
 
@@ -147,12 +126,52 @@ class LaneFrame(Stepper):
     def texts(self) -> tuple[str, str]:
         """The module with this function, and the one with all that it calls, to be linked."""
         rest = lanes_module(self.program, self.lanes, self.near)
-        if self.metrics:
-            metrics_function(rest, self.metrics)
+        self.add_functions(rest)
         symbol, power = power_text(self.lanes)
         rest.helpers[symbol] = power
         self.function.attributes = [rest.attributes]
         return str(self.module), rest.text()
+
+    def add_functions(self, module: Module) -> None:
+        """Functions that are called besides those of the program."""
+
+
+def lengths(plan: Plan) -> dict[str, int]:
+    """Work vectors that every loop needs, and how many numbers each holds."""
+    program = plan.program
+    return {
+        "parameters": len(program.parameters),
+        "constants": len(program.constants),
+        "state": len(program.state),
+        "memory": len(program.memory),
+        "stage": len(program.state),
+        "out": len(program.outputs.results),
+        "slots": len(plan.slots),
+    }
+
+
+class LaneFrame(LaneFunction):
+    """``runs(wholes…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: int,
+        rooms: Mapping[str, int],
+        wholes: Sequence[str],
+        addresses: Sequence[str],
+    ) -> None:
+        assert plan.method.tableau is not None
+        self.tableau, self.metrics, self.history = plan.method.tableau, plan.metrics, plan.history
+        super().__init__("runs", plan.program, lanes, rooms, wholes, (*addresses, *ARRAYS))
+
+    def update_metrics(self, t: Operand, slots: str = "slots") -> None:
+        """The outputs shown to the metrics."""
+        self.generated("update_metrics", t, "out", slots)
+
+    def add_functions(self, module: Module) -> None:
+        if self.metrics:
+            metrics_function(module, self.metrics)
 
 
 # Fixed steps of many runs at once: a vector of runs goes through all its steps, then the next.
@@ -186,6 +205,7 @@ class LaneSteps(LaneFrame):
         if self.near is not None:
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
+        self.solver = LaneSolver(self, plan.method, ("stages",))
         self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
         with self.each(self.whole_argument("blocks")) as block:
             self.fuses = False
@@ -267,7 +287,7 @@ class LaneSteps(LaneFrame):
         self.derivatives(t, self.vector("state"), self.vector("k0"))
         h = self.spread(self.outside("steps")[n])
         if self.near is None:
-            stages(self, t, h)
+            self.solver("stages", t, h)
         else:
             self.stages_with_sines(t, h)
         return not_finite(self, self.vector("trial"))
@@ -279,12 +299,12 @@ class LaneSteps(LaneFrame):
         turning = self.turning
         with self.when(self.any(turning.get().equals(0.0))):
             self.largest = Local(self, self.of_kind(self.kind, 0.0))
-            stages(self, t, h)
+            self.solver("stages", t, h)
             turning.set(self.choose(self.largest.get() <= LARGEST, turning.get(), 1.0))
             self.largest = None
         with self.when(self.any(turning.get().differs(0.0))):
             self.copy(self.states, self.vector("trial"), self.vector("near_trial"))
-            stages(self, t, h)
+            self.solver("stages", t, h)
             self.blend(self.states, turning.get().equals(0.0), "near_trial", "trial")
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:

@@ -33,11 +33,10 @@ from armillary.runtime.loop.layout import FIELDS, SECTIONS, Control, LoopShape, 
 from armillary.runtime.loop.machine_code import compiled_loop
 from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
-from armillary.runtime.models.configurations.changes import ChangeCode
-from armillary.runtime.models.configurations.configurations import Configurations
-from armillary.runtime.models.configurations.run_changes import known_changes
-from armillary.runtime.models.programs.configured_program import ConfiguredProgram
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.configurations import Configurations
+from armillary.runtime.models.configured_program import ConfiguredProgram
+from armillary.runtime.models.instance import ChangeCode, Instance
+from armillary.runtime.models.run_changes import known_changes
 
 _LOG = 256  # events whose times are remembered between two looks at them
 
@@ -472,7 +471,7 @@ class _Runs(Code):
 # The configurations that runs of a batch may enter in the scalar engine's loop.
 #
 # They are those that runs of the model have met so far, as in a single run
-# (runtime/models/configurations/run_changes.py), but each run has constants and sizes of states of its own,
+# (runtime/models/run_changes.py), but each run has constants and sizes of states of its own,
 # and programs have just the outputs of the batch.
 
 

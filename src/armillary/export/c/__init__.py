@@ -50,7 +50,8 @@ def export(
     ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
-    fixed step, and in the README a cost that QEMU ``measure``s (None: if its tools are present).
+    fixed step (rodas3 for stiff systems), and in the README a cost that QEMU ``measure``s (None: if its tools
+    are present).
 
     ``profile="acados"`` is for optimisers: rates, Jacobians, adjoints and Hessians in the form of acados'
     external models, for CasADi and as plain functions. They take the ``parameters`` that are named, the
@@ -67,13 +68,18 @@ def export(
         raise ArmillaryError("parameters: only profile='acados' takes this")
     if profile == "embedded":
         from armillary.export.embedded import embedded_files
+        from armillary.export.embedded.model import fixed_method
 
         if lanes is not None and checked_lanes(lanes) > 1:
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
         if flag(stiff, "stiff="):
-            raise ArmillaryError("stiff: programs of profile='embedded' have explicit methods; leave it out")
-        found = make_source(equations, configurations, passes=True)
-        files = embedded_files(found, precision or "single", method or "rk4", measure)
+            raise ArmillaryError(
+                "stiff: programs of profile='embedded' have one method; give method='rodas3' in its place"
+            )
+        chosen = fixed_method(method or "rk4")
+        stiff = chosen.rosenbrock is not None
+        found = make_source(equations, configurations, passes=True, stiff=stiff, sparse=True)
+        files = embedded_files(found, precision or "single", chosen, measure)
         return write_folder(path, files, force=force)
     if profile != "host":
         raise ArmillaryError(

@@ -21,7 +21,7 @@ from armillary.export.text.files import fill, note, setting_values, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import Sections, Source, features
-from armillary.program.pack_choice import in_lanes, pack_section
+from armillary.program.packs import in_lanes, pack_section
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import exported_methods, method_names

@@ -22,7 +22,7 @@ from armillary.algebra.arguments import several
 from armillary.algebra.calculus import evaluate_all, gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
 from armillary.algebra.walk import symbols, transform
-from armillary.analysis.smooth_rates import check_smooth
+from armillary.analysis.places import check_smooth
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.export.c.model import CModel
 from armillary.export.c.text import Signature, block, counts, function
@@ -31,7 +31,7 @@ from armillary.export.text.source import Source, make_source
 from armillary.program.derivatives.sensitivities import directions
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.program.functions import with_functions
+from armillary.program.pieces import with_functions
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
 

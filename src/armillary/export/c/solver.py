@@ -18,12 +18,13 @@ from armillary.export.text.configurations import (
     state_size_table,
 )
 from armillary.export.text.files import fill, template
+from armillary.export.text.implicit import implicit_tables
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, STATUSES, status_words
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.models.configurations.run_changes import (
+from armillary.runtime.models.run_changes import (
     across_tables,
     change_shape,
     configuration_numbers,
@@ -311,20 +312,11 @@ def _masses(model: CModel) -> dict[str, str]:
 
 def _structure(model: CModel, code: str) -> dict[str, str]:
     """Sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
-    found = model.program.structure
-    if found is None:
-        return {}
-    lines = []
-    for name, table in found.tables().items():
-        if f"{name}[" in code:
-            numbers = wrap_statement(", ".join(map(str, table)), 100, "    ", "    ")
-            lines += [f"static const int {name}[] = {{", *numbers, "};"]
-    return {
-        "sparse_unknowns": str(found.unknowns),
-        "sparse_entries": str(len(found.entry_column)),
-        "sparse_factors": str(len(found.column)),
-        "structure": "\n".join(lines),
-    }
+    found = implicit_tables(model.source)
+    lines = [_array_text(name.lower(), v) for name, v in found.counted_from(0, code).items()]
+    names = {"unknowns": "N_UNKNOWNS", "entries": "N_ENTRIES", "factors": "N_FACTORS"}
+    sizes = {f"sparse_{word}": str(found.sizes.get(name, 0)) for word, name in names.items()}
+    return sizes | {"structure": "\n".join(lines)}
 
 
 def _jump_times(model: CModel) -> dict[str, str]:

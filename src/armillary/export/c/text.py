@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from armillary.export.text.body import SectionText, Step
 from armillary.export.text.printer import wrap_statement
-from armillary.program.cost import Operations
+from armillary.program.passes.graph import Operations
 
 WIDTH = 110
 PIECE = 400  # assignments in one function; beyond, a compiler's time grows faster than the length

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 
 from armillary.export.c.model import CModel, roadmap, test_code
 from armillary.export.c.printer import helpers
@@ -20,7 +21,7 @@ from armillary.export.c.solver import (
     solver_texts,
 )
 from armillary.export.c.text import block, string_literal
-from armillary.export.cuda.sections import device_contacts, in_both_precisions, on_device
+from armillary.export.cuda.sections import chained_step, device_contacts, in_both_precisions, on_device
 from armillary.export.text.body import closing
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.description import StateDescription, state_description
@@ -28,7 +29,7 @@ from armillary.export.text.files import fill, template, write_folder
 from armillary.export.text.source import Source, make_source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
-from armillary.runtime.solver.methods import fraction, tableau
+from armillary.runtime.solver.methods import fraction
 
 
 def export(
@@ -116,7 +117,7 @@ def device_code(model: CudaModel) -> str:
     helpers_text = model.helper_functions(body, template(__package__, "trigonometry.txt"))
     contacts = device_contacts(contact_sources(model.printer.blocks), model.stem)
     method = METHODS["rk4"]
-    values = {"method": method.name, "METHOD": method.name.upper(), "stages": _stages(model, method)}
+    values = {"method": method.name, "METHOD": method.name.upper(), "step": _step(model, method)}
     runs = fill(template(__package__, "runs.txt"), model.values | values, model.has)
     if "events" in model.has:
         runs = f"{_solver_text(model)}\n{runs}"
@@ -132,25 +133,20 @@ def device_code(model: CudaModel) -> str:
     return fill(template(__package__, "device.cuh.txt"), values, model.has)
 
 
-def _stages(model: CudaModel, method: Method) -> str:
-    """A step whose stages need only the one before, so that a thread keeps one rate and one sum."""
-    t, loop = tableau(method), f"for (int i = 0; i < {model.upper}_STATES; i++) {{"
-    lines, state = [], "y"
-    for s in range(t.stages):
-        when = {0.0: "t", 1.0: "t + step"}.get(t.c[s], f"t + (real){fraction(t.c[s])} * step")
-        lines.append(f"{model.stem}_derivatives({when}, {state}, constants, stored, rate);")
-        weighted = f"(real){fraction(t.b[s])} * rate[i]"
-        if s == t.stages - 1:
-            last = f"    stage[i] = y[i] + step * (sum[i] + {weighted});"
-            lines += ["real finite = 0;", loop, last, "    finite += (real)0 * stage[i];", "}"]
-            break
-        *others, share = t.a[s + 1]
-        assert not any(others), f"stages of {method.name} need more than the one before"
-        lines += [loop, f"    sum[i] {'+=' if s else '='} {weighted};"]
-        length = "step" if share == 1 else f"step * (real){fraction(share)}"
-        lines += [f"    stage[i] = y[i] + {length} * rate[i];", "}"]
-        state = "stage"
-    return "\n".join(f"        {line}" for line in lines)
+def _step(model: CudaModel, method: Method) -> str:
+    """A step from ``y`` to ``stage``."""
+    assert method.tableau is not None
+
+    def derivatives(part: float, state: str) -> str:
+        time = {0.0: "t", 1.0: "t + step"}.get(part, f"t + {times(part)}")
+        return f"{model.stem}_derivatives({time}, {state}, constants, stored, rate);"
+
+    def times(number: float) -> str:
+        return "step" if number == 1 else f"(step * (real){fraction(number)})"
+
+    states = f"{model.upper}_STATES"
+    text = chained_step(method.tableau.chained_stages, derivatives, times, states, "stage")
+    return indent(text.replace("UNROLL\n", ""), " " * 8)
 
 
 def _solver_text(model: CudaModel) -> str:

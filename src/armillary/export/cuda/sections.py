@@ -8,7 +8,7 @@ configurations of one system, share these arrays: each has its part of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from armillary.export.text.contacts import ContactSource, contact_sources
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import ARGUMENTS, renewal_text, reserved_names
 from armillary.program.program import Program, ProgramSection, section
+from armillary.runtime.loop.tableau import ChainedStage
 from armillary.runtime.solver.precision import SINGLE
 
 # C text made into text for a GPU: functions of the device, numbers of the type real.
@@ -71,6 +72,31 @@ _SEPARATE = """\
 #define SEPARATE
 #endif
 """
+
+
+def chained_step(
+    stages: Sequence[ChainedStage],
+    derivatives: Callable[[float, str], str],
+    times: Callable[[float], str],
+    states: str,
+    end: str,
+) -> str:
+    """A step of a method whose stages are a chain, from ``y`` to the vector ``end``: a thread keeps one rate
+    and one sum.
+
+    ``derivatives`` writes a call of the rates, into ``rate``, at a part of the step and a state; ``times``
+    the step times a number, as a real.
+    """
+    lines, state, loop = [], "y", f"for (int i = 0; i < {states}; i++)"
+    for s, stage in enumerate(stages):
+        lines.append(derivatives(stage.time, state))
+        weighted = f"{times(stage.weight)} * rate[i]"
+        if s == len(stages) - 1:
+            return "\n".join([*lines, "UNROLL", loop, f"    {end}[i] = sum[i] + {weighted};"])
+        lines += ["UNROLL", f"{loop} {{", f"    sum[i] {'+=' if s else '= y[i] +'} {weighted};"]
+        lines += [f"    stage[i] = y[i] + {times(stage.ahead)} * rate[i];", "}"]
+        state = "stage"
+    raise AssertionError("a method without stages")
 
 
 def device_contacts(sources: Sequence[ContactSource], stem: str) -> str:

@@ -26,7 +26,7 @@ from armillary.export.text.printer import wrap_statement
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.models.configurations.run_changes import configuration_numbers
+from armillary.runtime.models.run_changes import configuration_numbers
 from armillary.runtime.solver.language.fields import Field
 from armillary.runtime.solver.language.translator import Solver, read_solver
 from armillary.runtime.solver.methods import tableau

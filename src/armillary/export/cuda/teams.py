@@ -36,7 +36,7 @@ from armillary.llvm.node_writer import Terms
 from armillary.llvm.pack_writer import PackWriter, Vector
 from armillary.llvm.pieces import Cut, cut, plain_angles
 from armillary.program.branch_packs import Column, Pack, strip_lets
-from armillary.program.pack_choice import in_lanes, pack_section
+from armillary.program.packs import in_lanes, pack_section
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 

@@ -16,13 +16,13 @@ from armillary.export.embedded.model import (
     add_braces,
     assembly_files,
     checked_precision,
-    fixed_method,
     loops_record,
     solver_texts,
 )
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
+from armillary.runtime.integrators.records import Method
 
 _PLAIN = {
     "CMakeLists.txt": "CMakeLists.txt.txt",
@@ -35,9 +35,9 @@ _PLAIN = {
 }
 
 
-def embedded_files(src: Source, precision: str, method: str, measure: bool | None) -> dict[str, str]:
+def embedded_files(src: Source, precision: str, chosen: Method, measure: bool | None) -> dict[str, str]:
     """The files of a system's program for microcontrollers, by name."""
-    model, chosen = EmbeddedModel(src, checked_precision(precision)), fixed_method(method)
+    model = EmbeddedModel(src, checked_precision(precision))
     header, code = solver_texts(model, chosen, precision, loops_record(model))
     sources = {
         f"src/{model.stem}.h": model.header(),

@@ -14,10 +14,11 @@ from armillary.errors import ArmillaryError
 from armillary.export.c.text import counts
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing_thresholds import MOST_SWEEPS
-from armillary.program.cost import Operations
+from armillary.program.passes.graph import Operations
 from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.layout import NESTS, STAGES
+from armillary.runtime.loop.tableau import Rosenbrock
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.solver.methods import tableau
 
@@ -67,18 +68,41 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
     """Return the operations of a step without events that closes loops by ``attempts`` corrections."""
     t, n = tableau(method), len(program.state)
     evaluations = t.stages
+    if isinstance(t, Rosenbrock):
+        evaluations = sum(any(row) for row in t.a) + 1
     if program.events.results:  # the derivative at the end is kept for the next step, unless inputs are new
-        evaluations = t.stages + ("inputs" in has)
-    rows = [*t.a[1:], t.b]
+        evaluations += "inputs" in has
+    rows = [*t.a[1:], t.b, *(t.couplings if isinstance(t, Rosenbrock) else ())]
     terms = [sum(1 for weight in row if weight) for row in rows]
     scaled = [sum(1 for weight in row if weight and abs(weight) != 1) for row in rows]
     stages = Operations(n * sum(terms), n * (sum(scaled) + len(rows)))
     finite = Operations(n, n)
     total = _multiply_operations(program.derivatives.operations, evaluations) + stages + finite
     total += normalising(program, attempts)
+    if isinstance(t, Rosenbrock):
+        total += implicit_operations(program, t.stages)
     if program.events.results:
         total += program.events.operations
     return total + program.update.operations
+
+
+def implicit_operations(program: Program, stages: int) -> Operations:
+    """Partial derivatives, the factors of the equations and a solution for each stage; of dense equations as
+    many as all states need, of which fewer are solved for where rates are multiples of other states.
+    """
+    found, n = program.structure, len(program.state)
+    if program.partial_rates:
+        partial = program.partial_rates[0].operations
+    else:
+        partial = _multiply_operations(program.derivatives.operations, n + 1) + Operations(n * n, 0, n * n, n)
+    if found is None:
+        factors = Operations(n**3 // 3 + n * n, n**3 // 3 + n * n, 2 * n)
+        solution = Operations(n * n, n * n, n)
+    else:
+        m, elements = found.unknowns, len(found.column)
+        factors = Operations(found.operations + len(found.entry_column), found.operations, 2 * m)
+        solution = Operations(elements, elements + m)
+    return partial + factors + _multiply_operations(solution, stages)
 
 
 def normalising(program: Program, attempts: int) -> Operations:

@@ -338,7 +338,7 @@ def checked_precision(precision: str) -> str:
 
 def fixed_method(name: str) -> Method:
     """The exported method of this name, of fixed step."""
-    methods = {m.name: m for m in exported_methods(adaptive=False)}
+    methods = {m.name: m for m in exported_methods(adaptive=False, stiff=True)}
     if name not in methods:
         raise ArmillaryError(
             f"an embedded program takes steps of fixed size, whose work is the same every time; method is "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from armillary.export.fmi.variables import FmiVariable, Interface, base_unit, unit_texts
-from armillary.program.print.documents import DocumentTable, html_page
+from armillary.program.documents import DocumentTable, html_page
 from armillary.runtime.integrators.settings import IntegrationSettings
 
 _INTERFACES = (("ModelExchange", "exchange"), ("CoSimulation", "cosimulation"))

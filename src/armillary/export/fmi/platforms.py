@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from armillary.algebra.arguments import checked_names, flag
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
+from armillary.limited_files import replacing
 from armillary.llvm.jit import quick
 
 

@@ -9,7 +9,7 @@ from armillary.export.fmi.variables import Interface, every
 from armillary.export.text.configurations import has_function
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.source import Source
-from armillary.program.configuration_changes import adjustable, speed_settings
+from armillary.program.configurations import adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.settings import IntegrationSettings
 

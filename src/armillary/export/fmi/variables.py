@@ -22,11 +22,11 @@ from armillary.errors import ParameterError
 from armillary.export.text.description import EventDescription, StateDescription, state_description
 from armillary.export.text.reference import start_values
 from armillary.export.text.source import Source
-from armillary.program.configuration_changes import LEAVE
+from armillary.program.configurations import LEAVE
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compilation import compile_equations
-from armillary.runtime.models.configurations.changes import ChangeCode, Changes
+from armillary.runtime.models.instance import ChangeCode, Changes
 from armillary.untyped import Given
 
 # The dependencies of each result of a section, from its expression graph.

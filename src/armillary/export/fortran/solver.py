@@ -18,6 +18,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import fill, run_keys, template
+from armillary.export.text.implicit import IMPLICIT_EXTENTS, TABLE_NAMES, implicit_tables
 from armillary.export.text.printer import list_items
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
@@ -36,6 +37,7 @@ from armillary.runtime.solver.methods import exported_methods, method_names
 # Further configurations of a system in Fortran: a module for each, and one with the tables that changes
 # read and a subroutine for each section that calls that of a configuration.
 
+Array = Callable[[str, str, Sequence[str], str], list[str]]
 _WIDTH = 130
 _STATE, _MOTION = "state(most_states)", "state(n_motion)"
 # Sections: what they take for a state, the results that they have, and what these are beyond those of a
@@ -50,13 +52,17 @@ _SECTIONS = {
     "impulse": (_MOTION, "n_speeds", "0.0_dp"),
     "adjust": (_MOTION, "n_speeds", "0.0_dp"),
     "ratings": (_MOTION, "n_members", "0.0_dp"),
+    "partial_rates": (_STATE, "most_partials", "0.0_dp"),
     CONSTRAINT_GEOMETRY: (_STATE, "n_elements", "0.0_dp"),
 }
 _TABLES = {
     "STOPS": "stops_at", "DIRECTION": "direction_of", "LANDS": "lands_at", "NEAR_PLACE": "near_place_of",
     "LOOK": "look_at", "ELEMENTS": "elements_of", "AT_END": "is_at_end",
 }  # fmt: skip
-_LARGEST_SIZES = {"N_STATES": "most_states", "N_EVENTS": "most_events", "N_CONSTANTS": "most_constants"}
+_LARGEST_SIZES = {
+    "N_STATES": "most_states", "N_EVENTS": "most_events", "N_CONSTANTS": "most_constants",
+    "N_PARTIALS": "most_partials",
+}  # fmt: skip
 
 
 def fortran_name(name: str) -> str:
@@ -71,7 +77,7 @@ def sections_of(made: Source) -> list[str]:
     return [name for name in names if had.get(name, True)]
 
 
-def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str], list[str]]) -> str:
+def changes_module(made: Source, array: Array) -> str:
     """The module of all configurations."""
     stem, every = made.stem, [made, *made.others]
     found = change_tables(made)
@@ -86,10 +92,12 @@ def changes_module(made: Source, array: Callable[[str, str, Sequence[str], str],
         module = f"{stem}_model" + (f"_{c}" if c else "")
         renamed = list_items([f"{s}_{c} => {s}" for s in sections_of(one)], _WIDTH, "    ", " &")
         lines += [f"  use {module}, only: &", *renamed]
-    called_here = [name for name in _SECTIONS if made.passing or name != CONSTRAINT_GEOMETRY]
+    left_out = {CONSTRAINT_GEOMETRY: not made.passing, "partial_rates": not made.program.partial_rates}
+    called_here = [name for name in _SECTIONS if not left_out.get(name)]
     called = [f"{name}_of" for name in (*called_here, "precompute", "fire", "normalise")]
     lines += ["  implicit none", "  private", "  public :: &", *list_items(called, _WIDTH, "    ", " &"), ""]
     sizes = {name: size for name, size in found.sizes.items() if name != "N_OUTPUTS"}
+    sizes |= {name: n for name, n in implicit_tables(made).sizes.items() if name == "N_PARTIALS"}
     for name, size in sizes.items():
         lines.append(f"  integer, parameter, public :: {fortran_name(name)} = {size}")
     for name, values in found.counted_from(1).items():
@@ -171,26 +179,47 @@ _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
 }  # fmt: skip
 _ELEMENTS = {
-    "Wholes": "integer",
+    **dict.fromkeys(("Wholes", "StateNumbers"), "integer"),
     **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "logical"),
 }
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
+_SIZES |= {kind: name.lower() for kind, name in IMPLICIT_EXTENTS.items()}
 _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
 
 
-def solver_values(has: Collection[str], guard: int | None) -> dict[str, str]:
+def solver_values(made: Source, has: Collection[str], array: Array) -> dict[str, str]:
     """Values for the template: the methods, the components of a run, the constants and the procedures."""
-    methods = exported_methods(adaptive=True)
-    printer = FortranSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard))
+    methods = exported_methods(True, made.stiff)
+    printer = FortranSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=made.guard))
     return {
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
-        "method_list": method_names(True),
-        **fortran_settings(),
+        "method_list": method_names(True, stiff=made.stiff),
+        **fortran_settings(made.stiff),
+        "structure": "\n".join(_structure(made, printer.text(), array)),
         "method_cases": "\n".join(f"    case ('{m.name}')\n      number = {m.name}" for m in methods),
         "fields": "\n".join(printer.components()),
         "solver_constants": "\n".join(printer.constants()),
         "solver": "\n".join(f"  {line}".rstrip() for line in printer.text().splitlines()),
     }
+
+
+def _structure(made: Source, code: str, array: Array) -> list[str]:
+    """Sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
+    found = implicit_tables(made)
+    lines = [
+        f"  integer, parameter :: {name.lower()} = {size}"
+        for name, size in found.sizes.items()
+        if name != "N_PARTIALS"
+    ]
+    for name, values in found.counted_from(1, code).items():
+        _, *written = array("integer", f"{name.lower()}({len(values)})", [str(v) for v in values], "")
+        lines += _protect(written)
+    return lines
+
+
+def _protect(lines: Iterable[str]) -> list[str]:
+    """Tables as variables: of constants gfortran sees that some are none, not that these are left out."""
+    return [line.replace("integer, parameter ::", "integer, protected ::") for line in lines]
 
 
 _REFUSAL = """\
@@ -201,9 +230,9 @@ _REFUSAL = """\
     end if"""
 
 
-def fortran_settings() -> dict[str, str]:
+def fortran_settings(stiff: bool) -> dict[str, str]:
     """Return the defaults of a run's settings, and methods by their requirements."""
-    methods = exported_methods(adaptive=True)
+    methods = exported_methods(True, stiff)
     known = {key.key: key.default for key in run_keys() if key.default is not None}
     texts = {key: "huge(1.0_dp)" if isinf(x) else f"{x!r}_dp" for key, x in known.items()}
     texts["max_steps"] = f"{int(known['max_steps'])}_int64"
@@ -221,6 +250,7 @@ class FortranSolverPrinter(SolverPrinter):
     indent = "  "
     continued = " &"
     remark = "! {}"
+    signed = 5
     spelled = {  # noqa: RUF012
         "and": ".and.", "or": ".or.", "not": ".not. ", "!=": "/=", "break": "exit", "continue": "cycle"
     }  # fmt: skip
@@ -244,15 +274,16 @@ class FortranSolverPrinter(SolverPrinter):
             "SETS_PLACE": "sets_place",
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip
-        sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")
+        sizes = ("N_STATES", "N_MEMORY", "N_EVENTS", *IMPLICIT_EXTENTS.values(), "N_ENTRIES", *TABLE_NAMES)
         words = (*SOLVER_STATUSES, "READY", "SETTLED", "ARRIVED", *solver.constants)
         spelled = {name: name.lower() for name in (*sizes, *words)} | spelled | {"EPSILON": "epsilon_1"}
         self.sizes = _SIZES
         if any(f.name == "configuration" for f in solver.fields):
             spelled |= {name: fortran_name(name) for name in (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")}
             spelled |= {word: str(number) for word, number in WORDS.items()}
-            self.sizes = _SIZES | {kind: fortran_name(name) for kind, name in CHANGE_EXTENTS.items()}
-        for method in exported_methods(adaptive=True):
+            extents = CHANGE_EXTENTS | IMPLICIT_EXTENTS
+            self.sizes = _SIZES | {kind: fortran_name(name) for kind, name in extents.items()}
+        for method in exported_methods(adaptive=True, stiff=True):
             spelled[f"METHOD_{method.name.upper()}"] = method.name
         super().__init__(solver, spelled)
 
@@ -375,7 +406,6 @@ class FortranSolverPrinter(SolverPrinter):
 
 # Loops closed before a run, in Fortran: the procedures of runtime/solver/assembly and their data.
 
-Array = Callable[[str, str, Sequence[str], str], list[str]]
 Names = Callable[[str, str, Sequence[str]], list[str]]
 
 _LOOP_SIZES = {"N_GAPS": "n_gaps", "N_COORDINATES": "n_places"}  # those that programs see
@@ -477,9 +507,7 @@ def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
         lines += [f"  integer, parameter :: {printer.names[name]} = {n}" for name, n in source.sizes.items()]
         for name, numbers in source.whole_tables(1).items():
             declared = f"{printer.names[name]}({len(numbers)})"
-            written = array("integer", declared, [str(i) for i in numbers], _CONTACT_REMARKS[name])
-            # Of a constant gfortran sees that some are none, but not that these are left out.
-            lines += [line.replace("integer, parameter ::", "integer, protected ::") for line in written]
+            lines += _protect(array("integer", declared, [str(i) for i in numbers], _CONTACT_REMARKS[name]))
         lines += ["", f"  type :: {printer.record_type}", *printer.components()]
         lines.append(f"  end type {printer.record_type}")
     return lines

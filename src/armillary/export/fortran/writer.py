@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from armillary.algebra.arguments import flag
 from armillary.export.fortran.printer import (
     WIDTH,
     FortranPrinter,
@@ -43,6 +44,7 @@ from armillary.export.text.files import (
     template,
     write_folder,
 )
+from armillary.export.text.implicit import partial_count
 from armillary.export.text.printer import list_items
 from armillary.export.text.reference import reference_text
 from armillary.export.text.source import Sections, Source, features, make_source
@@ -51,8 +53,8 @@ from armillary.program.equations import DerivedEquations
 RESERVED = (
     "parameters_t", "run_t", "precompute", "derivatives", "outputs", "events", "update", "fire", "normalise",
     "renew_states", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
-    "n_constants", "state_names", "output_names", "event_names", "event_direction", "event_stops",
-    "event_hidden", "event_guards", "equal", "nonzero",
+    "n_constants", "n_partials", "partial_rates", "state_names", "output_names", "event_names",
+    "event_direction", "event_stops", "event_hidden", "event_guards", "equal", "nonzero",
     "least", "most", "signum", "piece", "horner", "p",
 )  # fmt: skip
 
@@ -63,14 +65,18 @@ def export(
     *,
     force: bool = False,
     configurations: bool | None = None,
+    stiff: bool = False,
 ) -> Path:
-    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
-    made = make_source(equations, configurations, passes=True)
+    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README.
+
+    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
+    """
+    made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="), sparse=True)
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
     values["set_parameters"] = parameter_assignments(made)
-    values |= solver_values(has, made.guard) | {
+    values |= solver_values(made, has, _array_lines) | {
         "jumps": "\n".join(_jump_times(made)),
         "set_places": _set_places(made),
     }
@@ -158,6 +164,8 @@ def _public(made: Source) -> list[str]:
     if "guard" in has:
         names.append("event_guards")
     names += [name for name in ("update", "normalise") if name in has]
+    if "implicit" in has and not made.changing:
+        names += ["n_partials", *(["partial_rates"] if made.program.partial_rates else [])]
     if "configurations" in has:
         names += [name for name in sections_of(made) if name not in names]
     names += ["started"] if "start" in has else []
@@ -224,6 +232,8 @@ def _size_parameters(made: Source) -> str:
     sizes["n_constants"] = len(program.constants)
     if d.events:
         sizes["n_events"] = len(d.events)
+    if made.stiff:
+        sizes["n_partials"] = partial_count(made)
     if program.changes:
         sizes["n_motion"] = len(program.motion)
     return f"  integer, parameter :: {', '.join(f'{name} = {n}' for name, n in sizes.items())}"

@@ -8,8 +8,10 @@ the configuration, ``runs.txt`` has the common solver of runs, printed by flow.p
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+from armillary.algebra.arguments import flag
 from armillary.export.jax.module import JaxModule
 from armillary.export.python import module_name, write_module
 from armillary.export.text.source import make_source
@@ -22,8 +24,13 @@ def export(
     *,
     force: bool = False,
     configurations: bool | None = None,
+    stiff: bool = False,
 ) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
-    made = make_source(equations, configurations, passes=True)
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
+
+    ``stiff``: it also has the linearly implicit methods: rodas3, and rodas5p where it locates events. JAX
+    itself finds the partial derivatives of the rates.
+    """
+    made = replace(make_source(equations, configurations, passes=True), stiff=flag(stiff, "stiff="))
     module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
     return write_module(module, path, force=force)

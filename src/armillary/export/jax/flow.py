@@ -35,7 +35,8 @@ _CLOSING = ("status", "status_then", "phase")
 # the equations of motion are compiled once for all of them.
 GIVEN = {
     "stages": ("stage_slopes", "trial"), "error_ratios": ("ratio", "ratio_low"),
-    "dense_terms": ("stage_slopes", "further"), "dense_state": ("point",), "across_state": ("point",),
+    "dense_terms": ("stage_slopes", "nest1", "nest2", "further"),
+    "dense_state": ("point",), "across_state": ("point",),
 }  # fmt: skip
 
 
@@ -60,7 +61,7 @@ class FlowPrinter(SolverPrinter):
             **OTHER_SIZES,
         }  # fmt: skip
         names |= {word: str(number) for word, number in WORDS.items()}
-        for method in exported_methods(adaptive=True):
+        for method in exported_methods(adaptive=True, stiff=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
         self.prefixed = frozenset(prefixed)
@@ -76,7 +77,10 @@ class FlowPrinter(SolverPrinter):
 
     def fields(self) -> list[str]:
         """Return the parts of a run with their initial values."""
-        lines, vectors = [], fields(exported_methods(adaptive=True))  # these are matrices of the template
+        lines, vectors = (
+            [],
+            fields(exported_methods(adaptive=True, stiff=True)),
+        )  # these are matrices of the template
         for f in self.solver.fields:
             if f.name in ("method", "configuration", "used") or f.name in vectors:  # these, too
                 continue

@@ -79,6 +79,7 @@ class JaxModule(PythonModule):
             "close_again",
             "reclosed",
         ),
+        *("Rosenbrock", "padded", "implicit_stages"),
         *("both", "either", "Tableau", "TABLEAUX", "weighed", "section", "slopes_from", "stages"),
         *("dense_terms", "error_ratios", "dense_state", "across_state", "nested", "full", "reduce"),
         *("real", "truth", "isnot", "pick", "smaller", "larger", "same", "install", "SECTIONS", "FIRES"),

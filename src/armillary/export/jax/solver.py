@@ -22,9 +22,10 @@ from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER
 from armillary.export.text.source import Source
 from armillary.mechanics.contact.blocks import WITHOUT_REBOUND, ContactBlock
+from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.stops import ROUNDINGS
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.loop.tableau import Rosenbrock, Tableau
 from armillary.runtime.solver.language.translator import SolverFunction, read_solver, solver_for
 from armillary.runtime.solver.methods import exported_methods
 
@@ -33,10 +34,13 @@ WIDTH = 110
 
 def solver_values(made: Source) -> dict[str, str]:
     """Values for the template: a function for a step of each method, and their names; times of jumps."""
-    methods = exported_methods(adaptive=False)
-    printer = JaxSolverPrinter(read_solver((), methods, [f"{m.name}_stages" for m in methods]))
+    methods = exported_methods(False, made.stiff)
+    explicit = [m for m in methods if not m.rosenbrock]
+    printer = JaxSolverPrinter(read_solver((), explicit, [f"{m.name}_stages" for m in explicit]))
+    implicit = [_implicit_method(m) for m in methods if m.rosenbrock]
     return {
-        "methods": printer.text().rstrip("\n"),
+        "methods": "\n\n\n".join([printer.text().rstrip("\n"), *implicit]),
+        "implicit": implicit_text(),
         "method_names": ", ".join(f'"{m.name}": {m.name}' for m in methods),
         "jump_times": _list_items([*(repr(t) for t, jumps in made.program.stops if jumps), "jnp.inf"]),
         "snap": repr(SNAP),
@@ -44,12 +48,36 @@ def solver_values(made: Source) -> dict[str, str]:
     }
 
 
+def implicit_text() -> str:
+    """The class of linearly implicit methods, and their stages."""
+    return template(__package__, "implicit.txt").rstrip("\n")
+
+
+def _implicit_method(method: Method) -> str:
+    """A step of a linearly implicit method."""
+    about = f"{method.description[0].lower()}{method.description[1:]}"
+    name = method.name
+    return "\n".join([
+        *wrap_statement(f"{name.upper()} = {_rosenbrock_text(method.coefficients)}", WIDTH, "", "    "),
+        "", "",
+        f"def {name}(t: float, state: Vector, h: float, constants: Vector, memory: Vector) -> Vector:",
+        f'    """One step: {about}."""',
+        "    def rates(t: float, state: Vector) -> Vector:",
+        "        return derivatives(t, state, constants, memory)",
+        "",
+        f"    found = implicit_stages(rates, {name.upper()}, t, state, h)",
+        f"    return state + jnp.array({name.upper()}.end) @ found",
+    ])  # fmt: skip
+
+
 def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, str]:
     """Values for the template of runs."""
-    methods = exported_methods(adaptive=True)
+    methods = exported_methods(True, made.stiff)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
-    printer = FlowPrinter(solver_for(has, True, wanted, guard=made.guard, given=GIVEN), loops.functions)
+    described = {word for word in has if word not in ("implicit", "driven")}  # stages are JAX's own
+    found_solver = solver_for(described, True, wanted, methods=methods, guard=made.guard, given=GIVEN)
+    printer = FlowPrinter(found_solver, loops.functions)
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)
     if not made.changing:  # the run ends at internal events, too
@@ -73,7 +101,8 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     ]
     times = [(repr(t), str(jumps)) for t, jumps in made.program.stops]
     return {
-        "tableaux": "\n".join(_tableau_lines(m.tableau) for m in methods if m.tableau),
+        "tableaux": "\n".join(_tableau_lines(m.coefficients) for m in methods),
+        "implicit": implicit_text(),
         "change_sizes": size_lines(found),
         "change_tables": "\n".join(lines),
         "sections": section_lines(made, named, WIDTH),
@@ -86,11 +115,25 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     }
 
 
-def _tableau_lines(t: Tableau) -> str:
+def _tableau_lines(t: Tableau | Rosenbrock) -> str:
     """A method as data."""
+    text = _rosenbrock_text(t) if isinstance(t, Rosenbrock) else _explicit_text(t)
+    return "\n".join(wrap_statement(f"{text},", WIDTH, "    ", "        "))
+
+
+def _explicit_text(t: Tableau) -> str:
     parts = ([*t.c, 1.0, *t.extra_c], [*t.a, t.b, *t.extra_a], t.errors, t.dense)
-    texts = [repr([list(p) if isinstance(p, tuple) else p for p in part]) for part in parts]
-    return "\n".join(wrap_statement(f"Tableau({t.stages}, {', '.join(texts)}),", WIDTH, "    ", "        "))
+    return f"Tableau({t.stages}, {_as_lists(*parts)})"
+
+
+def _rosenbrock_text(t: Tableau | Rosenbrock) -> str:
+    assert isinstance(t, Rosenbrock)
+    parts = (t.c, t.a, t.couplings, t.slopes, t.b, t.errors, t.dense)
+    return f"Rosenbrock({t.gamma!r}, {_as_lists(*parts)})"
+
+
+def _as_lists(*parts: Sequence[object]) -> str:
+    return ", ".join(repr([list(p) if isinstance(p, tuple) else p for p in part]) for part in parts)
 
 
 def _list_items(texts: Sequence[str]) -> str:
@@ -178,7 +221,7 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
         "forces": forces,
         "results": str(block.count),
         "smooth": str(block.smooth),
-        "limits": str(3 * len(rows)),
+        "limits": str(4 * len(rows)),
         "asked": repr([1.0, *[0.0] * (len(rows) - 1)]),
         "without": str(WITHOUT_REBOUND),
         "rows": str(block.sizes["N_CONTACT_ROWS"]),

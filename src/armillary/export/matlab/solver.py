@@ -15,6 +15,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import ContactSource
 from armillary.export.text.files import fill, setting_values, template
+from armillary.export.text.implicit import IMPLICIT_EXTENTS, TABLE_NAMES, implicit_tables
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
@@ -34,7 +35,7 @@ from armillary.runtime.solver.methods import exported_methods, method_names
 
 _FUNCTIONS = (
     *("precompute", "derivatives", "outputs", "events", "update", "fire", "normalise"),
-    *("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY),
+    *("leave", "enter", "impulse", "adjust", "ratings", "partial_rates", CONSTRAINT_GEOMETRY),
 )
 _MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(varargin) zeros(0, 1)"}
 
@@ -72,21 +73,28 @@ def change_values(made: Source, package: str) -> dict[str, str]:
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
 _SIZES |= {"Pivots": "numel(about.weak_masses)", "Kinds": "max(r.kind)"}
+_IMPLICIT_SIZES = ("N_PARTIALS", "N_UNKNOWNS", "N_ENTRIES", "N_FACTORS")
 _STATUSES = tuple(status.name for status in STATUSES)
 _GIVEN = ("state", "memory", "method", "t0", "t_end", "every_step", "max_steps", "max_step", "rtol", "atol")
 # Names of values that the functions compare with: components of r.is.
 _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reached")
 
 
-def solver_values(has: Collection[str], package: str, guard: int | None) -> dict[str, str]:
+def solver_values(made: Source, has: Collection[str], package: str) -> dict[str, str]:
     """Values for the template: the methods, the fields of a run, the constants and the functions."""
-    methods = exported_methods(adaptive=True)
-    printer = MatlabSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=guard), package)
+    methods = exported_methods(True, made.stiff)
+    described = solver_for(has, True, ("start_run", "find_row"), guard=made.guard)
+    printer = MatlabSolverPrinter(described, package)
+    text = printer.text().rstrip("\n")
+    implicit = implicit_tables(made)
+    tables = {
+        name.lower(): f"[{' '.join(map(str, v))}]" for name, v in implicit.counted_from(1, text).items()
+    }
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
     return {
         "method_names": ", ".join(f"'{m.name}'" for m in methods),
-        "method_words": method_names(True, "'"),
-        "method_list": method_names(True),
+        "method_words": method_names(True, "'", stiff=made.stiff),
+        "method_list": method_names(True, stiff=made.stiff),
         "adaptive": ", ".join(f"'{m.name}'" for m in methods if m.adaptive),
         **setting_values("Inf"),
         "setting_checks": setting_checks(
@@ -101,7 +109,8 @@ def solver_values(has: Collection[str], package: str, guard: int | None) -> dict
         "values": structure({name: str(number) for name, number in values.items()}),
         "rules": structure({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
         "fields": "\n".join(printer.fields()),
-        "solver": printer.text().rstrip("\n"),
+        "implicit": structure({name.lower(): str(n) for name, n in implicit.sizes.items()} | tables),
+        "solver": text,
     }
 
 
@@ -139,14 +148,17 @@ class MatlabSolverPrinter(SolverPrinter):
         }  # fmt: skip
         spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled
         spelled |= {name: f"r.rules.{name.lower()}" for name in solver.constants}
+        of_implicit = {name: f"r.implicit.{name.lower()}" for name in (*_IMPLICIT_SIZES, *TABLE_NAMES)}
+        spelled |= of_implicit
         self.sizes = _SIZES | {"PlaceFlags": f"numel({package}.first_guess())"}
+        self.sizes |= {kind: spelled[name] for kind, name in IMPLICIT_EXTENTS.items()}
         if any(f.name == "configuration" for f in solver.fields):
             tables = (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")
             spelled |= {name: f"r.tables.{name.lower()}" for name in tables}
             spelled |= {name: _size_field(name) for name in OF_CHANGES if name.startswith("N_")}
             spelled |= {word: str(number) for word, number in WORDS.items()}
             self.sizes = self.sizes | {kind: _size_field(name) for kind, name in CHANGE_EXTENTS.items()}
-        for method in exported_methods(adaptive=True):
+        for method in exported_methods(adaptive=True, stiff=True):
             spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
         super().__init__(solver, spelled)
         self.package = package

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from armillary.algebra.arguments import flag
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.export.matlab.solver import assembly_text, change_values, contact_files, solver_values
 from armillary.export.text.body import SectionText, Step, closing, field_names
@@ -41,9 +42,13 @@ def export(
     *,
     force: bool = False,
     configurations: bool | None = None,
+    stiff: bool = False,
 ) -> Path:
-    """A folder with a package of functions for this one system, an example, a test and a README."""
-    made = make_source(equations, configurations, passes=True)
+    """A folder with a package of functions for this one system, an example, a test and a README.
+
+    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
+    """
+    made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="), sparse=True)
     d, has = made.description, features(made)
     package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
@@ -54,7 +59,7 @@ def export(
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
-        **solver_values(has, package, made.guard),
+        **solver_values(made, has, package),
         **_jump_times(made),
         "set_places": "; ".join(str(bool(set_)).lower() for set_ in made.set_places),
         **(change_values(made, package) if made.changing else {}),

@@ -26,6 +26,7 @@ from armillary.export.text.files import (
     run_keys,
     template,
 )
+from armillary.export.text.implicit import implicit_tables
 from armillary.export.text.printer import CHOICE, LOGIC, SUM, Operand, Printer, one_line, wrap_statement
 from armillary.export.text.source import SectionFunction, Sections, Source, features
 from armillary.export.text.start import AssemblySource, StartSource
@@ -128,14 +129,11 @@ class PythonModule:
         return self.fill_template("solver.txt", values | self.structure() | self.run_texts())
 
     def structure(self) -> dict[str, str]:
-        """Tables of sparse equations of implicit steps."""
-        found = self.program.structure
-        if found is None:
-            return {}
-        sizes = [f"N_UNKNOWNS, N_ENTRIES = {found.unknowns}, {len(found.entry_column)}"]
-        tables = [f"{name.upper()} = [{', '.join(map(str, t))}]" for name, t in found.tables().items()]
+        """Sizes and tables of the equations of implicit steps."""
+        found = implicit_tables(self.made)
+        tables = [f"{name} = {list(values)}" for name, values in found.tables.items()]
         lines = [line for text in tables for line in wrap_statement(text, WIDTH, "", "    ")]
-        return {"structure": "\n".join(sizes + lines)}
+        return {"structure": "\n".join([*(f"{name} = {n}" for name, n in found.sizes.items()), *lines])}
 
     def run_texts(self) -> dict[str, str]:
         """Parts that programs of whole runs share: the result, settings and their checks, how runs end."""

@@ -15,6 +15,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import setting_values
+from armillary.export.text.implicit import IMPLICIT_EXTENTS
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
@@ -90,8 +91,7 @@ _ELEMENTS = {
     **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "bool"),
 }
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
-_SIZES |= {"Partials": "len(STATES) * (len(STATES) + 1)", "StateNumbers": "len(STATES)"}
-_SIZES |= {"Entries": "(N_ENTRIES + len(STATES))", "Factors": "len(COLUMN)", "Unknowns": "N_UNKNOWNS"}
+_SIZES |= {**IMPLICIT_EXTENTS, "StateNumbers": "len(STATES)"}
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP_COORDINATES"}
 
 
@@ -155,8 +155,7 @@ class PythonSolverPrinter(SolverPrinter):
             names = {name: text for name, text in names.items() if name not in tables}
             names |= {word: str(number) for word, number in WORDS.items()}
             names |= OTHER_SIZES
-            own = {"Partials": "N_STATES * (N_STATES + 1)", "StateNumbers": "N_STATES"}
-            self.sizes = _SIZES | own | EXTENTS
+            self.sizes = _SIZES | IMPLICIT_EXTENTS | EXTENTS
         for method in exported_methods(adaptive=True, stiff=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)

@@ -17,10 +17,11 @@ from armillary.export.rust.model import RustModel, assembly_file, configuration_
 from armillary.export.rust.printer import RustPrinter
 from armillary.export.rust.solver import RustSolverPrinter
 from armillary.export.text.files import fill, template, write_folder
+from armillary.export.text.implicit import implicit_tables
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.solver_printer import STATUSES
-from armillary.export.text.source import make_source
+from armillary.export.text.source import Source, make_source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators.records import Method
@@ -37,9 +38,12 @@ def export(
 ) -> Path:
     """A folder with the system's crate in Rust.
 
-    ``precision`` is "single" or "double", and ``method`` one of fixed step.
+    ``precision`` is "single" or "double", and ``method`` one of fixed step: "rk4", "midpoint" or, for stiff
+    systems, "rodas3", with the partial derivatives of the rates.
     """
-    made, chosen = make_source(equations, configurations, passes=True), fixed_method(method)
+    chosen = fixed_method(method)
+    stiff = chosen.rosenbrock is not None
+    made = make_source(equations, configurations, passes=True, stiff=stiff, sparse=True)
     model = RustModel(made, checked_precision(precision))
     d = model.description
     values = model.values | {
@@ -79,6 +83,7 @@ def _solver_text(model: RustModel, method: Method) -> str:
         "set_places": "\n".join(wrap_statement(set_places, 100, "    ", "    ")),
         "set_count": str(len(model.source.set_places)),
         "stops": ", ".join(str(bool(e.stop)).lower() for e in events),
+        "structure": "\n".join(_structure(model.source, printer.text())),
         "jump_count": str(len(stops) + 1),
         "jump_times": "\n".join(wrap_statement(times, 100, "    ", "    ")),
         "jump_hard": "\n".join(wrap_statement(hard, 100, "    ", "    ")),
@@ -89,6 +94,15 @@ def _solver_text(model: RustModel, method: Method) -> str:
     code = fill(template(__package__, "solver.rs.txt"), values, model.has)
     members, zeros = printer.record(code)
     return code.replace("@members@", "\n".join(members)).replace("@zeros@", "\n".join(zeros))
+
+
+def _structure(made: Source, code: str) -> list[str]:
+    """Tables of sparse equations of implicit steps, as far as the code reads them."""
+    lines = []
+    for name, values in implicit_tables(made).counted_from(0, code).items():
+        text = f"static {name}: [i32; {len(values)}] = [{', '.join(map(str, values))}];"
+        lines += wrap_statement(text, 110, "", "    ")
+    return lines
 
 
 def _test(model: RustModel, method: Method) -> str:

@@ -20,6 +20,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.contacts import contact_sources
 from armillary.export.text.files import fill, note, template
+from armillary.export.text.implicit import implicit_tables
 from armillary.export.text.printer import one_line, wrap_statement
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY
 from armillary.export.text.source import Sections, Source
@@ -71,6 +72,7 @@ class RustModel:
             sizes |= {
                 size_name(name): size for name, size in change_sizes(every, self.source.passing).items()
             }
+        sizes |= {size_name(name): n for name, n in implicit_tables(self.source).sizes.items()}
         self.sizes = sizes
         head = [f"//! {one_line(d.name)}", "", *(f"// {line}".rstrip() for line in roadmap(d))]
         values = self.values | {
@@ -348,6 +350,7 @@ _SECTIONS = {
     "impulse": ("MOTION", "SPEEDS", "0.0"),
     "adjust": ("MOTION", "SPEEDS", "0.0"),
     "ratings": ("MOTION", "MEMBERS", "0.0"),
+    "partial_rates": ("STATES", "PARTIALS", "0.0"),
 }
 
 
@@ -384,6 +387,8 @@ def _change_functions(made: Source, printer: RustPrinter) -> str:
     given = "t, state, constants, memory"
     sections = _SECTIONS | ({CONSTRAINT_GEOMETRY: ("STATES", "ELEMENTS_ROOM", "0.0")} if made.passing else {})
     for name, (state, size, beyond) in sections.items():
+        if name == "partial_rates" and not made.program.partial_rates:
+            continue
         arguments = f"c: i32, {_GIVEN.format(state)}, out: &mut [Real; {size}]"
         lines += _section_function(made, name, arguments, [f"*out = [{beyond}; {size}];"], f"{given}, out")
     new = "new_memory: &mut [Real; MEMORY], new_state: &mut [Real; STATES]"

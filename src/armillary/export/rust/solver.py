@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
 from armillary.export.text.contacts import ContactSource, contact_constants
+from armillary.export.text.implicit import IMPLICIT_EXTENTS
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.solver.language.fields import Field
@@ -22,10 +23,10 @@ def size_name(name: str) -> str:
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
 _ELEMENTS = dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "bool")
-_ELEMENTS |= dict.fromkeys(("Wholes", "StepNumbers"), "i32")
+_ELEMENTS |= dict.fromkeys(("Wholes", "StepNumbers", "StateNumbers"), "i32")
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
 _SIZES |= {"PlaceFlags": "COORDINATES"}
-_SIZES |= {kind: size_name(name) for kind, name in CHANGE_EXTENTS.items()}
+_SIZES |= {kind: size_name(name) for kind, name in (CHANGE_EXTENTS | IMPLICIT_EXTENTS).items()}
 
 
 class RustSolverPrinter(SolverPrinter):
@@ -53,7 +54,8 @@ class RustSolverPrinter(SolverPrinter):
             "N_STATES": "STATES", "N_MEMORY": "MEMORY", "N_EVENTS": "EVENTS", "NONE": "-1", "FIRST": "0",
             "INFINITY": "Real::INFINITY", "NAN": "Real::NAN",
         }  # fmt: skip
-        names |= {name: size_name(name) for name in OF_CHANGES if name.startswith("N_")}
+        sizes = (*OF_CHANGES, *IMPLICIT_EXTENTS.values(), "N_ENTRIES")
+        names |= {name: size_name(name) for name in sizes if name.startswith("N_")}
         names |= {word: str(number) for word, number in WORDS.items()}
         super().__init__(solver, names)
 

@@ -22,7 +22,7 @@ from armillary.algebra.expression import Expr
 from armillary.export.text.printer import CHOICE, Operand, Printer
 from armillary.mechanics.constraints import closing_thresholds
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
-from armillary.program.print.listing import assigned_names
+from armillary.program.equations import assigned_names
 from armillary.program.program import ProgramSection
 
 # Identifiers that a language accepts: letters, digits and underscores, each one once, no keyword.

@@ -13,7 +13,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.loop.layout import AT_END, NESTS, STAGES
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
-from armillary.runtime.models.configurations.run_changes import (
+from armillary.runtime.models.run_changes import (
     across_tables,
     change_shape,
     configuration_numbers,

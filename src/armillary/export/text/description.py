@@ -14,8 +14,8 @@ from armillary.algebra.walk import symbols
 from armillary.export.text.printer import column_name, one_line
 from armillary.model.parameter_meanings import parameter_descriptions
 from armillary.model.units import state_factor
-from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations
+from armillary.program.passes.graph import Operations
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.version import VERSION
 

@@ -21,15 +21,16 @@ from math import isinf
 from pathlib import Path, PurePosixPath
 
 from armillary.algebra.arguments import flag
-from armillary.atomic import reason
 from armillary.columns import aligned, listed
 from armillary.errors import ArmillaryError
-from armillary.export.text.description import ExportDescription
+from armillary.export.text.description import ExportDescription, StateDescription, Stored
 from armillary.export.text.source import Source
-from armillary.model.recording.records import ENDS_STATUS
-from armillary.program.cost import Operations
+from armillary.limited_files import reason
+from armillary.model.units import stated_value
+from armillary.program.passes.graph import Operations
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
+from armillary.runtime.solver.language.language import ENDS_STATUS
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import FILE_KEYS, RUN_TABLE, RunSettings
 from armillary.toml_text import toml_key, toml_value
@@ -235,6 +236,10 @@ def note(*parts: str) -> str:
     return "; ".join(" ".join(part.split()) for part in parts if part)
 
 
+def _start(described: StateDescription | Stored) -> float:
+    return stated_value(described.initial, described.factor)
+
+
 def readme_tables(description: ExportDescription) -> list[str]:
     """Parameters, states, memory, outputs and events as Markdown."""
     d = description
@@ -242,15 +247,15 @@ def readme_tables(description: ExportDescription) -> list[str]:
     rows: Iterable[Sequence[str]]
     rows = [[f"`{p.name}`", _number_text(p.default), p.units, p.about] for p in d.parameters]
     lines += _markdown_table("Parameters", ["name", "default", "units", "meaning"], rows)
-    rows = [[f"`{s.name}`", _number_text(s.initial / s.factor), s.units, s.about] for s in d.starts]
+    rows = [[f"`{s.name}`", _number_text(_start(s)), s.units, s.about] for s in d.starts]
     lines += _markdown_table(
         "States, with their initial values", ["name", "initial", "units", "meaning"], rows
     )
     lines += ["", *d.remarks] if d.remarks else []
-    rows = [[f"`{m.name}`", _number_text(m.initial / m.factor), m.units, m.about] for m in d.inputs]
+    rows = [[f"`{m.name}`", _number_text(_start(m)), m.units, m.about] for m in d.inputs]
     lines += _markdown_table("Inputs", ["name", "value", "units", "meaning"], rows)
     rows = [
-        [f"`{m.name}`", _number_text(m.initial / m.factor), m.units, m.about]
+        [f"`{m.name}`", _number_text(_start(m)), m.units, m.about]
         for m in d.memory
         if not m.input and m.plain
     ]
@@ -313,11 +318,11 @@ def example_run(source: Source, adaptive: bool = True) -> str:
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
     placed = source.start.placed if source.start is not None else {}
     own = [s for i, s in enumerate(d.starts) if i not in placed]
-    states = _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in own))
+    states = _group("initial", ((s.name, _start(s), note(s.units, s.about)) for s in own))
     lines += [*states[:2], *(f"# {remark}" for remark in d.remarks), *states[2:]]
-    lines += _group("inputs", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in d.inputs))
+    lines += _group("inputs", ((m.name, _start(m), note(m.units, m.about)) for m in d.inputs))
     rest = [m for m in d.memory if not m.input and m.plain]
-    lines += _group("memory", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in rest))
+    lines += _group("memory", ((m.name, _start(m), note(m.units, m.about)) for m in rest))
     return "\n".join(lines) + "\n"
 
 

@@ -152,7 +152,7 @@ def start_values(
     model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
 ) -> StartValues:
     """The start of a run from t = 0: clocks one period later, the rest as described."""
-    from armillary.runtime.models.programs.instance import Instance
+    from armillary.runtime.models.instance import Instance
     from armillary.runtime.start.initial import initial_memory
 
     equations, instance = model.equations, Instance(model, parameters)

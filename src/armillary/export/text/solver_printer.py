@@ -54,6 +54,7 @@ class SolverPrinter:
     continued = ""  # at the end of a line that goes on
     ended = ""  # at the end of a statement
     remark = "# {}"  # a comment
+    signed = 7  # precedence of a negative number; that of a sum where no sign may follow an operator
     spelled: Mapping[str, str] = {}  # operators that are written in another way
     functions: Mapping[str, str] = {}  # likewise, functions of numbers
     heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop", "for" and "from"
@@ -277,7 +278,7 @@ class SolverPrinter:
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 return self.item(self.names.get(name, name), self.place(index)), _ATOM
             case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return f"-{self.expression(inner, 7)}", 7 if isinstance(inner, ast.Constant) else 5
+                return f"-{self.expression(inner, 7)}", self.signed if isinstance(inner, ast.Constant) else 5
             case ast.UnaryOp(op=ast.Not() as op, operand=inner):
                 sign, level = self.operator(op)
                 return f"{sign}{self.expression(inner, _ATOM)}", level

@@ -27,17 +27,15 @@ from armillary.export.text.start import (
     start_source,
     weak_masses,
 )
-from armillary.model.description import Description
-from armillary.model.recording.records import EventRecord
-from armillary.program.configuration_changes import ADJUST, sets_dependent_speeds, speed_settings
-from armillary.program.configurations import configurations_of
+from armillary.model.description import Description, EventRecord
+from armillary.program.configurations import ADJUST, configurations_of, sets_dependent_speeds, speed_settings
 from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program, ProgramSection, section
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
-from armillary.runtime.models.configurations.configurations import adjusts
+from armillary.runtime.models.configurations import adjusts
 
 # Names of arguments and locals that generated functions have besides those of the model.
 ARGUMENTS = (

@@ -26,12 +26,12 @@ from armillary.mechanics.constraints.loop_closing import Geometry
 from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds, redundant_text
 from armillary.mechanics.massless import places, tree_masses
 from armillary.mechanics.tree.mass_matrix import mass_matrix
-from armillary.model.recording.records import UNDECIDED
+from armillary.model.description import UNDECIDED
 from armillary.model.space.orbit import mass_centre_starts
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import ProgramSection, section
 from armillary.program.targets.contact_targets import decision_event
-from armillary.runtime.models.failures.weak_masses import REMEDY, SINGULAR_THERE
+from armillary.runtime.models.failures import REMEDY, SINGULAR_THERE
 from armillary.runtime.models.parameters import physical_quantities
 from armillary.runtime.solver.language.translator import Solver, read_assembly
 

@@ -22,8 +22,9 @@ from armillary.export.text.files import (
 )
 from armillary.export.text.reference import ABSOLUTE, RELATIVE
 from armillary.export.text.source import Source, make_source
-from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
+from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule, checked_methods
 from armillary.program.equations import DerivedEquations
+from armillary.runtime.integrators import METHODS
 from armillary.untyped import DataTable
 
 __all__ = ["class_text", "export"]
@@ -41,10 +42,14 @@ def export(
 
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
+    ``methods``: those that it holds; for stiff systems rodas5p, or rodas3 with a step, which bring the
+    partial derivatives of the rates with them.
     """
     given = None if configurations is None else flag(configurations, "configurations=")
-    made = make_source(equations, given, exchanges=True, passes=True)
-    module = WasmModule(made, several(methods, "methods="))
+    chosen = checked_methods(several(methods, "methods="))
+    stiff = any(METHODS[name].rosenbrock for name in chosen)
+    made = make_source(equations, given, exchanges=True, passes=True, stiff=stiff, sparse=True)
+    module = WasmModule(made, chosen)
     stem = made.stem
     about = module.description()
     title = head(made.description, f"{stem}.js", "the model in its WebAssembly module")

@@ -31,7 +31,7 @@ from armillary.algebra.arguments import checked_names
 from armillary.algebra.block_functions import is_block
 from armillary.errors import ArmillaryError
 from armillary.export.text.files import example_timing
-from armillary.export.text.source import Source
+from armillary.export.text.source import Source, features
 from armillary.export.wasm.configurations import ModuleAssembly, ModuleConfigurations, function_names
 from armillary.llvm.building.builder import power_text
 from armillary.llvm.jit import holds_addresses
@@ -39,13 +39,15 @@ from armillary.llvm.module import workspace_length
 from armillary.llvm.sections import for_lanes, llvm_text, start_text
 from armillary.llvm.web_assembly import Linked, web_assembly
 from armillary.mechanics.contact.blocks import ENTRIES
-from armillary.program.functions import LENGTH, moving_bodies, pose_expressions, with_functions
+from armillary.program.pieces import LENGTH, moving_bodies, pose_expressions, with_functions
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Functions, usual_method
+from armillary.runtime.integrators.compiled_run import sparse_sizes
 from armillary.runtime.loop.layout import FIELDS, PASSED, REALS, LoopShape, Phase
 from armillary.runtime.loop.loop import emit_loop
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.solver.contact_code import contact_module, contact_symbol
+from armillary.runtime.solver.methods import exported_methods
 from armillary.untyped import DataTable
 
 # The solver of contacts in a module: the code that the process compiles, linked with that which calls it.
@@ -74,6 +76,12 @@ ROWS = 256  # rows that a call of a loop can fill
 METHODS_OF_MODULES = (usual_method(True), "dopri5")  # with a step, and without: for tolerances of pictures
 
 
+def checked_methods(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of methods that a module can have."""
+    known = [m.name for m in exported_methods(adaptive=True, stiff=True)]
+    return tuple(checked_names(names, known, "a module has no method", listed=True))
+
+
 @dataclass(frozen=True)
 class ModuleLayout:
     """Addresses of the arrays of a module, in bytes, and where the last one ends."""
@@ -87,8 +95,7 @@ class WasmModule:
 
     def __init__(self, source: Source, methods: Sequence[str] = METHODS_OF_MODULES) -> None:
         self.source, self.equations, self.program = source, source.equations, source.program
-        known = [m.name for m in METHODS.values() if m.exported]
-        self.methods = tuple(checked_names(methods, known, "a module has no method", listed=True))
+        self.methods = checked_methods(methods)
         self.bodies = moving_bodies(self.equations)
         self._poses = with_functions(
             self.equations, {"poses": pose_expressions(self.equations)}, search=False
@@ -201,10 +208,9 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
         made = self.configurations and self.configurations.figures
         found = {}
         for name in self.methods:
-            tableau = METHODS[name].tableau
-            assert tableau is not None
+            method = METHODS[name]
             found[name] = LoopShape(
-                tableau,
+                method.coefficients,
                 states=self.states,
                 memory=len(program.memory),
                 outputs=self.row,
@@ -215,8 +221,22 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
                 dense=True,
                 stops=bool(program.stops),
                 changes=made.shape if made else None,
+                differentiated="differentiated" in self.has,
+                sparse=sparse_sizes(self.functions) if method.rosenbrock else None,
+                driven=self.functions.driven and method.rosenbrock is not None,
             )
         return found
+
+    @cached_property
+    def has(self) -> frozenset[str]:
+        """The features of the system."""
+        return features(self.source)
+
+    @property
+    def structure(self) -> list[int]:
+        """The tables of sparse equations of implicit steps, as a loop reads them."""
+        found = self.functions
+        return [] if found.structure is None else [int(x) for x in found.structure_tables]
 
     # ------------------------------------------------------------ places
 
@@ -243,6 +263,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "rows": (ROWS + 1) * self.row,
             "log": 2 * self._log,
             "stops": len(program.stops) + 1,
+            "structure": (len(self.structure) + 1) // 2,  # two of its numbers take the room of one
         }
 
     @property
@@ -327,6 +348,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "reals": list(REALS),
             "arrived": int(Phase.ARRIVED),
             "passed": PASSED,
+            "structure": self.structure,
             "methods": {name: self._method(shape) for name, shape in self.shapes.items()},
             "configurations": more and more.description(more.functions(self._defined), layout.places),
             "assembly": self.assembly and self.assembly.description(),

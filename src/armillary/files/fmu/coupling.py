@@ -29,10 +29,9 @@ from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.functions import NEVER, make_exchange_functions
-from armillary.model.description import Description
+from armillary.model.description import Description, EventRecord, Memory, OutputRecord, StateRecord
 from armillary.model.reading.expressions import check_new_name, read_expression
-from armillary.model.recording.records import EventRecord, Memory, OutputRecord, StateRecord
-from armillary.model.signals.signals import make_clock, new_variable
+from armillary.model.signals import make_clock, new_variable
 from armillary.model.units import UnitSystem, seconds
 from armillary.untyped import Given
 

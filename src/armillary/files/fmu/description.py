@@ -1,6 +1,6 @@
 """Descriptions of FMUs: the data, the archive that holds it, and its reading. Nothing is executed.
 
-An FMU as it describes itself: data, which reading.py takes from the file.
+An FMU as it describes itself: data, taken from the file without running it.
 
 FMU files as archives from outside: nothing in them is believed before it is checked.
 

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from armillary.files.meshes.obj import Beside
 from armillary.files.meshes.surface import (
     MOST,
+    Beside,
     MeshFault,
     Paint,
     Patch,

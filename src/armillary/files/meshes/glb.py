@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.files.meshes.obj import Beside
 from armillary.files.meshes.surface import (
     MOST,
+    Beside,
     MeshFault,
     Paint,
     Patch,

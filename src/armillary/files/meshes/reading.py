@@ -14,8 +14,16 @@ import numpy as np
 from armillary.errors import ModelError
 from armillary.files.meshes.dae import read_dae
 from armillary.files.meshes.glb import read_glb
-from armillary.files.meshes.obj import Beside, read_obj
-from armillary.files.meshes.surface import MeshFault, Paint, Patch, Surface, Triangles, texture
+from armillary.files.meshes.surface import (
+    Beside,
+    MeshFault,
+    Paint,
+    Patch,
+    Surface,
+    Triangles,
+    read_obj,
+    texture,
+)
 from armillary.limited_files import UnreadableFileError, read_limited
 
 LARGEST = 200_000_000  # bytes

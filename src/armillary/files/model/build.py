@@ -18,19 +18,26 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.algebra.csv_columns import read_columns
-from armillary.algebra.tables import Table, Table2
+from armillary.algebra.tables import Table, Table2, read_columns
 from armillary.errors import ArmillaryError, ExpressionError, ModelError, nearest
-from armillary.files.model.documents import Document, FileError
-from armillary.files.model.sections import ADDED, BEAMS, PLATES, SECTIONS, entry_form, verb_of
+from armillary.files.model.documents import (
+    ADDED,
+    BEAMS,
+    PLATES,
+    SECTIONS,
+    Document,
+    FileError,
+    entry_form,
+    verb_of,
+)
 from armillary.model.constraints import start
 from armillary.model.description import Description
 from armillary.model.flexible.beam import SECTION
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart, GivenModes, Lumps
 from armillary.model.reading.expressions import define, function, parameter, parse_text, read_expression
 from armillary.model.reading.kinds import OneOf, tuples
-from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
 from armillary.model.units import number_and_unit, state_factor, text_number
+from armillary.model.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
 from armillary.untyped import DataMapping, DataTable, Given
 
 LARGEST = 2**30  # bytes of all arrays of one file

@@ -22,19 +22,26 @@ from armillary.algebra.arguments import arguments_of, file_path
 from armillary.algebra.block_functions import ForeignFunction
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.tables import Piecewise
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, ModelError
 from armillary.files.model.build import TextFunction, part_arrays
-from armillary.files.model.documents import FORMAT, FileError
+from armillary.files.model.documents import (
+    FORMAT,
+    LAYOUT,
+    SECTIONS,
+    FileError,
+    entry_form,
+    entry_kind,
+    verb_of,
+)
 from armillary.files.model.load import load_text
-from armillary.files.model.sections import LAYOUT, SECTIONS, entry_form, entry_kind, verb_of
 from armillary.files.model.values import Values
+from armillary.limited_files import replacing
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description, SystemType
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.reading.kinds import PATH, Kind, ListOf, Written
-from armillary.model.recording.snapshot import find_differences
-from armillary.model.recording.verbs import (
+from armillary.model.snapshot import find_differences
+from armillary.model.verbs import (
     VERBS,
     EntryForm,
     LaterForm,

@@ -13,13 +13,13 @@ import numpy as np
 
 from armillary.algebra.arguments import arguments_of
 from armillary.algebra.expression import Expr
-from armillary.algebra.printing import number_text, text
+from armillary.algebra.node import number_text, text
 from armillary.algebra.tables import Piecewise
 from armillary.algebra.units import ONE, is_quantity, magnitude_in_si, si_text
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.files.model.sections import object_form
+from armillary.files.model.documents import object_form
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import Description
 from armillary.model.joints import Joint
@@ -230,11 +230,18 @@ class Values:
         return name
 
     def _table(self, table: Piecewise) -> None:
-        """A lookup table that expressions call: by its own name, under which the file must hold it."""
+        """A lookup table that expressions call, or whose derivative NAME_dx they call: by its own name, under
+        which the file must hold it."""
+        if table.source is not table:
+            if table.name in self.system.functions:
+                raise ModelError(
+                    f"an expression holds the derivative of table '{table.source.name}', which texts call "
+                    f"'{table.name}', but a function has that name; give it another one"
+                )
+            table = table.source
         if arguments_of(table) is None:
             raise ModelError(
-                f"an expression holds '{table.name}', the derivative of a table, which no text can express; "
-                "keep the model in Python, or give the derivative as a table"
+                f"an expression calls '{table.name}', which was not made as a table; use arm.Table"
             )
         known = self.tables.setdefault(table.name, table)
         if known != table:

@@ -17,15 +17,21 @@ import numpy as np
 from armillary.algebra.arguments import file_path, flag
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
-from armillary.files.robots.import_notes import Imported, note_left_out
-from armillary.files.robots.mechanism import BALL, FREE, SINGLE, Builder, add_gravity, finish_joints
+from armillary.files.robots.mechanism import (
+    BALL,
+    FREE,
+    SINGLE,
+    Builder,
+    add_gravity,
+    finish_joints,
+    textures_left_out,
+)
 from armillary.files.robots.mjcf_actuators import add_actuators, add_equalities
 from armillary.files.robots.mjcf_bodies import WORLD, MjcfTree, read_tree
 from armillary.files.robots.mjcf_geoms import Meshes, MjcfLooks
 from armillary.files.robots.mjcf_settings import Defaults, Settings, merge_elements, with_includes
 from armillary.files.robots.rotations import keep_written_angles, snapped_angles, to_quaternion
-from armillary.files.robots.visuals import textures_left_out
-from armillary.files.xml import Element, read_xml
+from armillary.files.xml import Element, Imported, note_left_out, read_xml
 from armillary.model.constraints import start
 from armillary.model.description import SystemType
 

@@ -34,13 +34,12 @@ from armillary.files.robots.mjcf_bodies import WORLD, MjcfTree, Site
 from armillary.files.robots.mjcf_settings import ACTUATORS, Defaults, Settings
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
 from armillary.files.xml import Element
+from armillary.model import signals
 from armillary.model.bodies.bodies import body as make_body
 from armillary.model.bodies.body import Point
-from armillary.model.constraints import constrain
+from armillary.model.constraints import close_joint, close_loop, constrain
 from armillary.model.joints import Fixed
 from armillary.model.loads.forces import force, moment
-from armillary.model.loops import close_joint, close_loop
-from armillary.model.signals import signals
 from armillary.untyped import Given
 
 _RANGES = {"ctrlrange": "ctrllimited", "forcerange": "forcelimited"}

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.mechanism import (
     BALL,
     FREE,
@@ -22,14 +21,14 @@ from armillary.files.robots.mechanism import (
     Inertial,
     RobotFreedom,
     RobotLink,
+    Visual,
     read_direction,
     symmetric_matrix,
 )
 from armillary.files.robots.mjcf_geoms import Meshes, MjcfLooks, geom_inertial, geom_visual, together
 from armillary.files.robots.mjcf_settings import Defaults, Settings
 from armillary.files.robots.rotations import principal_axes
-from armillary.files.robots.visuals import Visual
-from armillary.files.xml import Element
+from armillary.files.xml import Element, Imported
 
 WORLD = "world"
 

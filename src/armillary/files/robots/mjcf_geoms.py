@@ -41,13 +41,21 @@ import numpy as np
 from armillary.errors import ModelError
 from armillary.files.meshes.reading import check_triangles, read_mesh
 from armillary.files.meshes.surface import MeshFault, Triangles, hull
-from armillary.files.robots.mechanism import Inertial
+from armillary.files.robots.mechanism import Inertial, Visual, make_visual, mesh_file
 from armillary.files.robots.mjcf_settings import Defaults, Settings, find_file
 from armillary.files.robots.rotations import from_z, principal_axes, quaternion
-from armillary.files.robots.visuals import Visual, make_visual, mesh_file
 from armillary.files.xml import Element
-from armillary.model.bodies.lines_and_surfaces import Plane
-from armillary.model.bodies.solids import Box, Capsule, Cylinder, Ellipsoid, Figure, Mesh, Polyhedron, Sphere
+from armillary.model.bodies.figures import (
+    Box,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    Figure,
+    Mesh,
+    Plane,
+    Polyhedron,
+    Sphere,
+)
 
 _WEIGHED = (".stl", ".obj", ".msh")  # as in MuJoCo; pictures show more
 KINDS = ("convex", "exact", "legacy", "shell")

@@ -21,7 +21,6 @@ import numpy as np
 from armillary.algebra.arguments import file_path, flag
 from armillary.columns import listed
 from armillary.errors import ModelError
-from armillary.files.robots.import_notes import Imported, note_left_out
 from armillary.files.robots.mechanism import (
     FREE,
     HINGE,
@@ -32,11 +31,15 @@ from armillary.files.robots.mechanism import (
     Inertial,
     RobotFreedom,
     RobotLink,
+    Visual,
     add_gravity,
     finish_joints,
     load_joint,
+    make_visual,
+    mesh_file,
     read_direction,
     symmetric_matrix,
+    textures_left_out,
     units_of,
 )
 from armillary.files.robots.rotations import (
@@ -45,12 +48,11 @@ from armillary.files.robots.rotations import (
     roll_pitch_yaw,
     snapped_angles,
 )
-from armillary.files.robots.visuals import Visual, make_visual, mesh_file, textures_left_out
-from armillary.files.xml import Element, read_xml
-from armillary.model.bodies.solids import Box, Capsule, Cylinder, Figure, Mesh, Sphere
+from armillary.files.xml import Element, Imported, note_left_out, read_xml
+from armillary.model import signals
+from armillary.model.bodies.figures import Box, Capsule, Cylinder, Figure, Mesh, Sphere
 from armillary.model.constraints import constrain
 from armillary.model.description import SystemType
-from armillary.model.signals import signals
 from armillary.untyped import Given
 
 

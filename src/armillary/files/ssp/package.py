@@ -30,9 +30,8 @@ from armillary.files.fmu.description import (
     unpack,
 )
 from armillary.files.xml import Element, parse_xml
-from armillary.model.description import Description
+from armillary.model.description import Description, OutputRecord
 from armillary.model.reading.expressions import check_new_name
-from armillary.model.recording.records import OutputRecord
 from armillary.untyped import DataMapping, DataTable, Given
 
 STRUCTURE = "SystemStructure.ssd"

@@ -45,7 +45,7 @@ from armillary.llvm.node_writer import NumberPlaces, Products, Writer
 from armillary.llvm.pack_writer import PackWriter
 from armillary.llvm.sines import PI_OVER_2, far_angle_function, sine_cosine
 from armillary.llvm.vector_math import near_function
-from armillary.program.call_packs import PACKED_CALLS, largest_size
+from armillary.program.packs import PACKED_CALLS, largest_size
 from armillary.untyped import Given
 
 LONGEST, WIDEST = 800, 2.5  # lines, and lines per cycle of the longest chain: beyond, other things decide

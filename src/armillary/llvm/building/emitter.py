@@ -157,6 +157,8 @@ class InstructionWriter:
     def spread(self, a: Raw, lanes: int) -> Raw:
         """The same number in all lanes."""
         kind = lanes_type(a.type, lanes)
+        if a.name[0] != "%" and is_vector(kind):  # a constant
+            return Raw(kind, f"splat ({a.type} {a.name})")
         one = self._value(kind, f"insertelement {kind} undef, {a.type} {a.name}, i32 0")
         indices = f"{lanes_type('i32', lanes)} zeroinitializer"
         return self._value(kind, f"shufflevector {kind} {one.name}, {kind} undef, {indices}")

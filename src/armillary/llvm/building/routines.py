@@ -259,6 +259,162 @@ def _loop(name: str, arrays: tuple[str, ...], *, timed: bool, given: str = "") -
     )
 
 
+# The same loop for a function on vectors, which takes several rows at once: `<lanes x double>` for each real.
+# Rows are gathered into arrays of vectors and results put back row by row; the last row stands in for those
+# that are missing from the last vector.
+
+_LANE_ROWS = """
+define void @{name}_rows(i64 %n, {strides}, {arrays}) nounwind {{
+start:
+  %any = icmp sgt i64 %n, 0
+  %last = sub i64 %n, 1
+{rooms}
+  br i1 %any, label %rows, label %end
+rows:
+  %i = phi i64 [ 0, %start ], [ %next, %rows ]
+  %first = icmp eq i64 %i, 0
+{body}
+  %next = add nuw nsw i64 %i, {lanes}
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %rows, label %end
+end:
+  ret void
+}}
+"""
+_GATHER = """
+define internal void @armillary_gather(i1 %first, i64 %stride, i64 %count, {rows}, ptr %to) nounwind {{
+start:
+  %moves = icmp ne i64 %stride, 0
+  %needed = or i1 %first, %moves
+  %some = icmp sgt i64 %count, 0
+  %begin = and i1 %needed, %some
+  br i1 %begin, label %step, label %end
+step:
+  %k = phi i64 [ 0, %start ], [ %next, %step ]
+{body}
+  %next = add nuw nsw i64 %k, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %step, label %end
+end:
+  ret void
+}}
+"""
+_SCATTER = """
+define internal void @armillary_scatter(i64 %count, ptr %from, {rows}) nounwind {{
+start:
+  %blocks = and i64 %count, {mask}
+  %some = icmp sgt i64 %blocks, 0
+  br i1 %some, label %block, label %rest
+block:
+  %k = phi i64 [ 0, %start ], [ %next, %block ]
+{blocks}
+  %next = add nuw nsw i64 %k, {lanes}
+  %more = icmp slt i64 %next, %blocks
+  br i1 %more, label %block, label %rest
+rest:
+  %left = icmp slt i64 %blocks, %count
+  br i1 %left, label %single, label %end
+single:
+  %j = phi i64 [ %blocks, %rest ], [ %after, %single ]
+{singles}
+  %after = add nuw nsw i64 %j, 1
+  %further = icmp slt i64 %after, %count
+  br i1 %further, label %single, label %end
+end:
+  ret void
+}}
+"""
+
+
+def lane_rows(name: str, lanes: int, sizes: Mapping[str, int]) -> str:
+    """``name``_rows as `function_rows` has it, of a function on vectors; ``sizes`` by array."""
+    vector = f"<{lanes} x double>"
+    rooms = [
+        f"  %{array}_room = alloca [{max(1, sizes[array])} x {vector}], align 64" for array in _TIMED[1:]
+    ]
+    body = []
+    for lane in range(lanes):
+        body += [f"  %w{lane} = add i64 %i, {lane}", f"  %late{lane} = icmp sgt i64 %w{lane}, %last"]
+        body.append(f"  %r{lane} = select i1 %late{lane}, i64 %last, i64 %w{lane}")
+        for k, array in enumerate(_TIMED):
+            body.append(f"  %o{k}_{lane} = mul nsw i64 %r{lane}, %s{k}")
+            body.append(f"  %p{k}_{lane} = getelementptr inbounds double, ptr %{array}, i64 %o{k}_{lane}")
+    time = "poison"
+    for lane in range(lanes):
+        body.append(f"  %t{lane} = load double, ptr %p0_{lane}")
+        body.append(f"  %time{lane} = insertelement {vector} {time}, double %t{lane}, i32 {lane}")
+        time = f"%time{lane}"
+    for k, array in enumerate(_TIMED[1:-1], 1):
+        rows = ", ".join(f"ptr %p{k}_{lane}" for lane in range(lanes))
+        given = f"i1 %first, i64 %s{k}, i64 {sizes[array]}"
+        body.append(f"  call void @armillary_gather({given}, {rows}, ptr %{array}_room)")
+    passed = ", ".join(f"ptr %{array}_room" for array in _TIMED[1:])
+    body.append(f"  call void @{name}({vector} {time}, {passed})")
+    rows = ", ".join(f"ptr %p4_{lane}" for lane in range(lanes))
+    body.append(f"  call void @armillary_scatter(i64 {sizes['outs']}, ptr %outs_room, {rows})")
+    return _LANE_ROWS.format(
+        name=name, lanes=lanes, rooms="\n".join(rooms), body="\n".join(body),
+        strides=", ".join(f"i64 %s{k}" for k in range(len(_TIMED))),
+        arrays=", ".join(f"ptr %{array}" for array in _TIMED),
+    )  # fmt: skip
+
+
+def gather_and_scatter(lanes: int) -> str:
+    """The functions that `lane_rows` calls."""
+    vector, rows = f"<{lanes} x double>", ", ".join(f"ptr %r{lane}" for lane in range(lanes))
+    body, value = [], "poison"
+    for lane in range(lanes):
+        body.append(f"  %a{lane} = getelementptr inbounds double, ptr %r{lane}, i64 %k")
+        body.append(f"  %x{lane} = load double, ptr %a{lane}")
+        body.append(f"  %v{lane} = insertelement {vector} {value}, double %x{lane}, i32 {lane}")
+        value = f"%v{lane}"
+    body.append(f"  %to_k = getelementptr inbounds {vector}, ptr %to, i64 %k")
+    body.append(f"  store {vector} {value}, ptr %to_k, align 16")
+    blocks, names = [], []
+    for j in range(lanes):
+        blocks.append(f"  %k{j} = add i64 %k, {j}")
+        blocks.append(f"  %from{j} = getelementptr inbounds {vector}, ptr %from, i64 %k{j}")
+        blocks.append(f"  %l{j} = load {vector}, ptr %from{j}, align 16")
+        blocks.append(f"  %b{j} = fadd {vector} %l{j}, zeroinitializer")  # no zero has a sign
+        names.append(f"%b{j}")
+    blocks += _transpose(names, lanes, "")
+    for lane in range(lanes):
+        blocks.append(f"  %to{lane} = getelementptr inbounds double, ptr %r{lane}, i64 %k")
+        blocks.append(f"  store {vector} {names[lane]}, ptr %to{lane}, align 8")
+    singles = [
+        f"  %from_j = getelementptr inbounds {vector}, ptr %from, i64 %j",
+        f"  %loaded = load {vector}, ptr %from_j, align 16",
+        f"  %whole = fadd {vector} %loaded, zeroinitializer",
+    ]
+    for lane in range(lanes):
+        singles.append(f"  %e{lane} = extractelement {vector} %whole, i32 {lane}")
+        singles.append(f"  %to_j{lane} = getelementptr inbounds double, ptr %r{lane}, i64 %j")
+        singles.append(f"  store double %e{lane}, ptr %to_j{lane}")
+    return _GATHER.format(rows=rows, body="\n".join(body)) + _SCATTER.format(
+        rows=rows, mask=-lanes, lanes=lanes, blocks="\n".join(blocks), singles="\n".join(singles)
+    )
+
+
+def _transpose(names: list[str], lanes: int, label: str) -> list[str]:
+    """Lines that turn a square of vectors, whose names are replaced: pairs at growing distance are merged."""
+    lines = []
+    apart = 1
+    while apart < lanes:
+        for i in (i for i in range(lanes) if not i & apart):
+            a, b, made = names[i], names[i + apart], []
+            for side in (0, apart):
+                picked = [(j & ~apart | side) + (lanes if j & apart else 0) for j in range(lanes)]
+                made.append(f"%t{label}_{apart}_{i}_{side}")
+                order = ", ".join(f"i32 {j}" for j in picked)
+                vector = f"<{lanes} x double>"
+                lines.append(
+                    f"  {made[-1]} = shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{order}>"
+                )
+            names[i], names[i + apart] = made
+        apart *= 2
+    return lines
+
+
 # Compiled methods that are the same for all systems: routines over one list of numbers and addresses.
 #
 # A method such as Newton's has a `RoutineLayout` of named fields, whole numbers and addresses of arrays; its

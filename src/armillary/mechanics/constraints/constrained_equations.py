@@ -26,17 +26,16 @@ from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inverse_dynamics import joint_efforts
-from armillary.mechanics.tree.kinematics import net_wrenches
-from armillary.mechanics.tree.loads import (
+from armillary.mechanics.tree.kinematics import (
     AppliedLoads,
     Wrench,
     accumulated_wrenches,
     applied_loads,
     load_wrenches,
+    net_wrenches,
 )
-from armillary.mechanics.tree.mass_matrix import mass_matrix
+from armillary.mechanics.tree.mass_matrix import ImplicitEquations, mass_matrix, uncouple
 from armillary.mechanics.tree.tree import Tree
-from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 from armillary.model.description import Description
 
 # Equations of motion of the independent speeds alone.

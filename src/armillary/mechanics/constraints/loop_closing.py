@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -316,6 +317,9 @@ _FUNCTIONS = python_functions(
 # and, for the further places, a little away from there.
 
 _AWAY = 0.2  # how far the further places are from the first, in sizes
+_FAR = 1.0  # the same for usual values of what vanishes at the first, in a flat position
+_WEAKER = 0.1  # the last singular value of J at the first place, of the largest elsewhere, that is a loss
+_RANK = 1e-6  # singular values of J, of the largest, that count
 _SHUT = 1e-8  # a gap, in sizes
 _TRIES = 30
 _TIMES = (0.0, 0.37, 1.13, 2.9)
@@ -399,6 +403,17 @@ class MotionSample:
             places.append(place)
         self.start = places[0]
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
+        self.wide = self
+        if _starts_singular(geometry, places):
+            # Near a flat position all constraints are weak. Their strength there is not the usual one, with
+            # which runs compare: they would pass other flat positions unnoticed.
+            found_far = (_close_from(geometry, t, start, sizes, _FAR, chance) for t in _TIMES)
+            far = [place for place in found_far if place is not None]
+            if len(far) == len(places):
+                self.wide = copy(self)
+                self.wide.values = self.values | dict(zip(coordinates, np.array(far).T, strict=True))
+
+    wide: MotionSample  # the same at places farther away if the first is singular
 
     def at(self, times: np.ndarray, places: np.ndarray) -> dict[Expr, NumericValue]:
         """Values of all symbols at other places, a row of coordinates each."""
@@ -484,6 +499,16 @@ def _close_from(
                 return place
             open_place = place if open_place is None else open_place
     return open_place
+
+
+def _starts_singular(geometry: Geometry, places: Sequence[np.ndarray]) -> bool:
+    """Whether constraints lose rank at the first place that they have at others."""
+    J = np.array([geometry.at(t, q).jacobian for t, q in zip(_TIMES, places, strict=True)])
+    if not J.size or not np.all(np.isfinite(J)):
+        return False
+    lengths = np.linalg.svd(J, compute_uv=False)
+    rank = int(np.max(np.sum(lengths[1:] > _RANK * lengths[1:, :1], axis=1)))
+    return bool(rank and lengths[0, rank - 1] < _WEAKER * np.max(lengths[1:, rank - 1]))
 
 
 def _not_numbers(

@@ -12,9 +12,8 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.dependent_speeds import conditioning
+from armillary.mechanics.constraints.dependent_speeds import conditioning, partition, sizes_by_kind
 from armillary.mechanics.constraints.loop_closing import GeometryLayout, GeometryValues, speed_kind
-from armillary.mechanics.constraints.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import (
     Configuration,
     Reduction,

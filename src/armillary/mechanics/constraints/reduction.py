@@ -31,9 +31,8 @@ from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.mechanics.tree.tree import Tree
-from armillary.model.description import Description
+from armillary.model.description import Description, Prescription
 from armillary.model.joints import Drift
-from armillary.model.recording.records import Prescription
 
 _GOOD = 0.1  # conditioning of a choice that leaves speeds free which have a start; runs leave one at 0.05
 

@@ -26,8 +26,7 @@ from armillary.algebra.triples import Scalar, is_constant, is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.bodies.motion import time_derivative
-from armillary.model.description import Description
-from armillary.model.recording.records import Constraint, Prescription
+from armillary.model.description import Constraint, Description, Prescription
 
 
 @dataclass(frozen=True, eq=False)

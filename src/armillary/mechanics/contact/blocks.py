@@ -37,8 +37,8 @@ ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "contact_rates": ("solve_rates", (*_ROWS, "asked", "held", "weight", "offset"), ("force", "loaded")),
     "contact_forces": (
         "solve_forces",
-        (*_ROWS, "asked", "held", "weight", "offset", "static", "static_capacity", "least"),
-        ("force", "loaded", "force_size"),
+        (*_ROWS, "asked", "held", "weight", "offset", "static", "static_capacity", "least", "natural"),
+        ("force", "loaded", "force_size", "most"),
     ),
     "contact_problem": (
         "solve_contacts",
@@ -135,7 +135,7 @@ class ContactBlock(BlockFunction):
         rates_alone = self.name == "contact_rates"
         block = ContactBlock("contact_rates" if rates_alone else "contact_forces", self.shape)
         # Of derivatives of friction there are no limits.
-        limits = [] if rates_alone else [0] * (3 * len(self.shape.rows))
+        limits = [] if rates_alone else [0] * (4 * len(self.shape.rows))
         unloaded = [plus(x, y) for x, y in zip(moved["unloaded"], moved_speeds, strict=True)]
         asked = given.get("asked", [1, *[0] * (len(self.shape.rows) - 1)])
         matrices = [*given["jacobian"], *given["columns"]]

@@ -25,6 +25,9 @@ NEARLY = 1e-4  # of what enters a row: forces that are still being improved may 
 ROUNDING_SHARE = 1e-5  # of the fastest row: what enters any other at least, as far as rounding goes
 NO_MOTION = 1e-18  # in any units: keeps contacts closed that bear nothing but rounding
 NO_FORCE = 1e-150  # in any units: squares of smaller forces are no numbers
+# Times the force that a contact's acceleration without forces, or its statuses without friction, ask for: a
+# normal force that only its own friction makes so large. Explicit steps reach 1e4 to 1e6.
+JAM = 1e4
 STRAIGHT = 1e-12  # a change of direction that is none
 MOST_TURNS = 12.0  # of the directions of slides
 SWEEPS = 20.0  # of all contacts, before the first trial of statuses; before others as many more

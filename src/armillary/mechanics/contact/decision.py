@@ -49,8 +49,8 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import Scalar, minus, plus, times
 from armillary.mechanics.contact.blocks import DOUBTFUL, NOT_FOUND, WITHOUT_REBOUND, ContactBlock
 from armillary.mechanics.contact.state import ContactState, length_of
+from armillary.model.description import JAMS
 from armillary.model.loads.rigid import NEVER
-from armillary.model.recording.records import JAMS
 
 SETTLED = 1e-6  # of the longest flight
 LAST_BOUNCES = 100  # times an approach that is none: slips that stop with the last bounces
@@ -168,8 +168,12 @@ def decide(
     time: Scalar,
     law: str,
     moved: Moved,
+    jams: Sequence[Scalar],
 ) -> Decision:
-    """Return the statuses after an event, and the impulses that lead to them."""
+    """Return the statuses after an event, and the impulses that lead to them.
+
+    ``jams``: whether the force of a contact grows without bound.
+    """
     one_sided = [c for c in contacts if not c.is_brake]
     hits = {c.name: fn.named(_is_struck(c), f"{c.name}_hit") for c in one_sided}
     jammed = fn.named(_any(c.jams for c in one_sided if c.slip), "contact_jams")
@@ -187,22 +191,28 @@ def decide(
             [fn.named(fn.select(happens, v, 0), "contact_kick") for v in found.changes],
         )
         failed = fn.select(fn.and_(happens, failed), IMPULSES, 0)
-    free, after = moved(impulses)
+    changes = _row_changes(rows, impulses.changes)
+    after = [as_expr(plus(v, change)) for v, change in zip(velocities, changes, strict=True)]
     choices = [_choice_of_forces(c, after, hits.get(c.name, 0)) for c in contacts]
+    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, len(after)))
+    free, after = moved(impulses)
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
     lost = fn.named(fn.equal(outcome, NOT_FOUND), "contact_lost")
+    critical = [fn.and_(x, fn.not_(happens)) for x in jams]
+    doubts = [fn.select(lost, x, grows) for x, grows in zip(solution["doubt"], critical, strict=True)]
+    stays = fn.named(fn.or_(lost, _any(critical)), "contact_stays")
     still = list(solution["held"])
     for c, choice, status in zip(contacts, choices, solution["status"], strict=True):
         for row in c.slip:  # a slip that begins does so from rest
             still[row] = fn.maximum(still[row], fn.and_(status > 0, fn.equal(choice.rests, 1)))
-    impulses = impulses + rows.hold(after, [fn.select(lost, 0, x) for x in still])
+    impulses = impulses + rows.hold(after, [fn.select(stays, 0, x) for x in still])
     memories: dict[Expr, Scalar] = {}
-    for c, status, doubt in zip(contacts, solution["status"], solution["doubt"], strict=True):
+    for c, status, doubt in zip(contacts, solution["status"], doubts, strict=True):
         direction = [solution["direction"][row] for row in c.slip]
         code = _code(c, status, direction)
         kept = c.status if c.is_brake else fn.select(fn.and_(c.undecided, fn.not_(c.touches)), 0, c.status)
-        code = fn.select(lost, fn.select(doubt, JAMS, kept), code)
+        code = fn.select(stays, fn.select(doubt, JAMS, kept), code)
         memories[c.status] = code
         if c.direction:
             slides = fn.equal(code, 2)
@@ -210,12 +220,25 @@ def decide(
         if not c.is_brake:
             memories |= _flight(c, time, hits[c.name], fn.equal(code, 0))
     # Contacts in doubt jam: this event happens again at once. Where they have, there is no way out.
-    jam = fn.and_(_any(solution["doubt"]), fn.not_(jammed))
+    jam = fn.and_(_any(doubts), fn.not_(jammed))
     wrong = fn.select(fn.and_(lost, fn.not_(jam)), FORCES, 0)
     failed = fn.select(failed, failed, wrong)
     failed = fn.select(_any([c.overlaps for c in one_sided]), OVERLAPS, failed)
     failed = fn.named(failed, "contact_failed")
     return Decision(impulses, memories, failed, fn.equal(outcome, DOUBTFUL), jammed, without)
+
+
+def _rows_at_rest(contacts: Sequence[ContactState], choices: Sequence[_Choice], count: int) -> list[Scalar]:
+    """Return the rows whose velocities are none. These are taken away before forces are found: accelerations
+    contain products of velocities, so those of redundant rows would contradict each other.
+    """
+    rest: list[Scalar] = [0] * count
+    for c, choice in zip(contacts, choices, strict=True):
+        if c.normal is not None:
+            rest[c.normal] = fn.and_(choice.active, choice.before)
+        for row in c.slip:
+            rest[row] = fn.and_(fn.and_(choice.active, choice.before), fn.equal(choice.rests, 1))
+    return rest
 
 
 def _any(conditions: Iterable[Scalar]) -> Scalar:
@@ -262,14 +285,12 @@ def _impact(
     law: str,
 ) -> tuple[Loads, Scalar, Scalar]:
     """Return impulses, whether none were found, and whether they are without rebound."""
-    before = list(velocities)
+    before = list(velocities)  # of one motion: compression has a solution
     e: dict[str, Scalar] = {}
     for c in contacts:
         if c.normal is not None:
-            n, hit = c.normal, hits[c.name]
-            e[c.name] = fn.named(fn.select(fn.and_(hit, fn.not_(calm)), c.restitution, 0), "contact_e")
-            rests = fn.absolute(c.closing) <= c.gentle
-            before[n] = fn.named(fn.select(rests, 0, c.closing), "contact_closing")
+            rebounds = fn.and_(hits[c.name], fn.not_(calm))
+            e[c.name] = fn.named(fn.select(rebounds, c.restitution, 0), "contact_e")
 
     choices = []
     for c in contacts:

@@ -20,6 +20,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import Scalar, is_zero, minus, plus, times, total
 from armillary.mechanics.contact.blocks import ContactShape
 from armillary.mechanics.contact.contact_thresholds import (
+    JAM,
     NO_FORCE,
     NO_MOTION,
     REDUNDANT_ROW,
@@ -196,6 +197,31 @@ def _squares(shape: ContactShape, diagonal: Sequence[Scalar]) -> list[Scalar]:
             for k in slip:
                 squares[k] = mean
     return squares
+
+
+def bound_few_normals(
+    shape: ContactShape,
+    few: FewForces,
+    held: Sequence[fn.Operand],
+    weight: Sequence[Scalar],
+    natural: Sequence[Scalar],
+    forces: Sequence[Scalar],
+) -> tuple[list[Scalar], fn.Operand]:
+    """Return the normal forces with which sliding contacts jam, as ``bound_normals`` in problem.py finds them
+    first, and whether a force exceeds its bound, so that another bound is to be found.
+    """
+    most: list[Scalar] = []
+    exceeded: list[fn.Operand] = []
+    for c, (normal, slip) in enumerate(shape.rows):
+        pull = total([fn.absolute(weight[k]) for k in slip])
+        if normal is None or is_zero(pull):
+            most.append(0)
+            continue
+        own = few.diagonal[normal]
+        bound = times(times(JAM, natural[c]), inverse_if(own > 0, own))
+        most.append(_name(fn.select(fn.and_(held[normal], pull > 0), bound, 0), "contact_bound"))
+        exceeded.append(fn.and_(most[c] > 0, forces[normal] > most[c]))
+    return most, _any(exceeded)
 
 
 def few_force_sizes(

@@ -21,6 +21,7 @@ from armillary.mechanics.contact.contact_thresholds import *
 from armillary.mechanics.contact.language import *
 from armillary.mechanics.contact.problem import (
     Contacts,
+    bound_normals,
     load_speeds,
     measure_motion,
     measure_rows,
@@ -50,14 +51,15 @@ def solve_forces(run: Contacts) -> None:
     measure_rows(run)
     found: truth = False
     found = solve_independent_rows(run, True)
+    for i in range(N_CONTACT_ROWS):
+        run.slack[i] = 0.0
     if found:
         measure_motion(run)
     else:
-        for i in range(N_CONTACT_ROWS):
-            run.slack[i] = 0.0
         solve_held_rows(run)
     for i in range(N_CONTACT_ROWS):
         run.force_size[i] = run.size[i] / run.diagonal[i] if run.diagonal[i] > 0.0 else 0.0
+    bound_normals(run)
     load_speeds(run)
 
 

@@ -73,6 +73,8 @@ class Contacts:
     static_capacity: ContactReals
     before: ContactReals  # 1: was closed
     least: ContactReals  # what enters its rows at least: rounding of a contact without a load is no load
+    natural: ContactReals  # the size of its acceleration without forces
+    most: ContactReals  # the normal force with which it jams while it slides; 0: none
     direction: ContactRows  # e of slips that are given, and of those that were found
     status: ContactReals  # 0 open, 1 sticks or closed without friction, 2 slides
     doubt: ContactReals  # 1: it slides, and its normal force would grow with its own friction
@@ -461,6 +463,35 @@ def measure_motion(run: Contacts) -> None:
             run.size[NORMAL_ROW[c]] = largest
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 run.size[k] = largest
+
+
+def bound_normals(run: Contacts) -> None:
+    """Find the normal forces with which sliding contacts jam.
+
+    These are JAM times what their accelerations without forces ask for, and JAM times what holds the same
+    rows without the friction of slides. The latter is found only where a force exceeds the former.
+    """
+    exceeded: truth = False
+    for c in range(N_CONTACTS):
+        run.most[c] = 0.0
+        if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
+            n: whole = NORMAL_ROW[c]
+            pull: real = 0.0
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                pull = max(pull, abs(run.weight[k]))
+            if run.held[n] > 0.5 and pull > 0.0:
+                run.most[c] = JAM * run.natural[c] / run.diagonal[n]
+                exceeded = exceeded or (run.most[c] > 0.0 and run.force[n] > run.most[c])
+    if exceeded:
+        run.best = run.force
+        for i in range(N_CONTACT_ROWS):
+            run.weight[i] = 0.0
+        solve_held_rows(run)
+        for c in range(N_CONTACTS):
+            if run.most[c] > 0.0:
+                run.most[c] = max(run.most[c], JAM * run.force[NORMAL_ROW[c]])
+        run.force = run.best
+        move_rows(run)
 
 
 def load_speeds(run: Contacts) -> None:

@@ -19,7 +19,7 @@ from functools import reduce
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, minus, plus, times, total
-from armillary.model.recording.records import JAMS, UNDECIDED
+from armillary.model.description import JAMS, UNDECIDED
 
 DEEP = 4e-15  # of its length: an open contact closes where it is so much below its surface
 SUNK = 1e-10  # of its length: one that approaches more slowly than CREEP closes there
@@ -70,6 +70,7 @@ class ContactState:
     reversal: Scalar = 0  # a velocity against the slide that is none
     gentle: Scalar = 0  # an approach that is none
     drift: Scalar = 0  # a velocity of a row that holds which is none
+    natural: Scalar = 0  # the size of its acceleration without forces of contacts
     least: Scalar = 0  # an acceleration of which DEEP / LEAST is none
     turning: Scalar = 0  # a speed of slip below which friction does not turn with it
     direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
@@ -152,14 +153,17 @@ class ContactState:
         bound = self.held if held else self.friction
         return bound if self.is_brake else times(bound, push)
 
-    def normal_guard(self, push: Scalar, size: Scalar) -> fn.Operand:
+    def normal_guard(self, push: Scalar, size: Scalar, most: Scalar) -> fn.Operand:
         """Return a function that is positive as long as the contact stays open or closed.
 
-        ``size``: the size of the forces that make up ``push``. An open contact closes if it is below its
-        surface and on its way down: one that starts below by rounding and leaves stays open.
+        ``size``: the size of the forces that make up ``push``; ``most``: the force with which a slide jams,
+        or 0. An open contact closes if it is below its surface and on its way down: one that starts below by
+        rounding and leaves stays open.
         """
         pressed = plus(push, times(WEAK, size))
         stays_closed = fn.minimum(pressed, minus(times(LOST, self.length), self.gap))
+        if self.slip:
+            stays_closed = fn.minimum(stays_closed, fn.select(most > 0, minus(most, push), pressed))
         above = fn.maximum(plus(self.gap, times(DEEP, self.length)), self.closing)
         slowly = fn.minimum(
             plus(self.closing, times(CREEP, self.gentle)), plus(self.gap, times(SUNK, self.length))

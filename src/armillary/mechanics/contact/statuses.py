@@ -211,12 +211,19 @@ def change_status(run: Contacts, c: whole) -> None:
         run.status[c] = run.wanted[c]
 
 
-def rows_hold(run: Contacts) -> truth:
-    """Return whether the rows that hold do not contradict each other, and slides have their directions."""
+def fastest_row(run: Contacts) -> real:
+    """Return the size of the fastest row in terms of its root: z²/A is an energy, which compares all rows."""
     energetic: real = 0.0
     for i in range(N_CONTACT_ROWS):
         if run.root[i] > 0.0:
             energetic = max(energetic, run.size[i] / run.root[i])
+    return energetic
+
+
+def rows_hold(run: Contacts) -> truth:
+    """Return whether the rows that hold do not contradict each other, and slides have their directions."""
+    energetic: real = 0.0
+    energetic = fastest_row(run)
     for i in range(N_CONTACT_ROWS):
         room: real = max(HOLDS * run.size[i], CONTRADICTORY * energetic * run.root[i])
         if run.held[i] > 0.5 and not (abs(run.motion[i]) <= room):
@@ -277,22 +284,31 @@ def agrees(run: Contacts) -> truth:
 def try_statuses(run: Contacts) -> truth:
     """Solve with the present statuses; change the one that contradicts the solution most, one after another;
     return whether a solution agrees with all of them.
+
+    The contact that was changed last waits as long as others contradict, too: it would change to and fro.
     """
     turn: whole = 0
+    last: whole = NONE
     while turn < 2 * N_CONTACTS + 2:
         turn = turn + 1
         solve_directions(run)
         largest: real = ADMISSIBLE
         worst: whole = NONE
+        waiting: whole = NONE
         for c in range(N_CONTACTS):
             found: real = 0.0
             found = contradiction(run, c)
-            if found > largest:
+            if found > ADMISSIBLE and c == last:
+                waiting = c
+            elif found > largest:
                 largest = found
                 worst = c
         if worst == NONE:
+            worst = waiting
+        if worst == NONE:
             return rows_hold(run)
         change_status(run, worst)
+        last = worst
     return False
 
 
@@ -545,7 +561,28 @@ def search_statuses(run: Contacts) -> truth:
             run.force = run.best
             read_statuses(run, False)
             found = try_statuses(run)
+        if not found:
+            run.force = run.best
+            found = is_solved(run)
     return found
+
+
+def is_solved(run: Contacts) -> truth:
+    """Return whether the improved forces are a solution themselves, though no statuses have forces that are:
+    forces of redundant contacts are not unique.
+    """
+    read_statuses(run, False)
+    agreeing: truth = False
+    agreeing = agrees(run)
+    energetic: real = 0.0
+    energetic = fastest_row(run)
+    for i in range(N_CONTACT_ROWS):
+        room: real = max(HOLDS * run.size[i], ADMISSIBLE * energetic * run.root[i])
+        if run.held[i] > 0.5 and not (abs(run.motion[i]) <= room):
+            return False
+    holding: truth = False
+    holding = rows_hold(run)
+    return agreeing and holding
 
 
 def stop_slow_slides(run: Contacts) -> truth:

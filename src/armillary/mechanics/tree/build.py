@@ -37,34 +37,32 @@ from armillary.algebra.triples import (
     unit,
 )
 from armillary.algebra.walk import Undimensioned
-from armillary.kept_results import kept_per_object
-from armillary.mechanics.tree.link_inertia import link_modes, point_mass_inertia
-from armillary.mechanics.tree.rotation import (
-    AxisRotation,
-    MatrixRotation,
-    NoRotation,
-    Rotation,
-    RotationChain,
-)
+from armillary.cache import kept_per_object
 from armillary.mechanics.tree.tree import (
     ANGULAR,
     LINEAR,
     MODAL,
     SAME,
+    AxisRotation,
     Freedom,
     Link,
+    MatrixRotation,
+    NoRotation,
     Placement,
+    Rotation,
+    RotationChain,
     Tree,
+    link_modes,
+    point_mass_inertia,
     with_inertia,
 )
 from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import time_derivative
-from armillary.model.description import Description
+from armillary.model.description import Description, Prescription
 from armillary.model.flexible.attachment import Nodal
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
 from armillary.model.joints.base import Step, perpendicular_triple
-from armillary.model.recording.records import Prescription
 from armillary.model.space.attraction import all_gravities
 
 GROUND = -1

@@ -30,13 +30,15 @@ from armillary.algebra.triples import (
     unit,
     vanishes,
 )
-from armillary.mechanics.tree.kinematics import Motion, modal_remainders, net_wrenches
-from armillary.mechanics.tree.loads import (
+from armillary.mechanics.tree.kinematics import (
     AppliedLoads,
+    Motion,
     Wrench,
     accumulated_wrenches,
     component_along,
     components_along_modes,
+    modal_remainders,
+    net_wrenches,
 )
 from armillary.mechanics.tree.mass_matrix import (
     Composite,
@@ -44,8 +46,17 @@ from armillary.mechanics.tree.mass_matrix import (
     set_element,
     unknown_freedoms,
 )
-from armillary.mechanics.tree.rotation import AxisRotation, NoRotation, Rotation, RotationChain
-from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, deformed_link
+from armillary.mechanics.tree.tree import (
+    LINEAR,
+    AxisRotation,
+    Freedom,
+    Link,
+    NoRotation,
+    Rotation,
+    RotationChain,
+    Tree,
+    deformed_link,
+)
 
 # Inverse dynamics of a tree: the efforts along all speeds for accelerations that are known.
 #

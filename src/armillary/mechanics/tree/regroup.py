@@ -23,9 +23,16 @@ from armillary.algebra.triples import (
     unit,
     vanishes,
 )
-from armillary.mechanics.tree.link_inertia import moment_inertia, point_mass_inertia
-from armillary.mechanics.tree.rotation import NoRotation, RotationChain
-from armillary.mechanics.tree.tree import LINEAR, Link, Tree, with_inertia
+from armillary.mechanics.tree.tree import (
+    LINEAR,
+    Link,
+    NoRotation,
+    RotationChain,
+    Tree,
+    moment_inertia,
+    point_mass_inertia,
+    with_inertia,
+)
 
 # Origins of links slid to where offsets vanish.
 #

@@ -4,32 +4,294 @@ A link is a rigid part that moves by one step: a turn, a slide, a tumble or a dr
 give massless links in between; fixed bodies join their parent's link. The axes of a link are chosen so that
 its joint's axis is a coordinate axis: a body's axes differ from its link's by a constant rotation,
 which costs nothing while running.
+
+Inertia of one link: second moments of mass, and the modes of a flexible link.
+
+Rotations between a link and its parent, applied to vectors and matrices.
+
+Convention: v_parent = R v_child. A turn about a coordinate axis is never multiplied out as a 3×3 matrix: with
+j, k the other two axes, a symmetric 2×2 block [a h; h b] turns by
+
+    y = s (a − b) + 2c h        a' = a − s y        b' = b + s y        h' = c y − h
+
+in 4 products and 5 sums (2c is shared), a general one [p q; r t] by
+
+    y = s (p − t) + c (q + r)   p' = p − s y        t' = t + s y        q' = c y − r       r' = c y − q
+
+These are the identities of the double angle, arranged so that nothing is squared. They carry most of what the
+recursions save.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import freeze_long_sum
+from armillary.algebra.functions import freeze_long_sum
 from armillary.algebra.triples import (
     IDENTITY,
+    ZERO_MATRIX,
     ZEROS,
     Matrix,
     Scalar,
     ScalarMap,
     Triple,
     add,
+    combination,
+    combined,
+    cross_triples,
+    is_zero,
     joined,
+    matrix_product,
     matrix_sum,
     matrix_vector,
+    minus,
+    named,
+    named_matrix,
+    named_symmetric,
     plus,
+    scaled,
+    sum_of_products,
     times,
+    transposed,
 )
-from armillary.mechanics.tree.link_inertia import LinkModes
-from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation, RotationChain
+from armillary.model.description import Flexible
+from armillary.model.flexible.deformation import Deformation, deformation, weighted_sum
+
+if TYPE_CHECKING:
+    from armillary.mechanics.tree.kinematics import Motion
+
+
+# Second moments of mass: of mass points, and of first moments whose point of reference moves.
+
+
+def point_mass_inertia(mass: Scalar, r: Triple) -> Matrix:
+    """m (r·r 1 − r rᵀ)."""
+    return moment_inertia(scaled(r, times(mass, 0.5)), r) if not is_zero(mass) else ZERO_MATRIX
+
+
+def moment_inertia(h: Triple, r: Triple) -> Matrix:
+    """2 (r·h) 1 − (r hᵀ + h rᵀ): the change of inertia when the point of a first moment h moves by r."""
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            if i == j:
+                a, b = (k for k in range(3) if k != i)
+                row.append(times(2, plus(times(r[a], h[a]), times(r[b], h[b]))))
+            else:
+                row.append(minus(0, plus(times(r[i], h[j]), times(h[i], r[j]))))
+        rows.append(joined(row))
+    return joined(rows)
+
+
+# The modes of a flexible link: their part of its inertia wrench, and their own equations.
+#
+# With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzmann and Hamel's equations
+# are
+#
+#     f = m a + α × c + ω × (ω × c) + 2 ω × Pξ + Σ g_pq ξ_p ξ_q + P ξ̇
+#     n = J α + ω × Jω + c × a + J̇ω + ω × Hξ + Ḣξ + H ξ̇
+#     P_p·a + H_p·α + Σ M_pq ξ̇_q + 2 ω·Σ ξ_q A_qp − ½ ω·(∂J/∂η_p) ω + (Kη + Cξ)_p = applied
+
+Wrench = tuple[Triple, Triple]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkModes(Deformation):
+    """Modes of a link: its shape, and their degrees of freedom."""
+
+    freedoms: tuple[Freedom, ...] = ()
+
+    def map(self, f: ScalarMap) -> LinkModes:
+        """The same over other scalars."""
+        return LinkModes(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
+
+    @property
+    def speeds(self) -> list[Scalar]:
+        """ξ."""
+        return [d.speed for d in self.freedoms]
+
+    @property
+    def known_rates(self) -> list[Scalar]:
+        """Rates of modal speeds that are given, and known parts of dependent ones."""
+        return [0 if d.rate is None else d.rate for d in self.freedoms]
+
+
+def link_modes(name: str, flex: Flexible, freedoms: tuple[Freedom, ...]) -> LinkModes:
+    """The modes of a body's flexible part."""
+    shape = deformation(name, flex.part, flex.coordinates, flex.speeds)
+    return LinkModes(**shape.fields(lambda x: x), freedoms=freedoms)
+
+
+def modal_wrench(modes: LinkModes, motion: Motion, name: str) -> Wrench:
+    """The part of a link's inertia wrench (n, f) from modal speeds and known modal accelerations."""
+    n, f = deformation_wrench(modes, modes.speeds, motion.w, name)
+    return add(n, combined(modes.H, modes.known_rates)), add(f, combined(modes.P, modes.known_rates))
+
+
+def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name: str) -> Wrench:
+    """(J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ): the inertia wrench of modal speeds at steady ξ."""
+    drift = named(combined(shape.P, xi), f"Pxi_{name}")
+    spin = named(combined(shape.H, xi), f"Hxi_{name}")
+    growth = weighted_sum(shape.slopes, xi, f"Jd_{name}")
+    f = add(scaled(cross_triples(w, drift), 2), shape.bending)
+    return add(matrix_vector(growth, w), cross_triples(w, spin), shape.twisting), f
+
+
+def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Scalar:
+    """The rest of mode p's equation without unknown accelerations and applied forces."""
+    ww, S = motion.products, modes.slopes[p]
+    diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))
+    rest = sum_of_products((S[i][j], ww[i][j]) for i in range(3) for j in range(i + 1, 3))
+    value = sum_of_products(zip(modes.P[p], motion.a, strict=True))
+    value = plus(value, sum_of_products(zip(modes.H[p], motion.alpha, strict=True)))
+    value = plus(value, sum_of_products(zip(modes.coriolis[p], motion.w, strict=True)))
+    value = minus(minus(value, times(0.5, diagonal)), rest)
+    value = plus(value, combination(modes.M[p], modes.known_rates))
+    return fn.named(plus(value, modes.restoring[p]), f"r_{modes.freedoms[p].index + 1}")
+
+
+@dataclass(frozen=True, eq=False)
+class NoRotation:
+    """No rotation."""
+
+    def to_parent(self, v: Triple) -> Triple:
+        return v
+
+    def to_child(self, v: Triple) -> Triple:
+        return v
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return a
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return a
+
+    def map(self, f: ScalarMap) -> NoRotation:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class AxisRotation:
+    """A turn about coordinate axis ``axis`` by the angle with this cosine and sine."""
+
+    axis: int
+    cosine: Scalar
+    sine: Scalar
+
+    def to_parent(self, v: Triple) -> Triple:
+        _, j, k = self._axes()
+        out = list(v)
+        out[j] = minus(times(self.cosine, v[j]), times(self.sine, v[k]))
+        out[k] = plus(times(self.sine, v[j]), times(self.cosine, v[k]))
+        return joined(out)
+
+    def to_child(self, v: Triple) -> Triple:
+        _, j, k = self._axes()
+        out = list(v)
+        out[j] = plus(times(self.cosine, v[j]), times(self.sine, v[k]))
+        out[k] = minus(times(self.cosine, v[k]), times(self.sine, v[j]))
+        return joined(out)
+
+    def _axes(self) -> tuple[int, int, int]:
+        return self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        i, j, k = self._axes()
+        column = self.to_parent(_triple_with(i, j, k, 0, a[j][i], a[k][i]))
+        twice = fn.named(times(2, self.cosine), "two_cos")
+        y = fn.named(plus(times(self.sine, minus(a[j][j], a[k][k])), times(twice, a[j][k])), f"{name}_y")
+        sy = fn.named(times(self.sine, y), f"{name}_sy")
+        out = [list(row) for row in a]
+        out[j][j] = minus(a[j][j], sy)
+        out[k][k] = plus(a[k][k], sy)
+        out[j][k] = out[k][j] = minus(times(self.cosine, y), a[j][k])
+        out[i][j] = out[j][i] = column[j]
+        out[i][k] = out[k][i] = column[k]
+        return named_symmetric(out, name)
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        i, j, k = self._axes()
+        p, q, r, t = a[j][j], a[j][k], a[k][j], a[k][k]
+        y = fn.named(plus(times(self.sine, minus(p, t)), times(self.cosine, plus(q, r))), f"{name}_y")
+        sy, cy = fn.named(times(self.sine, y), f"{name}_sy"), fn.named(times(self.cosine, y), f"{name}_cy")
+        row = self.to_parent(_triple_with(i, j, k, 0, a[i][j], a[i][k]))
+        column = self.to_parent(_triple_with(i, j, k, 0, a[j][i], a[k][i]))
+        out = [list(x) for x in a]
+        out[j][j], out[k][k] = minus(p, sy), plus(t, sy)
+        out[j][k], out[k][j] = minus(cy, r), minus(cy, q)
+        out[i][j], out[i][k] = row[j], row[k]
+        out[j][i], out[k][i] = column[j], column[k]
+        return named_matrix(out, name)
+
+    def map(self, f: ScalarMap) -> AxisRotation:
+        return AxisRotation(self.axis, f(self.cosine), f(self.sine))
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixRotation:
+    """A rotation by its full matrix."""
+
+    matrix: Matrix
+
+    def to_parent(self, v: Triple) -> Triple:
+        return matrix_vector(self.matrix, v)
+
+    def to_child(self, v: Triple) -> Triple:
+        return matrix_vector(transposed(self.matrix), v)
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        half = named_matrix(matrix_product(self.matrix, a), f"{name}_half")
+        return named_symmetric(matrix_product(half, transposed(self.matrix)), name)
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        half = named_matrix(matrix_product(self.matrix, a), f"{name}_half")
+        return named_matrix(matrix_product(half, transposed(self.matrix)), name)
+
+    def map(self, f: ScalarMap) -> MatrixRotation:
+        return MatrixRotation(joined(joined(f(x) for x in row) for row in self.matrix))
+
+
+@dataclass(frozen=True, eq=False)
+class RotationChain:
+    """A constant rotation (parent side) followed by another one: axes that are not the parent's own."""
+
+    first: AxisRotation | MatrixRotation | RotationChain
+    second: AxisRotation
+
+    def to_parent(self, v: Triple) -> Triple:
+        return self.first.to_parent(self.second.to_parent(v))
+
+    def to_child(self, v: Triple) -> Triple:
+        return self.second.to_child(_named_triple(self.first.to_child(v)))
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return self.first.symmetric_to_parent(self.second.symmetric_to_parent(a, f"{name}_joint"), name)
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return self.first.general_to_parent(self.second.general_to_parent(a, f"{name}_joint"), name)
+
+    def map(self, f: ScalarMap) -> RotationChain:
+        return RotationChain(self.first.map(f), self.second.map(f))
+
+
+Rotation = NoRotation | AxisRotation | MatrixRotation | RotationChain
+
+
+def _named_triple(v: Triple) -> Triple:
+    return joined(fn.named(x, "turned") for x in v)
+
+
+def _triple_with(i: int, j: int, k: int, x: Scalar, y: Scalar, z: Scalar) -> Triple:
+    out: list[Scalar] = [0, 0, 0]
+    out[i], out[j], out[k] = x, y, z
+    return joined(out)
+
 
 SAME = NoRotation()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z

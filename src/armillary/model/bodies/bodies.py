@@ -14,8 +14,7 @@ from armillary.model.bodies.body import Body, add_points, build_frames
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.joints.text_forms import JOINT
 from armillary.model.judgement import judge_joint
-from armillary.model.reading.expressions import check_new_name, make_parameter
-from armillary.model.reading.inertia_input import read_inertia, read_mass
+from armillary.model.reading.expressions import check_new_name, make_parameter, read_inertia, read_mass
 from armillary.model.reading.kinds import (
     BODY,
     EXPRESSION,
@@ -32,7 +31,7 @@ from armillary.model.reading.kinds import (
     TripleLike,
 )
 from armillary.model.reading.references import constant_reader, find_body, orientation_matrix, triple
-from armillary.model.recording.verbs import EntryForm, verb
+from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.description import Description

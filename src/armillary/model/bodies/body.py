@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Self
 
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.functions import with_stated_dimension
 from armillary.algebra.triples import (
     ExprMatrix,
     ExprTriple,
@@ -32,13 +32,12 @@ from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, Drift, Fixed, Flexed, JointType, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation
 from armillary.model.reading.kinds import BODY, POINT
-from armillary.model.recording.verbs import NoForm, verb
+from armillary.model.verbs import NoForm, verb
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
-    from armillary.model.description import Description
+    from armillary.model.description import Description, Flexible
     from armillary.model.flexible.part import FlexiblePart
-    from armillary.model.recording.records import Flexible
 
 
 def build_frames(

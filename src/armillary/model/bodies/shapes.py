@@ -1,6 +1,6 @@
 """Shapes of bodies for pictures: a figure at a place of a body, with a colour. A shape has no mass.
 
-Figures are solids and meshes (``solids.py``), lines and surfaces (``lines_and_surfaces.py``).
+Figures (``figures.py``) are solids, meshes, lines and surfaces.
 """
 
 from __future__ import annotations
@@ -13,33 +13,32 @@ from armillary.algebra.arguments import item_count, real
 from armillary.algebra.units import LENGTH, ONE
 from armillary.errors import ModelError
 from armillary.model.bodies.body import BodyLike, Point, PointLike
-from armillary.model.bodies.lines_and_surfaces import (
+from armillary.model.bodies.figures import (
     LINES,
-    SURFACES,
-    Cable,
-    Damper,
-    Earth,
-    Grid,
-    HeightProfile,
-    Plane,
-    Polyline,
-    Rod,
-    Spring,
-)
-from armillary.model.bodies.solids import (
     MESHES,
     SOLIDS,
+    SURFACES,
     Box,
+    Cable,
     Capsule,
     Cone,
     Cylinder,
+    Damper,
+    Earth,
     Ellipsoid,
     Figure,
+    Grid,
+    HeightProfile,
     Mesh,
+    Plane,
     Polyhedron,
+    Polyline,
+    Rod,
     Sphere,
+    Spring,
     Wheel,
 )
+from armillary.model.description import Shape
 from armillary.model.reading.kinds import (
     BODY,
     EXPRESSION,
@@ -65,8 +64,7 @@ from armillary.model.reading.references import (
     triple,
     unit_triple,
 )
-from armillary.model.recording.records import Shape
-from armillary.model.recording.verbs import EntryForm, verb
+from armillary.model.verbs import EntryForm, verb
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies.bodies import make_acceleration
 from armillary.model.bodies.body import Body, build_frames, massless_body
+from armillary.model.description import Flexible
 from armillary.model.flexible.deformation import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
-from armillary.model.recording.records import Flexible
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ def make_flexible(
     system: Description, body: Body, source: object, held: str | None, options: DataTable
 ) -> FlexiblePart:
     """Modes for a body; see ``Body.flexible``."""
-    from armillary.model.flexible.reading import flexible_part
 
     where = f"body '{body.name}'"
     if body.parent is None:
@@ -51,6 +50,8 @@ def make_flexible(
         raise ModelError(f"{where} is flexible already; one body has one set of modes")
     if "coupling" in options and options.get("about") is None:
         options["about"] = _mass_centre(body)
+    from armillary.model.flexible.modal_data import flexible_part
+
     part = flexible_part(where, source, **options)
     if held is not None and not (isinstance(held, str) and held in part.nodes):
         raise ModelError(

@@ -27,8 +27,15 @@ import numpy as np
 
 from armillary.algebra.arguments import records_arguments
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.modal_integrals import lumped_mass, modal_integrals, settle, shortening_size
-from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart
+from armillary.model.flexible.part import (
+    Array,
+    FlexibleNode,
+    FlexiblePart,
+    lumped_mass,
+    modal_integrals,
+    settle,
+    shortening_size,
+)
 from armillary.model.flexible.part_input import (
     Direction,
     how_many,

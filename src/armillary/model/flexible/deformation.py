@@ -39,7 +39,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.functions import with_stated_dimension
 from armillary.algebra.triples import (
     IDENTITY,
     ZEROS,

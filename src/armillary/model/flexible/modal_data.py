@@ -1,8 +1,7 @@
 """Flexible parts from modal data of other programs: integrals, couplings and complex modes.
 
-Flexible parts from modal integrals that another program computed: Stoneking's, or JPL's coupling.
-
-Flexible parts from complex modes that another program computed: JPL's ER, EI, SR and WF.
+Modal integrals are Stoneking's, or JPL's coupling; complex modes are JPL's ER, EI, SR and WF. `flexible_part`
+chooses between these ways and those of `structures.py`.
 
 With shapes Ψ + iΓ, frequencies σ, and the normalisation φ* K' φ + σ² φ* M' φ = 1 of ``ComplexModes``, the
 vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'), so that in the real shapes which they
@@ -35,13 +34,25 @@ Source: Fleischer and Likins (1975), eqs. 16 to 26.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.errors import ModelError
-from armillary.model.flexible.modal_integrals import cross_matrix, lumped_mass, modal_integrals
-from armillary.model.flexible.part import Array, FlexibleNode, FlexiblePart, GivenModes, Lumps, MatrixLike
+from armillary.algebra.arguments import flag
+from armillary.errors import ModelError, nearest, shown
+from armillary.model.flexible.part import (
+    Array,
+    FlexibleNode,
+    FlexiblePart,
+    GivenModes,
+    Lumps,
+    MatrixLike,
+    cross_matrix,
+    lumped_mass,
+    modal_integrals,
+)
 from armillary.model.flexible.part_input import (
     AXES,
     check_symmetric,
@@ -58,7 +69,8 @@ from armillary.model.flexible.part_input import (
     semidefinite,
     shape_text,
 )
-from armillary.model.flexible.structures import node_inertias, node_masses
+from armillary.model.flexible.structures import from_matrices, from_nodes, node_inertias, node_masses
+from armillary.untyped import DataTable, Given
 
 
 def from_integrals(
@@ -425,3 +437,83 @@ def _check_normalised(product: Array, where: str) -> None:
             f"{where}: the complex modes do not fit the masses (M' from them is off by {error:.2g}); "
             "they are normalised by φ* K' φ + σ² φ* M' φ = 1, with M' of the vehicle of total_mass="
         )
+
+
+# The option that distinguishes a way from the others, the first that is given decides; the name of that way;
+# and its reader, whose keywords are all that the way takes.
+WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
+    "coupling": ("rigid-elastic coupling", from_coupling),
+    "P": ("modal integrals", from_integrals),
+    "mass_matrix": ("matrices", from_matrices),
+    "stiffness_matrix": ("matrices", from_matrices),
+    "complex_shapes": ("complex modes", from_complex_modes),
+    "nodes": ("nodes", from_nodes),
+}
+
+
+def flexible_part(where: str, source: object = None, **options: object) -> FlexiblePart:
+    """A flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
+
+    ``where`` starts every message. ``spin`` (rad/s, body axes) may go with every way: the steady rotation
+    about which modes are meant.
+    """
+    spin = options.pop("spin", None)
+    for name in ("stiffening", "second_order"):
+        if name in options:
+            flag(options[name], f"{where}: {name}=", ModelError)
+    if options.get("stiffening") and options.get("second_order") is False:
+        raise ModelError(
+            f"{where}: stiffening is of second order in the deformation; leave out second_order=False"
+        )
+    if isinstance(source, FlexiblePart):
+        part = source
+        for name in options:
+            raise ModelError(
+                f"{where}: {name}= does not go with a ready part, which has all but spin= and held="
+            )
+    elif source is not None:
+        if not hasattr(source, "flexible_part"):  # as a Beam and a Plate have
+            raise ModelError(
+                f"{where}: {shown(source)} is not a Beam or Plate; give one, or name the options (nodes=, …)"
+            )
+        part = _call(source.flexible_part, f"a {type(source).__name__}", where, options)
+    else:
+        mark = next((mark for mark in WAYS if mark in options), None)
+        if mark is None:
+            marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
+            _check_known(where, options)
+            raise ModelError(
+                f"{where}: it is not stated what is flexible; give a Beam or Plate, or one of: {marks}"
+            )
+        kind, reader = WAYS[mark]
+        if spin is not None and "spin" in inspect.signature(reader).parameters:
+            options = options | {"spin": spin}
+        part = _call(reader, kind, where, options)
+    return part if spin is None else replace(part, spin=read_array(spin, where, "spin", (3,)))
+
+
+def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: DataTable) -> FlexiblePart:
+    """A reader with options that it has and all that it needs."""
+    wanted = inspect.signature(reader).parameters
+    for name in options:
+        if name not in wanted:
+            _check_known(where, [name], *wanted)
+            remedy = "describe the part in one way only"
+            if name not in WAYS:
+                takes = [f"{p.name}=" for p in wanted.values() if p.kind is p.KEYWORD_ONLY]
+                remedy = f"possible are {', '.join(takes)}"
+            raise ModelError(f"{where}: {name}= does not go with {kind}; {remedy}")
+    needed = [p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if missing := [name for name in needed if name not in options]:
+        names = ", ".join(f"{name}=" for name in missing)
+        raise ModelError(f"{where}: {names} must be given too, to make the part from {kind}")
+    return reader(where, **options)
+
+
+def _check_known(where: str, given: Given, *more: str) -> None:
+    names = {"spin", "held", *more}
+    for _, reader in WAYS.values():
+        names.update(p.name for p in inspect.signature(reader).parameters.values() if p.name != "where")
+    for name in given:
+        if name not in names:
+            raise ModelError(f"{where}: flexible() has no option {name}={nearest(name, sorted(names))}")

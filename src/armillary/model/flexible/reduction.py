@@ -22,8 +22,7 @@ import numpy as np
 
 from armillary.algebra.arguments import one_of
 from armillary.errors import ModelError, shown
-from armillary.model.flexible.modal_integrals import rigid_motions
-from armillary.model.flexible.part import Array, MatrixLike
+from armillary.model.flexible.part import Array, MatrixLike, rigid_motions
 from armillary.model.flexible.part_input import AXES, how_many, known_node
 
 # Below this many freedoms LAPACK on full matrices is the faster way.

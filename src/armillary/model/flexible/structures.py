@@ -12,14 +12,17 @@ import numpy as np
 from armillary.algebra.arguments import item_count
 from armillary.algebra.triples import SIX
 from armillary.errors import ModelError
-from armillary.model.flexible.modal_integrals import (
+from armillary.model.flexible.part import (
+    Array,
+    FlexiblePart,
+    Lumps,
     MassTimes,
+    MatrixLike,
     lumped_mass,
     modal_integrals,
     settle,
     shortening_size,
 )
-from armillary.model.flexible.part import Array, FlexiblePart, Lumps, MatrixLike
 from armillary.model.flexible.part_input import (
     AXES,
     check_symmetric,

@@ -46,14 +46,14 @@ from typing import Annotated
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.triples import Scalar, is_zero
 from armillary.algebra.units import FORCE, LENGTH, ONE, SPEED, TIME
 from armillary.algebra.vectors import Vector, dot
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Point, PointLike
-from armillary.model.bodies.solids import SOLIDS, Figure
+from armillary.model.bodies.figures import SOLIDS, Figure
 from armillary.model.description import Description
 from armillary.model.loads.forces import (
     axes_in_plane,
@@ -75,8 +75,7 @@ from armillary.model.loads.rigid import (
     rigid_contact,
     rigid_stop,
 )
-from armillary.model.reading.expressions import check_new_name
-from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.expressions import check_new_name, finite_number
 from armillary.model.reading.kinds import (
     EXPRESSION,
     VECTOR,
@@ -90,8 +89,8 @@ from armillary.model.reading.kinds import (
     choice,
 )
 from armillary.model.reading.references import bounded_constant, find_point, known_value, unit_triple
-from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.signals.signals import event, memory, update
+from armillary.model.signals import event, memory, update
+from armillary.model.verbs import EntryForm, verb
 
 KINDS = ("sphere", "capsule", "box")
 TOUCHING = tuple(form for form in SOLIDS if form.key in KINDS)  # their forms in text models

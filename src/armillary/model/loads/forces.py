@@ -40,7 +40,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import item_count
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.triples import Triple, cross_triples, is_zero
 from armillary.algebra.units import ACCELERATION, ENERGY, FORCE, LENGTH, MOMENT, ONE, SPEED, Dimension
 from armillary.algebra.vectors import Vector, cross, dot
@@ -48,7 +48,7 @@ from armillary.algebra.walk import substitute, symbols
 from armillary.errors import ModelError, nearest, outside
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, BodyLike, Point, PointLike
-from armillary.model.description import Description
+from armillary.model.description import Description, Gravity, Load
 from armillary.model.joints import Drift
 from armillary.model.joints.base import UNIT_AXES, perpendicular_triple
 from armillary.model.reading.expressions import argument_range, check_new_name, parse_text, read_expression
@@ -68,8 +68,7 @@ from armillary.model.reading.references import (
     find_speed,
     unit_direction,
 )
-from armillary.model.recording.records import Gravity, Load
-from armillary.model.recording.verbs import EntryForm, PairForm, TableForm, verb
+from armillary.model.verbs import EntryForm, PairForm, TableForm, verb
 from armillary.untyped import Given
 
 _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")

@@ -21,24 +21,23 @@ from armillary.algebra.walk import symbols, transform
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
-from armillary.model.description import Description
-from armillary.model.loads.forces import add_load, axes_in_plane, effort_of, force, load_on, travel
-from armillary.model.reading.expressions import check_new_name, read_expression
-from armillary.model.reading.inertia_input import finite_number
-from armillary.model.reading.kinds import ExpressionLike, Number, VariableLike, choice
-from armillary.model.reading.references import bounded_constant, check_sign, known_value
-from armillary.model.recording.records import (
+from armillary.model.description import (
     AMBIGUOUS,
     FAILED,
     JAMMED,
     UNDECIDED,
     WITHOUT_REBOUND,
+    Description,
     Load,
     Memory,
     RigidContact,
 )
-from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.signals.signals import memory
+from armillary.model.loads.forces import add_load, axes_in_plane, effort_of, force, load_on, travel
+from armillary.model.reading.expressions import check_new_name, finite_number, read_expression
+from armillary.model.reading.kinds import ExpressionLike, Number, VariableLike, choice
+from armillary.model.reading.references import bounded_constant, check_sign, known_value
+from armillary.model.signals import memory
+from armillary.model.verbs import EntryForm, verb
 from armillary.untyped import Given
 
 LAWS = ("newton", "poisson", "energetic")

@@ -5,6 +5,8 @@ Names of a description: parameters and functions, and whether a new name is free
 Reading of what users write: texts, numbers and expressions become expressions, each checked.
 
 Functions that texts may call besides the mathematical ones, and how many arguments a function takes.
+
+Mass and inertia as users give them, checked against what a body can have.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
-from armillary.algebra.arguments import checked_names, text
+from armillary.algebra.arguments import checked_names, item_count, text
 from armillary.algebra.deduction import holds_bare_numbers
-from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.functions import BY_NAME, RESERVED
-from armillary.algebra.intermediate import with_stated_dimension
+from armillary.algebra.expression import ZERO, Expr, number, symbol
+from armillary.algebra.functions import BY_NAME, RESERVED, with_stated_dimension
+from armillary.algebra.node import plain_float
 from armillary.algebra.parsing import parse
-from armillary.algebra.units import ONE, Dimension, is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.tables import Piecewise, derivatives_in
+from armillary.algebra.triples import SIX, ExprMatrix
+from armillary.algebra.units import INERTIA, MASS, ONE, Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Dyadic, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
@@ -32,12 +36,137 @@ from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body, Point
 from armillary.model.description import variables
 from armillary.model.loads import laws
-from armillary.model.reading.inertia_input import finite_number, with_dimension
-from armillary.model.recording.verbs import NoForm, quantities_of, verb
+from armillary.model.verbs import NoForm, quantities_of, verb
 from armillary.untyped import AnyFunction, DataMapping, Given
 
 if TYPE_CHECKING:
     from armillary.model.description import Description
+
+
+Reader = Callable[[Given, Given], Expr]
+Maker = Callable[[str, Given, str], Expr]
+
+
+def read_mass(value: object, body: str, read: Reader, make: Maker) -> Expr:
+    """Return the mass; if it is left out, a parameter named after the body."""
+    if value is None:
+        return make(f"{body}.mass", MASS, f"mass of {body}")
+    mass = read(value, MASS)
+    known = _numeric_value(mass)
+    if known is not None and known < 0:
+        raise ModelError(f"body '{body}': its mass {known:g} is negative; a mass is zero or more")
+    return mass
+
+
+def read_inertia(value: Given, body: str, read: Reader, make: Maker, *, check: bool) -> ExprMatrix:
+    """The inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
+    if value is None:
+        moments = [
+            make(f"{body}.I{i}{i}", INERTIA, f"moment of inertia of {body} about its own {a}")
+            for i, a in _AXES
+        ]
+        return _symmetric_matrix([*moments, ZERO, ZERO, ZERO])
+    if _is_scalar(value):
+        if isinstance(value, int | float) and value == 0:
+            return _symmetric_matrix([ZERO] * 6)
+        raise ModelError(
+            f"body '{body}': inertia={value!r} is not an inertia; give 0, three moments, six elements "
+            "(11, 22, 33, 12, 13, 23) or a 3×3"
+        )
+    entries = list(value)
+    if len(entries) == 3 and not any(_is_scalar(e) for e in entries):
+        matrix = [[read(e, INERTIA) for e in row] for row in entries]
+        if any(len(row) != 3 for row in matrix):
+            raise ModelError(
+                f"body '{body}': an inertia matrix is 3×3; its rows have {[len(r) for r in matrix]} elements"
+            )
+        _check_symmetric(matrix, body)
+        six = [matrix[i][j] for i, j in SIX]
+    elif len(entries) in (3, 6):
+        six = [read(e, INERTIA) for e in entries] + [ZERO] * (6 - len(entries))
+    else:
+        raise ModelError(
+            f"body '{body}': an inertia has three moments, six elements (11, 22, 33, 12, 13, 23) or is 3×3; "
+            f"this one has {len(entries)} elements"
+        )
+    if check:
+        _check_possible(six, body)
+    return _symmetric_matrix(six)
+
+
+_AXES = ((1, "x"), (2, "y"), (3, "z"))
+
+
+def _is_scalar(value: object) -> bool:
+    return item_count(value) < 0
+
+
+def _symmetric_matrix(six: list[Expr]) -> ExprMatrix:
+    i11, i22, i33, i12, i13, i23 = six
+    return ((i11, i12, i13), (i12, i22, i23), (i13, i23, i33))
+
+
+def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
+    """Check that elements are equal; numbers may differ by rounding, as in a tensor that was turned."""
+    rounding = 1e-12 * max([abs(e.data) for row in matrix for e in row if e.kind == "number"], default=0)
+    for i in range(3):
+        for j in range(i):
+            a, b = matrix[i][j], matrix[j][i]
+            if a.kind == b.kind == "number" and abs(a.data - b.data) <= rounding:
+                continue
+            if a is not b:
+                raise ModelError(
+                    f"body '{body}': its inertia matrix is not symmetric: "
+                    f"element {j + 1}{i + 1} is {matrix[j][i]}, element {i + 1}{j + 1} is {matrix[i][j]}"
+                )
+
+
+def _check_possible(six: list[Expr], body: str) -> None:
+    """Principal moments of a real body are not negative and satisfy the triangle inequality."""
+    known = [_numeric_value(e) for e in six]
+    if any(v is None for v in known):
+        return
+    i11, i22, i33, i12, i13, i23 = (float(v) for v in known if v is not None)
+    moments = sorted(_principal_values(i11, i22, i33, i12, i13, i23))
+    slack = 1e-9 * max(moments[-1], 0.0)
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
+        shown = ", ".join(f"{m:.6g}" for m in moments)
+        raise ModelError(
+            f"body '{body}': no body has the principal moments of inertia {shown}: each must be at most the "
+            "sum of the other two and none negative; correct it, or pass check_inertia=False to allow it"
+        )
+
+
+def _principal_values(a: float, b: float, c: float, d: float, e: float, f: float) -> list[float]:
+    import numpy as np
+
+    return [float(v) for v in np.linalg.eigvalsh([[a, d, e], [d, b, f], [e, f, c]])]
+
+
+def _numeric_value(value: Expr) -> float | None:
+    if value.kind == "number":
+        return float(value.data)
+    if value.kind == "symbol" and value.data.default is not None:
+        found: float | None = value.data.default * (
+            parse_unit(value.data.units).scale if value.data.units else 1.0
+        )
+        return found
+    return None
+
+
+def finite_number(value: object, what: str) -> float:
+    """A plain number; an error for NaN and infinity, which no quantity can be, and for anything else."""
+    found = plain_float(value)
+    if found is None:
+        raise ModelError(f"{what} is {value!r}; give a number")
+    if not math.isfinite(found):
+        raise ModelError(f"{what} is {found}; give a finite number")
+    return found
+
+
+def with_dimension(value: float, dimension: Given) -> Expr:
+    """A number of the model's data with its dimension; zero stays plain zero, so that it vanishes."""
+    return number(value, dimension) if value else ZERO
 
 
 _MOST_ARGUMENTS = 255
@@ -273,11 +402,23 @@ def check_dimension(system: Description, node: Expr, dimension: Dimension | None
     )
 
 
+def _slopes_of_tables(system: Description, text: str) -> dict[str, tuple[AnyFunction, Given]]:
+    """Functions NAME_dx and NAME_dy for derivatives of tables that a text names."""
+    if "_d" not in text:
+        return {}
+
+    def table(name: str) -> Piecewise | None:
+        found = system.functions.get(name, (None,))[0]
+        return found if isinstance(found, Piecewise) else None
+
+    return {name: (made, made.arity) for name, made in derivatives_in(text, table).items()}
+
+
 def parse_text(
     system: Description, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
 ) -> Given:
     """The value of a text: a scalar, a vector, a body or a point; ``local`` names go before the model's."""
-    own = {**MODEL_FUNCTIONS, **quantities_of(system), **system.functions}
+    own = {**MODEL_FUNCTIONS, **quantities_of(system), **_slopes_of_tables(system, text), **system.functions}
     table = {
         **BY_NAME,
         **{name: (giving_nodes(function), count) for name, (function, count) in own.items()},

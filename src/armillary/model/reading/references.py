@@ -22,8 +22,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model.bodies.body import Body, Point
 from armillary.model.joints import JointType
 from armillary.model.joints.base import UNIT_AXES, as_scalar, check_axis, check_sequence, sequence_rotation
-from armillary.model.reading.expressions import check_owner, parse_text, read_expression
-from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.expressions import check_owner, finite_number, parse_text, read_expression
 from armillary.model.units import default_value
 from armillary.untyped import Given
 

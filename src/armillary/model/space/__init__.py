@@ -1,7 +1,7 @@
 """The space environment, and what flies in it, as verbs of a system.
 
 Enters: attractors, orbits, thrusters, sunlight, rotors, in the user's words. Leaves: gravity, loads, bodies,
-events and outputs, as if the user had written them. Read ``attraction.py`` and ``fields.py`` for gravity,
-``orbit.py`` for initial motion, ``thrust_and_sunlight.py`` for forces, ``spacecraft_parts.py`` for rotors and
+events and outputs, as if the user had written them. Read ``attraction.py`` for gravity,
+``orbit.py`` for initial motion, ``spacecraft_parts.py`` for thrusters, sunlight, rotors and
 panels, and ``attitude.py`` for outputs.
 """

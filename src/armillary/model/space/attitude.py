@@ -25,8 +25,8 @@ from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
 from armillary.model.reading.kinds import UnitText, Words
 from armillary.model.reading.references import find_body
-from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.signals.signals import output
+from armillary.model.signals import output
+from armillary.model.verbs import EntryForm, verb
 
 KINDS = ("quaternion", "mrp")
 

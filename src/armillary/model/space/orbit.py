@@ -43,16 +43,15 @@ from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
+from armillary.model.bodies.motion import composites
 from armillary.model.description import Description
 from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
-from armillary.model.mass_properties import composites
 from armillary.model.reading.expressions import read_expression
 from armillary.model.reading.kinds import NAME, NUMBER, WORDS, Either, Number, ObjectForm, OneOf, TripleLike
 from armillary.model.reading.references import find_body, ground_place, known_value
-from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.space.attraction import find_attractor
-from armillary.model.space.fields import Attractor
+from armillary.model.space.attraction import Attractor, find_attractor
+from armillary.model.verbs import EntryForm, verb
 
 _Angle = Annotated[float | str, Either((NUMBER, WORDS))]
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own

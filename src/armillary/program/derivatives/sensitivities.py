@@ -13,8 +13,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, flag
 from armillary.algebra.calculus import NumericValue, Values, evaluator, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
-from armillary.algebra.functions import absolute, maximum, sin
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import absolute, let, maximum, sin
 from armillary.algebra.tables import Piecewise
 from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import operands_first, symbols, transform

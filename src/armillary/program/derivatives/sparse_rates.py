@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from armillary.algebra.calculus import partial_derivative
 from armillary.algebra.expression import UNIT, ZERO, Expr
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first
 
 # (p − 1)(s − 1) of an intermediate value with p operands and s users, up to which it is eliminated in

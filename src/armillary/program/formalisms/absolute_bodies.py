@@ -34,8 +34,7 @@ from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.tree.build import GROUND, RigidGroup, rigid_groups
-from armillary.mechanics.tree.link_inertia import deformation_wrench
-from armillary.mechanics.tree.tree import Placement
+from armillary.mechanics.tree.tree import Placement, deformation_wrench
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.flexible.deformation import Deformation, deformation, node_step

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import as_expr
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.triples import (
     ZEROS,
@@ -48,27 +48,25 @@ from armillary.algebra.triples import (
 )
 from armillary.algebra.truncation import Truncation
 from armillary.errors import ModelError
-from armillary.mechanics.tree import articulated_inertia as articulated
-from armillary.mechanics.tree.articulated_inertia import (
-    Articulated,
-    acceleration_from_parent,
-    inertia_at_parent,
-)
-from armillary.mechanics.tree.kinematics import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import (
+from armillary.mechanics.tree.kinematics import (
     AppliedLoads,
     Wrench,
     applied_loads,
     component_along,
+    modal_forces,
+    net_wrenches,
     wrench_at_parent,
     wrench_sum,
 )
 from armillary.mechanics.tree.mass_matrix import (
     Composite,
+    Eliminated,
+    ImplicitEquations,
     ModalEquations,
     carry_column,
     composite_with_child,
     couple_to_modes,
+    eliminate,
     modal_equations,
     momentum_column,
     parent_column,
@@ -76,15 +74,18 @@ from armillary.mechanics.tree.mass_matrix import (
     unknown_freedoms,
 )
 from armillary.mechanics.tree.tree import Freedom, Link, Tree
-from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
+from armillary.program.formalisms import hubs as articulated
 from armillary.program.formalisms.hubs import (
     HUB,
     NOTHING,
+    Articulated,
     Contribution,
     TreeBranch,
+    acceleration_from_parent,
     branches,
     contribution,
     hub_rows,
+    inertia_at_parent,
 )
 from armillary.program.formalisms.recursive import flexed_acceleration
 

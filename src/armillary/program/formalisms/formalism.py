@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.intermediate import own_intermediates
+from armillary.algebra.functions import own_intermediates
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.massless import MotionWithoutMass
 from armillary.model.description import Description
 from armillary.program.branch_packs import corresponding
-from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations, Stage, Use
+from armillary.program.passes.graph import Operations
 from armillary.program.sections import program_of
 from armillary.program.targets.targets import Targets
 from armillary.untyped import DataTable

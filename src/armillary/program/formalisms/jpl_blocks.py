@@ -36,9 +36,8 @@ from armillary.algebra.triples import (
     total,
     transposed,
 )
-from armillary.mechanics.tree.link_inertia import moment_inertia
-from armillary.mechanics.tree.rotation import MatrixRotation
-from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
+from armillary.mechanics.tree.mass_matrix import ImplicitEquations, uncouple
+from armillary.mechanics.tree.tree import MatrixRotation, moment_inertia
 from armillary.model.flexible.deformation import weighted_sum
 from armillary.program.formalisms.jpl_vehicle import (
     Attitude,

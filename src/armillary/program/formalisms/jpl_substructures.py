@@ -36,13 +36,12 @@ from armillary.algebra.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.tree.build import GROUND, Reader, RigidGroup, rigid_groups
-from armillary.mechanics.tree.loads import own_point
+from armillary.mechanics.tree.kinematics import own_point
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
-from armillary.model.description import Description
+from armillary.model.description import Description, Load
 from armillary.model.joints import Drift, Turn
-from armillary.model.recording.records import Load
 from armillary.program.formalisms.jpl_vehicle import along
 
 # The substructures of a description: groups of bodies on hinges, and rotors.

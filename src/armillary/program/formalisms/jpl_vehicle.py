@@ -3,7 +3,7 @@
 A description (or plain numbers) becomes a ``Vehicle`` (here; from a System by jpl_substructures.py and
 jpl_appendages.py). Its barycentres and attitude give the blocks of one symmetric matrix (jpl_blocks.py), to
 which each formulation adds modal columns and its right side (jpl_formulations.py), and finds accelerations,
-momentum and torques; jpl_rates.py makes of them the rates of a system's own speeds. Complex modes come from
+momentum and torques; jpl.py makes of them the rates of a system's own speeds. Complex modes come from
 model/flexible/modal_data.py.
 
 Source: Fleischer and Likins (1975), JPL TR 32-1598, with its errors corrected where each formula stands.

@@ -22,7 +22,7 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.loads import Wrench, applied_loads
+from armillary.mechanics.tree.kinematics import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import simplify_tree
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
@@ -44,8 +44,7 @@ from armillary.program.formalisms.momentum_states import (
     with_speeds,
 )
 from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.targets.converted_targets import converted_targets
-from armillary.program.targets.targets import OutputColumn, Targets, targets
+from armillary.program.targets.targets import OutputColumn, Targets, converted_targets, targets
 from armillary.untyped import DataTable
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and

@@ -29,7 +29,7 @@ from armillary.algebra.triples import (
     times,
     unit,
 )
-from armillary.mechanics.tree.loads import (
+from armillary.mechanics.tree.kinematics import (
     AppliedLoads,
     Wrench,
     accumulated_wrenches,
@@ -38,9 +38,8 @@ from armillary.mechanics.tree.loads import (
     twist_dot,
     wrench_sum,
 )
-from armillary.mechanics.tree.mass_matrix import Composite, mass_matrix
+from armillary.mechanics.tree.mass_matrix import Composite, ImplicitEquations, mass_matrix, uncouple
 from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Link, Tree, deformed_link
-from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 from armillary.program.formalisms import recursive
 
 # Momenta as states: one per degree of freedom, conjugate to its speed.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.intermediate import Signed
+from armillary.algebra.functions import Signed
 from armillary.algebra.triples import (
     ZEROS,
     Matrix,
@@ -26,32 +26,37 @@ from armillary.algebra.triples import (
     total,
 )
 from armillary.mechanics.constraints.rows import Cluster, Gears
-from armillary.mechanics.tree.articulated_inertia import (
-    Articulated,
-    acceleration_from_parent,
-    inertia_at_parent,
-    inertia_sum,
-    rigid_body,
-    upper,
-)
-from armillary.mechanics.tree.kinematics import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import (
+from armillary.mechanics.tree.kinematics import (
     AppliedLoads,
     Wrench,
     component_along,
+    modal_forces,
+    net_wrenches,
     twist_dot,
     wrench_at_parent,
     wrench_sum,
 )
 from armillary.mechanics.tree.mass_matrix import (
+    Eliminated,
+    ImplicitEquations,
     ModalEquations,
     couple_to_modes,
+    eliminate,
     modal_equations,
+    pivot_inverse,
     unknown_freedoms,
 )
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree, deformed_link
-from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate, pivot_inverse
-from armillary.program.formalisms.hubs import HUB, left_at_hub
+from armillary.program.formalisms.hubs import (
+    HUB,
+    Articulated,
+    acceleration_from_parent,
+    inertia_at_parent,
+    inertia_sum,
+    left_at_hub,
+    rigid_body,
+    upper,
+)
 
 # Modes eliminated onto their link, as joints are by the recursion.
 #

@@ -27,7 +27,7 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
-from armillary.model.signals.signals import state_rates
+from armillary.model.signals import state_rates
 from armillary.program.equations import DerivedEquations, Use
 from armillary.program.formalisms.formalism import Derivation, Formalism
 from armillary.program.targets.targets import (

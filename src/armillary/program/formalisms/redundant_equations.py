@@ -31,12 +31,11 @@ from armillary.algebra.triples import (
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.tree.build import GROUND
-from armillary.mechanics.tree.loads import own_point
-from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
+from armillary.mechanics.tree.kinematics import own_point
+from armillary.mechanics.tree.mass_matrix import ImplicitEquations, uncouple
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
-from armillary.model.description import Description
-from armillary.model.recording.records import Load
+from armillary.model.description import Description, Load
 from armillary.model.space.attraction import all_gravities, all_loads
 from armillary.model.units import default_value
 from armillary.program.formalisms.absolute_bodies import (

@@ -1,18 +1,59 @@
 """Equations in the description's own coordinates and speeds: Kane's, recursive, and by back substitution.
 
 "auto" derives those worth trying and keeps the one with the shortest estimated time.
+
+Kane's equations with the sums over bodies nested along the tree.
+
+    Σ_s M_rs u̇_s = f_r      M_rs = Σ_b ( m v_r·v_s + ω_r·I·ω_s )      f_r = active − inertia forces
+
+(Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the
+sums over those bodies are taken once, leaves first: composite mass, first moment and inertia, about each
+joint's point. A column of M is what a unit speed gives the composite body beyond it, (J k, k × h), carried
+towards the ground; at each joint on the way its component is an element. For a turn the column is read off
+after the composite has been turned into the parent's axes, where its turned elements are at hand: k is the
+same in both.
+
+States in place of the linear speeds of free bodies, where these make the equations cheaper.
+
+The description's speeds u of a body with ``Free(velocity="auto")`` are the velocity of its origin in the
+ground's axes. The program may integrate another velocity s, of the origin or of the composite mass centre c
+(of the body with what regrouping lets it carry), in the ground's axes or in its own:
+
+    u = s − R (ω × c)        s = u + R (ω × c)         ground's axes
+    u = R (s − ω × c)        s = Rᵀ u + ω × c          body's axes
+
+About its mass centre a body's equations of translation and rotation come apart; in body axes nothing is
+turned where loads depend on the velocity along the body. Which is cheapest depends on the system: all are
+derived and counted. Runs start from u and show u, as with momenta as states.
+
+Source: Sayers (1990), section 8.1, where the program introduces such speeds itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import ClassVar
 
-from armillary.algebra.expression import Expr
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
+from armillary.algebra.functions import freeze_long_sum
 from armillary.algebra.node import truncate_new_nodes
-from armillary.algebra.triples import Scalar
+from armillary.algebra.triples import (
+    ZEROS,
+    Scalar,
+    Triple,
+    add,
+    cross_triples,
+    is_zero,
+    joined,
+    matrix_sum,
+    minus,
+    scaled,
+    times,
+)
 from armillary.algebra.truncation import NeglectedTerms
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
@@ -25,15 +66,34 @@ from armillary.mechanics.constraints.constrained_equations import (
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
 from armillary.mechanics.constraints.rows import GearedTree, embed_gears
 from armillary.mechanics.massless import MotionWithoutMass
-from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
-from armillary.mechanics.tree.tree import Tree
-from armillary.mechanics.tree.uncouple import ImplicitEquations, Order, eliminate, speed_rates, uncouple
+from armillary.mechanics.tree.kinematics import (
+    AppliedLoads,
+    accumulated_wrenches,
+    applied_loads,
+    component_along,
+    components_along_modes,
+    modal_forces,
+    net_wrenches,
+    wrench_at_parent,
+    wrench_sum,
+)
+from armillary.mechanics.tree.mass_matrix import (
+    ImplicitEquations,
+    Order,
+    eliminate,
+    pivot_inverse,
+    separated_masses,
+    speed_rates,
+    uncouple,
+    unknown_freedoms,
+)
+from armillary.mechanics.tree.tree import LINEAR, Link, Tree, point_mass_inertia
+from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
 from armillary.program.formalisms import recursive
-from armillary.program.formalisms.formalism import Clock, Derivation, Formalism
-from armillary.program.formalisms.kane import implicit_equations, separable_speeds
+from armillary.program.formalisms.formalism import Clock, Derivation, DerivedConvertedEquations, Formalism
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain
 from armillary.program.program import critical_path
@@ -41,6 +101,7 @@ from armillary.program.targets.targets import (
     Judged,
     Targets,
     check_vanished,
+    converted_targets,
     explain_singular,
     reader,
     targets,
@@ -48,8 +109,56 @@ from armillary.program.targets.targets import (
 )
 from armillary.untyped import DataTable
 
-if TYPE_CHECKING:
-    from armillary.program.formalisms.free_speeds import Chosen
+
+def implicit_equations(
+    tree: Tree, applied: AppliedLoads, separable: Collection[int] = ()
+) -> ImplicitEquations:
+    """Mass matrix and force array of a tree under loads.
+
+    Turns among the ``separable`` speeds that can be eliminated at once are separate.
+    """
+    matrix, turns = separated_masses(tree, separable)
+    force = force_array(tree, applied, {turn.freedom.index for turn in turns})
+    names = {d.index: d.name for link in tree.links for d in link.degrees if not d.prescribed}
+    separate = []
+    for turn in turns:
+        k = turn.freedom.index
+        value = times(force.pop(k), pivot_inverse(turn.inertia, names.pop(k), k))
+        separate.append((k, value, turn.row))
+    return ImplicitEquations(matrix, force, names, tuple(separate))
+
+
+def separable_speeds(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) -> set[int]:
+    """Return speeds of joints without an armature that no dependent speed needs.
+
+    ``factors`` is A of the dependent speeds, by index.
+    """
+    held = {*factors, *(r for row in factors.values() for r, a in row.items() if not is_zero(a))}
+    free = [d for link in tree.links for d in unknown_freedoms(link)]
+    return {d.index for d in free if d.index not in held and is_zero(d.armature)}
+
+
+def force_array(tree: Tree, applied: AppliedLoads, separate: Collection[int] = ()) -> dict[int, Scalar]:
+    """f_r: applied generalised forces less the inertia forces of the acceleration remainders.
+
+    Speeds that are ``separate`` pass on their own applied force, which is their joint's effort.
+    """
+    own = net_wrenches(tree, applied)
+    efforts = {k: applied.forces.get(k, 0) for k in separate}
+    passed = accumulated_wrenches(tree, own, known=efforts)
+    force = modal_forces(tree, applied)
+    for i, link in enumerate(tree.links):
+        for d in unknown_freedoms(link):
+            wrench = passed[i]
+            if d.index in separate:
+                beyond = [j for j, child in enumerate(tree.links) if child.parent == i]
+                wrench = reduce(wrench_sum, (wrench_at_parent(tree, j, *passed[j]) for j in beyond), own[i])
+            value = minus(applied.forces.get(d.index, 0), component_along(d, *wrench))
+            force[d.index] = minus(value, d.armature_effort)
+        for mode, value in components_along_modes(tree, i, passed[i]).items():
+            force[mode] = minus(force[mode], value)
+    unknown = [d.index for link in tree.links for d in link.degrees if not d.prescribed]
+    return {k: fn.named(force[k], f"f_{k + 1}") for k in unknown}
 
 
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
@@ -137,8 +246,6 @@ def derive_tree(d: Derivation) -> DerivedEquations:
     check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism.name, small=False).targets)
     made |= {"judged": judged, "considered": tuple(considered)}
     if best.chosen is not None:
-        from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations, speed_symbols
-
         own, made["kind"] = speed_symbols(system, best.chosen), DerivedFreeSpeedEquations
         reduction = best.chosen.reduction
         made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
@@ -178,7 +285,6 @@ def _choices(system: Description, reduction: Reduction, regrouped: bool) -> list
     steps = [step for body in system.bodies.values() for step in body.assembly.steps]
     if system.contacts or not any(isinstance(step, Drift) and step.chosen for step in steps):
         return []
-    from armillary.program.formalisms.free_speeds import choices
 
     return choices(system, reduction, regrouped=regrouped)
 
@@ -186,7 +292,6 @@ def _choices(system: Description, reduction: Reduction, regrouped: bool) -> list
 def _chosen_candidate(
     formalism: AccelerationFormalism, system: Description, chosen: Chosen, clock: Clock
 ) -> _Candidate:
-    from armillary.program.formalisms.free_speeds import chosen_targets
 
     reduction = chosen.reduction
     loads = applied_loads(system, reduction.tree, reduction.plain)
@@ -279,3 +384,171 @@ def _worth_trying(
     if mean > _DEEP:
         return [RECURSIVE]
     return [KANE] if contacts else [KANE, RECURSIVE]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DerivedFreeSpeedEquations(DerivedConvertedEquations):
+    """Equations of motion in coordinates and chosen speeds."""
+
+    hidden_states: ClassVar[bool] = True
+    export_remarks: ClassVar[tuple[str, ...]] = (
+        "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
+        "their place, with other counts of operations, are for runs in the process.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A reduction in which some speeds, by index, are functions of other states."""
+
+    reduction: Reduction
+    states: dict[int, Expr]
+    speeds: dict[int, Expr]  # the description's, from coordinates and states
+    by_speeds: dict[int, Expr]  # the states, from coordinates and the description's speeds
+    words: str
+
+
+def choices(system: Description, reduction: Reduction, *, regrouped: bool) -> list[Chosen]:
+    """The other states that are worth a trial; none with constraints or small variables."""
+    if system.constraints or reduction.plain.truncation is not None:
+        return []
+    bodies = [body for body in system.bodies.values() if _is_free(body, reduction.tree)]
+    centres = {body.name: _centre(reduction.tree, body) for body in bodies} if regrouped else {}
+    off_centre = any(not all(map(is_zero, c)) for c in centres.values())
+    tried = [("parent", centres)] if off_centre else []
+    tried += [("body", {})] + ([("body", centres)] if off_centre else [])
+    return [_velocity_states(system, reduction, bodies, axes, at) for axes, at in tried] if bodies else []
+
+
+def _is_free(body: Body, tree: Tree) -> bool:
+    """Whether the choice is left to the program, and can be made: nothing about the motion is given."""
+    link = tree.links[tree.placements[body.name].link] if tree.placements[body.name].link >= 0 else None
+    return (
+        any(isinstance(step, Drift) and step.chosen for step in body.assembly.steps)
+        and link is not None
+        and link.step == "drift"
+        and link.parent < 0
+        and len(link.freedoms) == 6
+        and all(d.rate is None for d in link.freedoms)
+    )
+
+
+def _centre(tree: Tree, body: Body) -> Triple:
+    """From a link's origin to its mass centre, in its axes; no way where that is not constant."""
+    link = tree.links[tree.placements[body.name].link]
+    flexible = link.modes is not None or any(other.carrier >= 0 for other in tree.links)
+    if flexible or is_zero(link.mass):
+        return ZEROS
+    x, y, z = (0 if is_zero(h) else freeze_long_sum(as_expr(h) / as_expr(link.mass)) for h in link.first)
+    return x, y, z
+
+
+def _velocity_states(
+    system: Description,
+    reduction: Reduction,
+    bodies: Sequence[Body],
+    axes: str,
+    centres: Mapping[str, Triple],
+) -> Chosen:
+    tree = reduction.tree
+    states: dict[int, Expr] = {}
+    speeds: dict[int, Expr] = {}
+    by_speeds: dict[int, Expr] = {}
+    for body in bodies:
+        index = tree.placements[body.name].link
+        link, c = tree.links[index], centres.get(body.name, ZEROS)
+        linear = {d.direction - LINEAR: d for d in link.freedoms if d.direction >= LINEAR}
+        spin = {d.direction: d.speed for d in link.freedoms if d.direction < LINEAR}
+        around = cross_triples((spin[0], spin[1], spin[2]), c)
+        s = {i: _symbol(system, d.index, body, axes, c) for i, d in linear.items()}
+        u = joined(linear[i].speed for i in range(3))
+        moved = (s[0], s[1], s[2])
+        if axes == "body":
+            found = link.rotation.to_parent(add(moved, scaled(around, -1)))
+            back = add(link.rotation.to_child(u), around)
+        else:
+            found = add(moved, scaled(link.rotation.to_parent(around), -1))
+            back = add(u, link.rotation.to_parent(around))
+        for i, d in linear.items():
+            states[d.index], speeds[d.index], by_speeds[d.index] = s[i], as_expr(found[i]), as_expr(back[i])
+        tree = _with_link(tree, index, _moved_by(link, s, axes, c), c)
+    plain = reduction.plain.with_values({system.speeds[i]: u for i, u in speeds.items()})
+    where = "mass centre" if centres else "origin"
+    words = f"velocity of the {where} in {'body' if axes == 'body' else 'ground'} axes"
+    return Chosen(replace(reduction, tree=tree, plain=plain), states, speeds, by_speeds, words)
+
+
+def _symbol(system: Description, index: int, body: Body, axes: str, c: Triple) -> Expr:
+    u = system.speeds[index].data
+    where = "origin" if all(map(is_zero, c)) else "composite mass centre"
+    about = f"state for {u.name}: velocity of {body.name}'s {where} in {axes} axes"
+    return symbol(f"state of {u.name}", owner=system.identity, units=u.units, about=about)
+
+
+def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
+    """The link with other linear speeds, and its origin moved to c: its mass centre, or where it was."""
+    freedoms = tuple(
+        replace(d, speed=s[d.direction - LINEAR]) if d.direction >= LINEAR else d for d in link.freedoms
+    )
+    link = replace(link, freedoms=freedoms, velocity=axes)
+    if all(map(is_zero, c)):
+        return link
+    less = point_mass_inertia(link.mass, c)
+    inertia = matrix_sum(link.inertia, joined(scaled(row, -1) for row in less))
+    settled_inertia = joined(joined(freeze_long_sum(as_expr(x)) for x in row) for row in inertia)
+    offset = add(link.offset, link.rotation.to_parent(c))
+    return replace(link, first=ZEROS, inertia=settled_inertia, offset=offset)
+
+
+def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
+    """The tree with another link, and what hangs on it where it was."""
+    back = scaled(c, -1)
+    links = [
+        replace(other, offset=add(other.offset, back)) if other.parent == index else other
+        for other in tree.links
+    ]
+    links[index] = link
+    placements = {
+        name: replace(p, origin=add(p.origin, back)) if p.link == index else p
+        for name, p in tree.placements.items()
+    }
+    return replace(tree, links=tuple(links), placements=placements)
+
+
+def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Chosen) -> Targets:
+    """Root expressions of all sections, for rates of the states by index."""
+    reduction, plain = chosen.reduction, chosen.reduction.plain
+    free = [system.speeds.index(u) for u in reduction.independent(system)]
+    second = [chosen.states.get(i, plain(system.speeds[i])) for i in free]
+    along = {plain(system.time): UNIT}
+    along |= {plain(q): plain(system.rates[q]) for q in reduction.coordinates(system)}
+    along |= {state: as_expr(rates[i]) for state, i in zip(second, free, strict=True)}
+    turned = directional_derivatives(list(chosen.speeds.values()), along)
+    accelerations = {**rates, **dict(zip(chosen.speeds, turned, strict=True))}
+    wanted = targets(system, accelerations, reduction)
+    own = speed_symbols(system, chosen)
+    back = [chosen.by_speeds.get(i, own[i]) for i in free]
+    # Inputs of the conversion: speeds by their names, but not the symbols that are states themselves.
+    given = {own[i]: symbol(own[i].data.name, "variable", owner=system.identity) for i in free}
+    return converted_targets(
+        wanted,
+        {state: as_expr(rates[i]) for state, i in zip(second, free, strict=True)},
+        names=[s.data.name for s in second],
+        speeds=[own[i] for i in free],
+        by_states=wanted.speeds,
+        by_speeds=back,
+        accelerations=[as_expr(accelerations[i]) for i in free],
+        inputs=given,
+    )
+
+
+def speed_symbols(system: Description, chosen: Chosen) -> dict[int, Expr]:
+    """The description's speeds as symbols, by index."""
+    plain = chosen.reduction.plain
+    bare = plain.with_values({system.speeds[i]: _bare(system.speeds[i]) for i in chosen.states})
+    return {i: bare(u) for i, u in enumerate(system.speeds)}
+
+
+def _bare(u: Expr) -> Expr:
+    s = u.data
+    return symbol(s.name, s.role, owner=s.owner, units=s.units, about=s.about, default=s.default)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.program.cost import Operations
 from armillary.program.passes import (
     Constants,
     Graph,
@@ -19,6 +18,7 @@ from armillary.program.passes import (
     share,
     spread,
 )
+from armillary.program.passes.graph import Operations
 from armillary.program.passes.sharing import Pair
 
 # Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from armillary.algebra.expression import Expr, multiply, number, power, scale, symbol, total
-from armillary.algebra.intermediate import KeptName, let
+from armillary.algebra.functions import KeptName, let
 from armillary.algebra.walk import rebuild, transform
 from armillary.program.passes.graph import Graph, lone_number
 

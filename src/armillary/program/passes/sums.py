@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from armillary.algebra.expression import UNIT, Expr, multiply, number, power, scale, total
-from armillary.algebra.intermediate import let
+from armillary.algebra.functions import let
 from armillary.algebra.walk import product_of
-from armillary.program.cost import numbers_before
-from armillary.program.passes.graph import Graph, same_or_rebuilt
+from armillary.program.passes.graph import Graph, numbers_before, same_or_rebuilt
 from armillary.program.passes.sharing import Constants, hoisted_product
 
 # Expanding: results that are linear in the same values, written out over them.

@@ -30,6 +30,7 @@ from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, Loads, decide
 from armillary.mechanics.contact.few_rows import (
     MOST_ROWS,
+    bound_few_normals,
     few_force_sizes,
     find_few_forces,
     inverse_if,
@@ -50,14 +51,14 @@ from armillary.mechanics.contact.state import (
     ContactState,
     term_sizes,
 )
-from armillary.model.description import Description
-from armillary.model.recording.records import (
+from armillary.model.description import (
     AMBIGUOUS,
     ENDS_STATUS,
     FAILED,
     FINDS_LOWEST,
     JAMMED,
     WITHOUT_REBOUND,
+    Description,
     EventRecord,
     RigidContact,
 )
@@ -142,7 +143,8 @@ def contact_targets(
 
     held, weight, offset = _held_rows(states, len(rows))
     symmetric = _act_alone(system)
-    loads, found, sizes = _find_forces(matrices, states, b, held, weight, offset, symmetric=symmetric)
+    forces = _find_forces(matrices, states, b, held, weight, offset, symmetric=symmetric)
+    loads, found, sizes = forces.loads, forces.forces, forces.sizes
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
@@ -167,7 +169,9 @@ def contact_targets(
 
     contacts = system.contacts.values()
     law = next((c.law for c in contacts if c.push is not None), "newton")
-    made = decide(matrices, states, velocities, plain(system.time), law, moved)
+    most = [fn.named(as_expr(x), "contact_most") for x in forces.most]
+    jams = [_jams(state, found, x) for state, x in zip(states, most, strict=True)]
+    made = decide(matrices, states, velocities, plain(system.time), law, moved, jams)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
     changes = {u: as_expr(plus(x, spoiled)) for u, x in kicked(made.impulses).items()}
     changes |= {m: as_expr(fn.select(made.failed, m, x)) for m, x in made.memories.items()}
@@ -182,7 +186,7 @@ def contact_targets(
     for name, happens in counted.items():
         count = plain(system.memories[name].symbol)
         changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
-    events, guards = _events(states, found, sizes)
+    events, guards = _events(states, found, sizes, most)
     corrected = _without_drift(system, reduction, matrices, states, velocities, change, speeds, independent)
     return ContactTargets(
         with_forces,
@@ -291,6 +295,7 @@ def _states(
                 slow=fn.named(as_expr(plus(times(still, pace), least)), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), least)), f"{c.name}_gentle"),
                 drift=fn.named(as_expr(times(DRIFT, plus(pace, fast))), f"{c.name}_drift"),
+                natural=0 if normal is None or not slip else fn.named(as_expr(hard), f"{c.name}_natural"),
                 least=fn.named(fn.select(later, times(DEEP / LEAST, length) / since, 0), f"{c.name}_least"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
@@ -334,6 +339,18 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
     return held, weight, offset
 
 
+@dataclass(frozen=True, eq=False)
+class _Forces:
+    """Forces for given statuses: the loads that give the rates, the forces by row with their sizes, and the
+    normal forces with which contacts jam.
+    """
+
+    loads: Loads
+    forces: list[Expr]
+    sizes: list[Scalar]
+    most: list[Scalar]
+
+
 def _act_alone(system: Description) -> bool:
     """Return whether no loads but those of the contacts themselves depend on forces of contacts, as rolling
     resistance may: then D = M⁻¹ Jᵀ, and J D is symmetric.
@@ -360,8 +377,8 @@ def _find_forces(
     offset: Sequence[Scalar],
     *,
     symmetric: bool,
-) -> tuple[Loads, list[Expr], list[Scalar]]:
-    """Return the loads that give the rates, the forces, and their sizes.
+) -> _Forces:
+    """Return the forces for the present statuses.
 
     Rates need no forces of redundant rows, which take longer to find. Few rows have formulas, and the solver
     is called where these are in doubt.
@@ -371,6 +388,7 @@ def _find_forces(
         "static": [0 if state.is_brake or not state.slip else state.held for state in states],
         "static_capacity": [state.held if state.is_brake else 0 for state in states],
         "least": [0] * len(states),
+        "natural": [state.natural for state in states],
     }
     shape = rows.forces.shape
     # Rounding makes forces of a contact without a load.
@@ -382,7 +400,8 @@ def _find_forces(
         rates = rows.rates.solve(**known, asked=rows.ask(1))
         solution = rows.forces.solve(**known, **limits, asked=rows.ask(1))
         loads = Loads(list(rates["force"]), list(rates["loaded"]))
-        return loads, _name_forces(solution["force"]), _add_least_sizes(rows, solution["force_size"], least)
+        sizes = _add_least_sizes(rows, solution["force_size"], least)
+        return _Forces(loads, _name_forces(solution["force"]), sizes, list(solution["most"]))
     holds = [as_expr(x) > 0 for x in held]
     few = find_few_forces(
         shape, rows.jacobian, rows.columns, free, holds, weight, offset, symmetric=symmetric
@@ -395,12 +414,18 @@ def _find_forces(
     doubt = fn.named(as_expr(few.doubtful), "contact_doubt")
     rates = rows.rates.solve(**known, asked=rows.ask(doubt))
     loads = Loads(replace(doubt, rates["force"], few.forces), replace(doubt, rates["loaded"], few.changes))
-    several = fn.named(as_expr(fn.or_(doubt, few.redundant_count > 1)), "contact_several")
-    solution = rows.forces.solve(**known, **limits, asked=rows.ask(several))
     shares = share_few_forces(shape, few, limits["static"], limits["static_capacity"])
-    found = replace(several, solution["force"], shares)
+    most, exceeded = bound_few_normals(shape, few, holds, weight, limits["natural"], shares)
+    several = fn.or_(doubt, fn.or_(few.redundant_count > 1, exceeded))
+    several = fn.named(as_expr(several), "contact_several")
+    solution = rows.forces.solve(**known, **limits, asked=rows.ask(several))
     with_least = _add_least_sizes(rows, solution["force_size"], least)
-    return loads, _name_forces(found), replace(several, with_least, sizes)
+    return _Forces(
+        loads,
+        _name_forces(replace(several, solution["force"], shares)),
+        replace(several, with_least, sizes),
+        replace(several, solution["most"], most),
+    )
 
 
 def _name_forces(forces: Sequence[Scalar]) -> list[Expr]:
@@ -456,6 +481,13 @@ def _without_drift(
     return {s: x for s, x in corrected.items() if s is not x}
 
 
+def _jams(state: ContactState, forces: Sequence[Scalar], most: Scalar) -> Scalar:
+    """Return whether the normal force of a slide has grown so large that the contact jams."""
+    if state.normal is None or not state.slip:
+        return 0
+    return fn.and_(state.slides, fn.and_(most > 0, forces[state.normal] >= most))
+
+
 def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence[Scalar]) -> list[Scalar]:
     """Return the sizes of forces by row with those of accelerations that are there at ``least``."""
     found = []
@@ -470,17 +502,20 @@ def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence
 
 
 def _events(
-    states: Sequence[ContactState], forces: Sequence[Scalar], sizes: Sequence[Scalar]
+    states: Sequence[ContactState],
+    forces: Sequence[Scalar],
+    sizes: Sequence[Scalar],
+    most: Sequence[Scalar],
 ) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
     """Return the events that end the statuses: ``name_touch`` and ``name_grip``."""
     events, guards = [], []
-    for state in states:
+    for state, bound in zip(states, most, strict=True):
         push: Scalar = 0
         size: Scalar = 0
         if state.normal is not None:
             push, size = forces[state.normal], sizes[state.normal]
             about = f"{state.name} closes or opens"
-            guards.append(as_expr(state.normal_guard(push, size)))
+            guards.append(as_expr(state.normal_guard(push, size, bound)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
             guards.append(as_expr(fn.select(state.open, state.closing, 1)))
             about = f"the gap of {state.name} is lowest"

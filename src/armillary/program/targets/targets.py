@@ -1,4 +1,7 @@
-"""The targets of a system's program, as expressions of time, state, memory and parameters alone."""
+"""The targets of a system's program, as expressions of time, state, memory and parameters alone.
+
+Targets of programs whose states are others than the speeds: momenta, or speeds that the program chose.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,8 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.constrained_equations import placeholders, reaction_values
 from armillary.mechanics.constraints.loop_closing import speed_kind
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.model.description import Description
-from armillary.model.recording.records import ENDS_STATUS, UNDECIDED, EventRecord
-from armillary.model.signals.signals import state_rates
+from armillary.model.description import ENDS_STATUS, UNDECIDED, Description, EventRecord
+from armillary.model.signals import state_rates
 from armillary.model.units import state_factor
 from armillary.program.targets.contact_targets import ContactGeometry, ContactTargets, contact_targets
 
@@ -394,3 +396,44 @@ def explain_singular(error: ModelError, judged: Judged, full: Callable[[], objec
     except ModelError:
         return error
     return ModelError(_vanishing_message(f"the full model has a solution, but {error}", judged))
+
+
+def converted_targets(
+    wanted: Targets,
+    states: Mapping[Expr, Expr],
+    *,
+    names: Sequence[str],
+    speeds: Sequence[Expr],
+    by_states: Sequence[Expr],
+    by_speeds: Sequence[Expr],
+    accelerations: Sequence[Expr],
+    inputs: Mapping[Expr, Expr],
+) -> Targets:
+    """The targets with ``states``, by name and with their rates, in place of the independent speeds.
+
+    ``by_states`` are these speeds as functions of the states, ``by_speeds`` the states as functions of
+    ``speeds``, for which the section that makes states of speeds has ``inputs``.
+    """
+    first = len(wanted.memory)
+    end, count = first + len(wanted.coordinates), len(wanted.coordinates)
+    last = end + len(speeds)
+    before = (*wanted.coordinates, *by_states)
+
+    def fire_event(after: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Memory and state after an event that leaves these memory, coordinates and speeds."""
+        if all(x is y for x, y in zip(before, after[first:last], strict=True)):
+            return (*after[:end], *states, *after[last:])
+        new = dict(zip((*wanted.coordinates, *speeds), after[first:last], strict=True))
+        return (*after[:end], *transform(list(by_speeds), new.get), *after[last:])
+
+    return replace(
+        wanted,
+        speeds=tuple(states),
+        rates=(*wanted.rates[:count], *states.values(), *wanted.rates[count + len(states) :]),
+        fires=tuple(map(fire_event, wanted.fires)),
+        inputs=tuple(inputs.values()),
+        stepping=(
+            StepSection("momenta", tuple(names), tuple(transform(list(by_speeds), inputs.get))),
+            StepSection("accelerations", tuple(f"{u.data.name}'" for u in speeds), tuple(accelerations)),
+        ),
+    )

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.results.plots.chart import axis_label
-from armillary.results.plots.figure import COLOURS, literal, matplotlib, open_figure
+from armillary.results.plots.chart import COLOURS, axis_label, literal, matplotlib, open_figure
 from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:

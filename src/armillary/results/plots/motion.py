@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from armillary.algebra.arguments import file_path, one_of, real, several, text
-from armillary.atomic import replacing
 from armillary.errors import ArmillaryError
+from armillary.limited_files import replacing
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import numpy as np
 from armillary.algebra.arguments import reals, table
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ParameterError, UnitsError, shown, suggestion
-from armillary.model.description import Description
-from armillary.model.recording.records import Memory
+from armillary.model.description import Description, Memory
 from armillary.model.units import text_number
 from armillary.runtime.inputs.signal import Signal, time_scale
 from armillary.runtime.models.parameters import plain_number
@@ -82,7 +81,7 @@ def _file(path: Given, known: list[str]) -> DataTable:
     """The columns of a file that are named after inputs; its first column, or that called t or time, is the
     time.
     """
-    from armillary.algebra.csv_columns import read_columns
+    from armillary.algebra.tables import read_columns
 
     columns = read_columns(path)
     time = next((h for h in columns.headings if h in _TIMES), 1)

@@ -21,7 +21,7 @@ from armillary.algebra.arguments import function as a_function
 from armillary.algebra.arguments import one_of, reals, text
 from armillary.algebra.units import parse_unit
 from armillary.errors import ParameterError, shown
-from armillary.model.signals.signals import INTERPOLATIONS
+from armillary.model.signals import INTERPOLATIONS
 from armillary.model.units import seconds as a_time
 from armillary.untyped import Given
 
@@ -124,7 +124,7 @@ class Signal:
 
         Units are those given, else those in the heading, "road [mm]"; the time may have them too, "t [ms]".
         """
-        from armillary.algebra.csv_columns import read_columns
+        from armillary.algebra.tables import read_columns
 
         found = read_columns(path)
         at, of = found.place(time), found.place(value)
@@ -206,7 +206,7 @@ class Signal:
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
         """The values over time, also into a file."""
-        from armillary.results.plots.figure import literal, open_figure
+        from armillary.results.plots.chart import literal, open_figure
 
         with open_figure((8.0, 3.0), path, show=show) as figure:
             ax = figure.subplots()

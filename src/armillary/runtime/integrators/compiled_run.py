@@ -43,7 +43,9 @@ _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
 _SPARE = 4  # rows that are not worth moving the others to a smaller room
 _FIRST_EVENTS = 64
-_SEARCHED = 512  # rows: where there are more, it pays to find out whether speeds can jump (weak_masses.py)
+_SEARCHED = (
+    512  # rows: where there are more, it pays to find out whether speeds can jump (models/failures.py)
+)
 
 _FAILED_STATE = ("diverged", "step too small")
 
@@ -109,7 +111,7 @@ def _plan(
         changes=changes.shape if changes else None,
         general=stepping is None,
         differentiated=bool(functions.partial_rates),
-        sparse=_sparse_sizes(functions) if settings.integrator.rosenbrock else None,
+        sparse=sparse_sizes(functions) if settings.integrator.rosenbrock else None,
         driven=functions.driven and settings.integrator.rosenbrock is not None,
         watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
@@ -143,7 +145,7 @@ def _plan(
     return result
 
 
-def _sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
+def sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
     """Unknowns, entries and factors of sparse equations."""
     s = functions.structure
     return None if s is None else (s.unknowns, len(s.entry_column), len(s.column))
@@ -151,7 +153,7 @@ def _sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
 
 def _sparse_fields(functions: Functions) -> dict[str, int]:
     """Sizes of sparse equations and the address of their tables."""
-    sizes = _sparse_sizes(functions)
+    sizes = sparse_sizes(functions)
     if sizes is None:
         return {}
     found = dict(zip(("n_unknowns", "n_entries", "n_factors"), sizes, strict=True))

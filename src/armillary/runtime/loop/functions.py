@@ -27,9 +27,8 @@ from armillary.llvm.building.emitter import (
 )
 from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.program.derivatives.sparse_rates import TABLES
-from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.loop.stepper import Stepper
 
 SHORT = "i32"  # of tables, which are read in every step: half of the memory of whole numbers
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
@@ -73,11 +72,6 @@ class LoopFunction(RecordFunction, Stepper):
         self._sizes: dict[str, Value] = {}
         self._vectors: dict[str, Span] = {}
         self._tables: dict[str, Raw] = {}
-
-    @property
-    def tableau(self) -> Tableau:
-        assert isinstance(self.shape.tableau, Tableau)  # others are written in the small language
-        return self.shape.tableau
 
     def size(self, name: str) -> Value:
         """The length of vectors of one kind, or another whole number that depends on the model."""

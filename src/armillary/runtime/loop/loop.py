@@ -46,7 +46,7 @@ def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
 
 def _emit_may_jump(program: LoopModule) -> None:
     """Whether speeds of some kind in a row may be far above all in earlier rows, not counting rest: see
-    models/failures/weak_masses.py. ``kinds``: their number, then of each the number of its columns, and
+    models/failures.py. ``kinds``: their number, then of each the number of its columns, and
     these.
     """
     f = program.function("may_jump", WHOLE, (ADDRESS,))

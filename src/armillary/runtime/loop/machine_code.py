@@ -24,7 +24,7 @@ _REASONS = tuple(Reason)
 # Files of other packages that define numbers of the loop's functions.
 CONSTANTS_FROM = (
     "numerics/roots_thresholds.py",
-    "mechanics/constraints/partition.py",
+    "mechanics/constraints/dependent_speeds.py",
     "mechanics/constraints/closing_thresholds.py",
     "mechanics/contact/blocks.py",
     "mechanics/contact/contact_thresholds.py",

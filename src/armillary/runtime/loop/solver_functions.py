@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.emitter import ADDRESS, REAL
 from armillary.program.derivatives.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.loop import configurations
-from armillary.runtime.loop.configurations import Table
-from armillary.runtime.loop.dense import emit_probe
+from armillary.runtime.loop.configurations import Table, emit_install
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import NESTS, PASSED, STAGES, VECTOR_SIZES
-from armillary.runtime.loop.runge_kutta import given_functions
+from armillary.runtime.loop.redundant.projected import emit_begin, emit_projection, emit_straighten
+from armillary.runtime.loop.redundant.staggered import emit_staggered
+from armillary.runtime.loop.stepper import squares
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
 from armillary.runtime.loop.thresholds.event_thresholds import LANDING
 from armillary.runtime.solver.language.machine_code import Model, SolverCode
@@ -44,16 +46,12 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         "dense": shape.dense, "adaptive": shape.adaptive, "end_enters_error": tableau.end_enters_error,
         "has_two_errors": len(tableau.errors) > 1, "JUMP_HARD": True,
     }  # fmt: skip
-    given: dict[str, LoopFunction] = given_functions(program)
+    given = given_functions(program)
     known = {"order": float(tableau.order), **(vars(tableau.control) if tableau.control else {})}
     choosing = "choose_start" if shape.changes and shape.changes.listed else "choose_for_motion"
-    across = ("across_state",) if shape.passing else ()
-    wanted = ("drive", *((choosing,) if shape.changes else ()), *across)
-    methods = [m for m in METHODS.values() if m.rosenbrock is tableau and not m.begins_with]
-    described = shape.implicit and shape.dense
-    known_functions = {*given} if described else {*given, "probe"}
-    wanted = (*wanted, "probe") if described else wanted
-    solver = read_solver(shape.features, methods, wanted, facts=facts, given=known_functions, commented=False)
+    wanted = ("drive", *((choosing,) if shape.changes else ()))
+    method = next(m for m in METHODS.values() if m.coefficients is tableau and not m.begins_with)
+    solver = read_solver(shape.features, [method], wanted, facts=facts, given=given, commented=False)
     code = SolverCode(
         program,
         solver,
@@ -64,11 +62,43 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         given=given,
         rare=_RARE,
     )
-    if shape.dense and not described:
-        code.made["probe"] = emit_probe(program, code.function("across_state") if across else None)
     for name in wanted:
         code.function(name)
     return code.made
+
+
+def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
+    """Return the functions of the solver that are not in the small language: those of redundant coordinates,
+    and sums in the order of the lanes.
+    """
+    shape = program.shape
+    found: dict[str, LoopFunction] = {}
+    if shape.scheme is not None:
+        found["begin"] = emit_begin(program)
+        if shape.dense:
+            found["straighten"] = emit_straighten(program)
+        if shape.scheme.kind == "projected":
+            found["project"] = emit_projection(program)
+        else:
+            found |= {"project": _idle(program), "stages": emit_staggered(program)}
+    if shape.changes:
+        found["install"] = emit_install(program)
+    if shape.adaptive and not shape.implicit:
+        found["squares"] = _emit_squares(program)
+    return found
+
+
+def _emit_squares(program: LoopModule) -> LoopFunction:
+    f = program.function("squares", REAL, (ADDRESS,))
+    f.give(squares(f, Span(f, f.argument(2).raw)))
+    return f
+
+
+def _idle(program: LoopModule) -> LoopFunction:
+    """`project(t)` where a scheme needs none."""
+    f = program.function("project", arguments=(REAL,))
+    f.give()
+    return f
 
 
 _SIZES: dict[str, int | str] = {

@@ -17,6 +17,7 @@ Equations I, II.6, and their codes dopri5.f and dop853.f.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 Row = tuple[float, ...]
 
@@ -42,6 +43,16 @@ class StepControl:
     safety: float = 0.9
 
 
+class ChainedStage(NamedTuple):
+    """A stage of a method in which each stage needs the rates k of the one before alone, so that one rate and
+    one sum are kept: at t + h·time, adds h·weight·k to the sum, and the next one is at y + h·ahead·k.
+    """
+
+    time: float
+    weight: float
+    ahead: float  # 0 of the last stage
+
+
 @dataclass(frozen=True, eq=False)
 class Tableau:
     """An explicit Runge–Kutta method; only adaptive methods have `control` and `errors`.
@@ -62,6 +73,14 @@ class Tableau:
     @property
     def stages(self) -> int:
         return len(self.b)
+
+    @property
+    def chained_stages(self) -> list[ChainedStage]:
+        """The stages as a chain; none if some stage needs more than the one before."""
+        if any(weight for row in self.a for weight in row[:-1]):
+            return []
+        ahead = [*(row[-1] for row in self.a[1:]), 0.0]
+        return [ChainedStage(*stage) for stage in zip(self.c, self.b, ahead, strict=True)]
 
     @property
     def stage_vectors(self) -> list[str]:

@@ -17,16 +17,15 @@ from armillary.program.equations import DerivedEquations
 from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
 from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators.settings import complete_settings
-from armillary.runtime.models.configurations.configurations import (
+from armillary.runtime.models.configurations import (
     Configurations,
 )
-from armillary.runtime.models.configurations.derivative_legs import DerivativeLegs
-from armillary.runtime.models.configurations.legs import ConfigurationRun
-from armillary.runtime.models.configurations.run_legs import single_leg
-from armillary.runtime.models.failures.failure import refuse_locked, watch_start
+from armillary.runtime.models.configured_program import ConfiguredProgram, driven_equations
+from armillary.runtime.models.derivative_legs import DerivativeLegs
+from armillary.runtime.models.failures import refuse_locked, watch_start
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.legs import ConfigurationRun, single_leg
 from armillary.runtime.models.parameters import check_physical, with_these
-from armillary.runtime.models.programs.configured_program import ConfiguredProgram, driven_equations
-from armillary.runtime.models.programs.instance import Instance
 from armillary.runtime.models.repeated_runs import keep_for_repetition
 from armillary.runtime.models.run_record import (
     KnownParameters,
@@ -36,15 +35,14 @@ from armillary.runtime.models.run_record import (
     run_info,
 )
 from armillary.runtime.progress import progress_line
-from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, vector
-from armillary.runtime.start.mass_centres import decided_statuses
+from armillary.runtime.start.mass_centres import OnStart, decided_statuses, values_from_hook
 from armillary.settings import Initial, RunSettings
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.models.sensitivities import CompiledSensitiveModel
+    from armillary.runtime.models.compilation import CompiledSensitiveModel
 
 
 class Compiler(Protocol):

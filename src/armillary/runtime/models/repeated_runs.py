@@ -22,11 +22,9 @@ from armillary.runtime.integrators.driving import drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE
-from armillary.runtime.models.configurations.legs import ConfigurationRun
-from armillary.runtime.models.configurations.run_changes import known_changes
-from armillary.runtime.models.configurations.run_legs import RunLegs, judged_leg
-from armillary.runtime.models.configurations.supply import ConfigurationSupply
-from armillary.runtime.models.failures.failure import watch_start
+from armillary.runtime.models.failures import watch_start
+from armillary.runtime.models.legs import ConfigurationRun, RunLegs, judged_leg
+from armillary.runtime.models.run_changes import ConfigurationSupply, known_changes
 from armillary.runtime.models.run_record import (
     KnownParameters,
     finished_run,
@@ -35,8 +33,7 @@ from armillary.runtime.models.run_record import (
 )
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import Bench
-from armillary.runtime.start.initial import initial_memory
-from armillary.runtime.start.place import Place
+from armillary.runtime.start.initial import Place, initial_memory
 from armillary.settings import RunSettings
 from armillary.untyped import Given
 

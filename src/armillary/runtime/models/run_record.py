@@ -15,18 +15,18 @@ import numpy as np
 
 from armillary.errors import SimulationError
 from armillary.runtime.integrators import METHODS, Integration
-from armillary.runtime.models.configurations.configurations import Configurations
-from armillary.runtime.models.configurations.run_legs import RunLegs
-from armillary.runtime.models.failures.failure import doubtful_contacts, raise_for
-from armillary.runtime.models.failures.weak_masses import sound_part
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.configurations import Configurations
+from armillary.runtime.models.failures import doubtful_contacts, raise_for, sound_part
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.legs import RunLegs
 from armillary.untyped import DataMapping, DataTable
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.models.programs.configured_program import ConfiguredProgram
+    from armillary.runtime.models.configured_program import ConfiguredProgram
     from armillary.runtime.models.repeated_runs import RepeatedRuns
+
 
 Key = tuple[tuple[str, ...], bytes]
 _PLAIN, _FLOAT = {str, float}, {float}

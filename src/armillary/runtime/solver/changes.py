@@ -16,7 +16,7 @@ one instant act together. A joint that is released at an instant at which anothe
 the impulse, unless its speed is set. Where events set dependent speeds, these stay as set, and the others are
 changed as little as possible. If the configuration that is needed is not available, the state stays as it is
 before the change. An exported program ends there. In the process the run is LACKING: the process derives what
-it lacks, or closes loops, adds that to the tables (runtime/models/configurations/supply.py) and enters the
+it lacks, or closes loops, adds that to the tables (runtime/models/run_changes.py) and enters the
 loop again, which makes the change from its beginning.
 
 With the locks that are requested, the choice of dependent speeds that comes first in the table of
@@ -36,6 +36,7 @@ from armillary.mechanics.constraints.closing_thresholds import AGREEING
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     CHOICE_MARGIN,
+    LOOK_FAR,
     NO_STRENGTH,
     POOR_CHOICE,
     SOON,
@@ -399,12 +400,15 @@ def watch_rank(run: RunRecord) -> None:
         return
     if run.t < run.look - 16.0 * EPSILON * abs(run.t):
         return
+    left: real = strength(run)
     run.k0 = derivatives(run.t, run.state)
     ahead: real = INFINITY
     ahead = rank_lost_after(run)
     run.restart = True  # derivatives and event functions are computed again
     if not (ahead < INFINITY):
-        run.look = run.t + horizon(run, AROUND)
+        # The root of the strength is about the distance to a place; loads may turn the motion towards it.
+        nearer: real = max(0.5 * sqrt(max(left, 0.0)), LOOK_FAR)
+        run.look = run.t + horizon(run, min(AROUND, nearer))
         return
     share: real = run.share if PASSING else 1.0
     wait: real = begin_after(run, ahead, share * STRIDE)

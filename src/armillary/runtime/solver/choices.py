@@ -1,7 +1,7 @@
 """The choice of dependent speeds at a place, in the small language of language.py.
 
 The process makes it if no choice of the table of configurations is good (`suitable` of changes.py). The
-method is the same as in mechanics/constraints/partition.py: complete pivoting over the rows of J in terms of
+method is that of mechanics/constraints/dependent_speeds.py: complete pivoting over the rows of J in terms of
 the sizes of speeds, where present dependent speeds are preferred if they are nearly as good; then dependent
 and independent speeds are exchanged while some factor exceeds two. Speeds of modes stay independent unless
 the choice among joints alone is far worse. It depends on the place and on the present choice alone, not on
@@ -10,7 +10,7 @@ the configurations that runs have met.
 
 from __future__ import annotations
 
-from armillary.mechanics.constraints.partition import FAIR, NOISE, NOTHING, OUTRUN, STRONG
+from armillary.mechanics.constraints.dependent_speeds import FAIR, NO_FACTOR, NOISE, OUTRUN, STRONG
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.singularities.turned_rows import row_square, turn_rows
@@ -84,7 +84,7 @@ def pair_rows(run: RunRecord) -> None:
                 if run.speed_taken[own] == 0 and abs(run.left[at(i, N_SPEEDS, own)]) > kept:
                     kept = abs(run.left[at(i, N_SPEEDS, own)])
                     kept_row = i
-        if largest <= NOTHING:
+        if largest <= NO_FACTOR:
             break
         if kept_row != NONE and kept >= STRONG * largest:
             row = kept_row

@@ -1,4 +1,4 @@
-"""Values inside a step of an exported run, in the small language of language.py.
+"""Values inside a step, in the small language of language.py.
 
 The polynomial is y + s(F0 + (1-s)(F1 + s(F2 + (1-s) F3))), s = 0..1, as in runtime/loop/tableau.py.
 """
@@ -14,6 +14,13 @@ def prepare(run: RunRecord) -> None:
     if run.prepared:
         return
     run.prepared = True
+    set_nests(run)
+
+
+def set_nests(run: RunRecord) -> None:
+    """The coefficients of the dense output. A rate at the end that was needed for the error belongs to the
+    state before normalisation.
+    """
     run.nest0 = run.finish - run.base
     run.nest1 = run.h_taken * run.k0 - run.nest0
     run.nest2 = run.nest0 - run.h_taken * run.k_end - run.nest1

@@ -36,7 +36,7 @@ def difference_states(run: RunRecord, t: real) -> None:
             run.partials[at(j, n, i)] = (run.right_side[i] - run.k0[i]) / change
 
 
-def find_partials(run: RunRecord, t: real, h: real) -> None:
+def find_partials(run: RunRecord, t: real) -> None:
     """Find df/dy and df/dt where a step begins."""
     n: whole = N_STATES
     if CONFIGURATIONS:
@@ -49,7 +49,7 @@ def find_partials(run: RunRecord, t: real, h: real) -> None:
         difference_states(run, t)
     if DRIVEN or not DIFFERENTIATED:
         # A small part of the step: data over time bend at its ends at most.
-        later: real = t + max(1e-6 * h, 64.0 * EPSILON * abs(t))
+        later: real = t + max(4e-6 * run.shift, 64.0 * EPSILON * abs(t))
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)
     elif SPARSE:
@@ -153,14 +153,14 @@ def solve_unknowns(run: RunRecord) -> None:
         )
 
 
-def begin_stages(run: RunRecord, t: real, h: real, shift: real) -> None:
+def begin_stages(run: RunRecord, t: real, shift: real) -> None:
     """Find and factorise the matrix of a step; derivatives that a rejected trial has found are still good."""
+    run.shift = shift
     again: truth = False
     if ADAPTIVE:
         again = run.after_rejection
     if not again:
-        find_partials(run, t, h)
-    run.shift = shift
+        find_partials(run, t)
     if SPARSE:
         factorise_entries(run)
     else:

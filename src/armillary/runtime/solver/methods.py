@@ -1,7 +1,9 @@
-"""The parts of the exported solver that come from the tableaux of methods, in the small language.
+"""The parts of the solver that come from the tableaux of methods, in the small language.
 
-A method is exported if its `Method` is marked so (runtime/integrators). This file writes its stages, its
-error estimate and its dense output from the tableau, and the functions that choose among a program's methods.
+This file writes the stages of a method, its error estimate and its dense output from the tableau, and the
+functions that choose among a program's methods: the one description of a Runge-Kutta step, for runs in the
+process, lanes of many runs and exported programs. A method is exported if its `Method` is marked so
+(runtime/integrators).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from fractions import Fraction
 
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.loop.tableau import Rosenbrock, Row, Tableau
+from armillary.runtime.loop.tableau import Rosenbrock, Row, Tableau, rate_name
 
 _COMMON = ("k0", "k_end", "nest0", "nest1", "nest2")  # vectors of all methods: record.py has them
 
@@ -44,11 +46,13 @@ def fields(methods: Sequence[Method]) -> dict[str, str]:
 
 def source(methods: Sequence[Method]) -> str:
     """The functions of the methods, as text of the small language."""
-    parts = [_stages(m) for m in methods]
-    chosen = [m.name for m in methods]
-    about = "The stages of a step and the trial state."
-    calls = {name: [f"{name}_stages(run, t, h)"] for name in chosen}
-    parts.append(_function("stages(run: RunRecord, t: real, h: real)", about, _cases(chosen, calls)))
+    alone = len(methods) == 1
+    parts = [_stages(m, "stages" if alone else f"{m.name}_stages") for m in methods]
+    if not alone:
+        chosen = [m.name for m in methods]
+        about = "The stages of a step and the trial state."
+        calls = {name: [f"{name}_stages(run, t, h)"] for name in chosen}
+        parts.append(_function("stages(run: RunRecord, t: real, h: real)", about, _cases(chosen, calls)))
     own = [m for m in methods if m.adaptive]
     if own:
         own_names = [m.name for m in own]
@@ -72,7 +76,7 @@ def _dense(methods: Sequence[Method]) -> list[str]:
     further = [m for m in methods if tableau(m).dense]
     terms = {m.name: _dense_terms(tableau(m)) for m in further}
     about = "The further coefficients of the dense output, and the stages that they need."
-    alone = len(methods) == 1 and bool(methods[0].rosenbrock)
+    alone = len(methods) == 1
     parts = (
         [_function("dense_terms(run: RunRecord)", about, _cases(list(terms), terms, last=alone))]
         if terms
@@ -131,32 +135,28 @@ def _cases(methods: Sequence[str], lines: dict[str, list[str]], last: bool = Tru
     return [*found, "else:", *(f"    {line}" for line in rest)] if found else rest
 
 
-def _stages(method: Method) -> str:
-    t = tableau(method)
+def _stages(method: Method, name: str) -> str:
+    t = method.coefficients
+    about = f"{method.description[0].upper()}{method.description[1:]}: the stages of a step; k0 is there."
+    lines = _implicit_stages(t) if isinstance(t, Rosenbrock) else _explicit_stages(t)
+    return _function(f"{name}(run: RunRecord, t: real, h: real)", about.replace("–", "-"), lines)
+
+
+def _explicit_stages(t: Tableau) -> list[str]:
     lines = []
-    if isinstance(t, Rosenbrock):
-        return _described_stages(method, _implicit_stages(t))
     for i in range(1, t.stages):
-        lines.append(f"run.stage = run.state + h * ({_sum(t, t.a[i])})")
+        lines.append(f"run.stage = run.state + {_advance(t, t.a[i], 'h')}")
         lines.append(f"run.k{i} = derivatives({_stage_time(t, i)}, run.stage)")
-    lines.append(f"run.trial = run.state + h * ({_sum(t, t.b)})")
-    return _described_stages(method, lines)
+    return [*lines, f"run.trial = run.state + {_advance(t, t.b, 'h')}"]
 
 
 def _stage_time(t: Tableau | Rosenbrock, i: int) -> str:
     return "t + h" if t.c[i] == 1 else f"t + {fraction(t.c[i])} * h"
 
 
-def _described_stages(method: Method, lines: Sequence[str]) -> str:
-    about = f"{method.description[0].upper()}{method.description[1:]}: the stages of a step; k0 is there."
-    return _function(
-        f"{method.name}_stages(run: RunRecord, t: real, h: real)", about.replace("–", "-"), lines
-    )
-
-
 def _implicit_stages(t: Rosenbrock) -> list[str]:
     """The stages of a linearly implicit method: see Rosenbrock in runtime/loop/tableau.py."""
-    lines = [f"begin_stages(run, t, h, {fraction(t.gamma)} * h)"]
+    lines = [f"begin_stages(run, t, {fraction(t.gamma)} * h)"]
     before: Row = ()
     for i in range(t.stages):
         rates = "run.k0"
@@ -192,7 +192,7 @@ def _dense_terms(t: Tableau | Rosenbrock) -> list[str]:
         return [f"run.nest{1 + i} = {_increments(row)}" for i, row in enumerate(t.dense)]
     lines = []
     for i, (c, row) in enumerate(zip(t.extra_c, t.extra_a, strict=True), t.stages + 1):
-        lines.append(f"run.point = run.base + run.h_taken * ({_sum(t, row)})")
+        lines.append(f"run.point = run.base + {_advance(t, row, 'run.h_taken')}")
         lines.append(f"run.k{i} = derivatives(run.t_old + {fraction(c)} * run.h_taken, run.point)")
     return lines + [f"run.nest{3 + i} = run.h_taken * ({_sum(t, row)})" for i, row in enumerate(t.dense)]
 
@@ -207,11 +207,20 @@ def _control(methods: Sequence[Method]) -> list[str]:
     return _cases([m.name for m in methods], cases)
 
 
+def _advance(t: Tableau, row: Row, h: str) -> str:
+    """h Σⱼ wⱼ kⱼ, a single term as (h wⱼ) kⱼ: its factor is the same for all states."""
+    own = [j for j, weight in enumerate(row) if weight]
+    if len(own) > 1:
+        return f"{h} * ({_sum(t, row)})"
+    weight = "" if row[own[0]] == 1 else f" * {fraction(row[own[0]])}"
+    return f"({h}{weight}) * run.{rate_name(t, own[0])}" if weight else f"{h} * run.{rate_name(t, own[0])}"
+
+
 def _sum(t: Tableau, row: Row) -> str:
     text = ""
     for j, weight in enumerate(row):
         if weight:
-            vector = "run.k_end" if j == t.stages else f"run.k{j}"
+            vector = f"run.{rate_name(t, j)}"
             term = vector if abs(weight) == 1 else f"{fraction(abs(weight))} * {vector}"
             if text:
                 term = f" {'-' if weight < 0 else '+'} {term}"

@@ -13,7 +13,7 @@ SINGLE = (
     closing_thresholds.SINGLE
     | change_thresholds.SINGLE
     | roots_thresholds.SINGLE
-    | {"EPSILON": 2.0**-23, "SNAP": 1e-3}
+    | {"EPSILON": 2.0**-23, "SNAP": 1e-3, "CANCELLED": 1e-4}
 )
 
 

@@ -8,7 +8,7 @@ from the rows before (Gauss's elimination row by row, without exchange), with a 
 
 from __future__ import annotations
 
-from armillary.runtime.loop.thresholds.step_thresholds import CANCELLED
+from armillary.runtime.loop.thresholds.step_thresholds import NO_DIAGONAL
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 
@@ -38,7 +38,7 @@ def factorise_entries(run: RunRecord) -> None:
         for e in range(UPPER_START[i], ROW_START[i + 1] - FIRST):
             run.factors[e] = run.solution[COLUMN[e]]
         run.pivots[i] = NAN
-        if abs(run.solution[i]) > CANCELLED * abs(diagonal):
+        if abs(run.solution[i]) > NO_DIAGONAL * abs(diagonal):
             run.pivots[i] = 1.0 / run.solution[i]
 
 

@@ -2,8 +2,8 @@
 
 Runs in the process, lanes of many runs and exported programs all have these functions. The lanes of
 ensembles/engines compute both sides of a choice, so the functions they take from here have one return, at the
-end, and assign no vector in a choice. The process and the lanes have `error_ratios` and `squares` from
-runtime/loop/formulas.py: there a sum over the states is four sums of every fourth term.
+end, and assign no vector in a choice. The process and the lanes have `squares` from runtime/loop/stepper.py:
+there a sum over the states is four sums of every fourth term.
 
 Source: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.4 and II.10; for the
 next step see StepControl in runtime/loop/tableau.py.

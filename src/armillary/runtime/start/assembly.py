@@ -21,12 +21,12 @@ from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import address
 from armillary.runtime.solver.language.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
+from armillary.runtime.start.initial import Place
 from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.loop_layout import FIELDS, TABLES, VECTORS
-from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.programs.instance import Instance
+    from armillary.runtime.models.instance import Instance
 
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # a named coordinate that is moved by more is noted in the run

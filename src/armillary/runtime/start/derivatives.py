@@ -21,9 +21,8 @@ from armillary.mechanics.constraints.loop_motion import movable_speeds
 from armillary.model.space.orbit import mass_centre_starts
 from armillary.program.derivatives.sensitivities import Direction
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.models.programs.instance import Instance
-from armillary.runtime.start.initial import given_values, initial_values
-from armillary.runtime.start.place import Place
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import Place, given_values, initial_values
 from armillary.settings import Initial
 
 _MOVED = 1e-9

@@ -1,17 +1,20 @@
-"""Initial values as a user gives them: by name or in order, checked, the rest as described."""
+"""Initial values as a user gives them: by name or in order, checked, the rest as described.
+
+A ``Place`` of a motion is in no program's terms.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
 from armillary.algebra.arguments import checked_names, table
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.model.description import Description
-from armillary.model.recording.records import Memory
+from armillary.model.description import Description, Memory
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import model_number
@@ -168,3 +171,24 @@ def memory_number(system: Description, memory: Memory, value: object) -> float:
     symbol, where = memory.symbol, f"memory '{memory.symbol}'"
     units = symbol.data.units or ""
     return model_number(value, where, units, memory.factor, system.units, symbol.dimension)
+
+
+_NONE = np.empty(0)
+
+
+class Place(NamedTuple):
+    """Time, all coordinates and all speeds, memory, and the user's own states."""
+
+    t: float
+    q: np.ndarray
+    u: np.ndarray
+    memory: np.ndarray
+    states: np.ndarray = _NONE
+    note: str = ""  # on how it was found
+    along: np.ndarray | None = None  # derivatives of q, u and states, one row each; sensitivities.py
+    holds: bool = False  # whether it has been found such that all constraints hold
+
+    @property
+    def motion(self) -> np.ndarray:
+        """[coordinates, all speeds, states], as sections of changes take it."""
+        return np.concatenate([self.q, self.u, self.states])

@@ -1,4 +1,8 @@
-"""Values at the start of a run that depend on all others: mass centres, and memories of the state."""
+"""Values at the start of a run that depend on all others: mass centres, memories, the user's hook.
+
+The hook is a function of the user's that sees all values and may change some (Sayers 1990, Appendix A,
+add-subroutine with where = init).
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armillary.algebra import arguments
 from armillary.algebra.calculus import ValueTable, derivative, evaluate, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.units import LENGTH, ONE
 from armillary.algebra.walk import symbols
-from armillary.errors import ParameterError
+from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.mechanics.contact.decision import OVERLAPS
 from armillary.mechanics.contact.state import OVERLAP, term_sizes
-from armillary.model.description import Description
-from armillary.model.recording.records import FAILED, UNDECIDED
+from armillary.model.description import FAILED, UNDECIDED, Description
+from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.contact_targets import decision_event
-from armillary.runtime.start.place import Place
+from armillary.runtime.start.initial import Place, initial_memory, state_number, vector
 from armillary.settings import Initial
+from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.programs.instance import Instance
+    from armillary.runtime.models.configured_program import ConfiguredProgram
+    from armillary.runtime.models.instance import Instance
 
 _STATUSES = (0, 1, 2, -2, UNDECIDED)
 
@@ -187,3 +194,84 @@ def place_mass_centres(
                 q[coordinates[name]] = value
             else:
                 u[speeds[name]] = value
+
+
+MemoryValues = Mapping[str, float] | None
+
+
+OnStart = Callable[[dict[str, float]], DataMapping | None]
+
+
+def values_from_hook(
+    model: ConfiguredProgram,
+    function: OnStart | None,
+    parameters: Mapping[str, float],
+    initial: Initial,
+    memory: MemoryValues,
+    t0: float,
+) -> tuple[Initial, MemoryValues]:
+    """Return initial values and memory as ``function`` leaves them, in stated units; unchanged without a
+    function.
+    """
+    if function is None:
+        return initial, memory
+    arguments.function(function, "on_start=")
+    if model is not model.base:
+        raise ArmillaryError(
+            "on_start is a function of Python, which has no derivatives; give the initial values themselves "
+            "to a run with sensitivities"
+        )
+    system = model.equations.system
+    kept = {name: m for name, m in system.memories.items() if m.period is None and not m.hidden}
+    stored = dict(zip(system.memories, initial_memory(model.equations, memory, t0), strict=True))
+    values = {**parameters, **_initial_values(model, initial)}
+    values |= {name: float(stored[name]) / m.factor for name, m in kept.items()}
+    changes = function(dict(values))
+    if changes is None:
+        return initial, memory
+    if not isinstance(changes, Mapping):
+        raise ArmillaryError(
+            f"on_start must return initial values by name, or None, not {type(changes).__name__}"
+        )
+    found = {str(name): value for name, value in changes.items()}
+    moving = {s.data.name: s for s in system.moving()}
+    for name in found:
+        if name not in moving and name not in kept:
+            hint = nearest(name, [*moving, *kept])
+            if name in parameters:
+                hint = "; it is a parameter: give it in parameters="
+            raise ParameterError(f"on_start sets '{name}', which has no initial value{hint}")
+    own = {name: value for name, value in found.items() if name in kept}
+    rest = {name: value for name, value in found.items() if name not in kept}
+    return _with_changes(model, initial, rest), {**(memory or {}), **own} if own else memory
+
+
+def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, float]:
+    """All initial values by name, in stated units."""
+    system = model.equations.system
+    symbols = {s.data.name: s for s in system.moving()}
+    inside = {name: float(system.initial[s]) for name, s in symbols.items()}
+    if isinstance(initial, Mapping):
+        given = {str(name): value for name, value in initial.items()}
+        known = {name: value for name, value in given.items() if name in symbols}  # others are reported later
+        inside |= {n: state_number(symbols[n], v, f"the initial value of '{n}'") for n, v in known.items()}
+    elif initial is not None:
+        order = model.equations.start_names
+        inside |= dict(zip(order, vector(initial, len(order), "initial state").tolist(), strict=True))
+    return {name: value / state_factor(symbols[name]) for name, value in inside.items() if name in symbols}
+
+
+def _with_changes(model: ConfiguredProgram, initial: Initial, changes: DataMapping) -> Initial:
+    if not changes:
+        return initial
+    if initial is None or isinstance(initial, Mapping):
+        return {**{str(name): value for name, value in (initial or {}).items()}, **changes}
+    order = model.equations.start_names
+    symbols = {s.data.name: s for s in model.equations.system.moving()}
+    state = vector(initial, len(order), "initial state")
+    for name, value in changes.items():
+        if name not in order:
+            raise ParameterError(f"on_start sets '{name}', which is not part of the initial state")
+        state[order.index(name)] = state_number(symbols[name], value, f"the initial value of '{name}'")
+    found: Initial = state.tolist()
+    return found

@@ -16,13 +16,13 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ParameterError
 from armillary.program.formalisms.redundant import EXACT
 from armillary.runtime.loop.redundant.redundant_layout import RIGID
-from armillary.runtime.models.programs.instance import Instance
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import state_number, vector
 from armillary.settings import Initial
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.redundant import CompiledRedundantModel
+    from armillary.runtime.models.compilation import CompiledRedundantModel
 
 
 _TRIES = 50

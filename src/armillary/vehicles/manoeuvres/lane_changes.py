@@ -13,6 +13,7 @@ from armillary.vehicles.cars import Car
 from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
 
 AHEAD = 20.0  # metres of straight running before the first cones
+OFFSET = 3.5  # m, of the middle lane of ISO 3888-1
 OVERHANG = 0.8  # m of the body before the front axle and behind the rear one
 
 
@@ -61,18 +62,26 @@ class Track:
         return np.array(places)
 
 
-def double_lane_change_track(width: float = 1.8) -> Track:
-    """Return the track of ISO 3888-1: lanes of 15, 25 and 30 m, 30 and 25 m apart, in all 125 m.
+def double_lane_change_track(width: float = 1.8, *, offset_from: str = "edge") -> Track:
+    """Return the track of ISO 3888-1: lanes of 15, 25 and 15 + 15 m, 30 and 25 m apart, in all 125 m.
 
-    Their widths are 1.1, 1.2 and 1.3 times the car's width plus 0.25 m. The offset of 3.5 m is taken between
-    their right edges, which is an assumption: others measure it from the middle of the first lane.
+    offset_from  where the offset of 3.5 m to the right edge of the middle lane begins: at the right "edge" of
+                 the first lane, so that the middles are 3.5 m and half the difference of widths apart, or in
+                 its "middle", as Project Chrono has it, 1.1 m more for a car of 1.8 m
+
+    Widths are 1.1, 1.2 and 1.3 times the car's width plus 0.25 m. Lengths, widths and the offset are the
+    standard's numbers; where the offset begins is in its drawing, which we have not seen, so "edge" is an
+    assumption.
     """
     _check_width(width)
     b1, b3, b5 = (factor * width + 0.25 for factor in (1.1, 1.2, 1.3))
     low = -b1 / 2
+    if offset_from not in ("edge", "middle"):
+        raise arm.ModelError(f"offset_from={offset_from!r} is not known; use 'edge' or 'middle'")
+    aside = OFFSET + (low if offset_from == "edge" else 0.0)
     lanes = (
         Lane(AHEAD, AHEAD + 15, low, low + b1),
-        Lane(AHEAD + 45, AHEAD + 70, low + 3.5, low + 3.5 + b3),
+        Lane(AHEAD + 45, AHEAD + 70, aside, aside + b3),
         Lane(AHEAD + 95, AHEAD + 125, low, low + b5),
     )
     return Track("ISO 3888-1", width, lanes)

@@ -12,7 +12,7 @@ import numpy as np
 
 import armillary as arm
 from armillary.vehicles.cars import CORNERS, Car
-from armillary.vehicles.manoeuvres.result import Manoeuvre, at_time, peak
+from armillary.vehicles.manoeuvres.result import Manoeuvre, at_time, peak, require_whole_run
 
 START = 0.5  # s of straight running before
 DWELL = 0.5  # s of the sine with dwell
@@ -28,8 +28,12 @@ def drive(
     step: float | None = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, float] | None = None,
+    whole: str = "",
 ) -> arm.Run:
-    """Run a car from straight running with given angles of the front wheels over time."""
+    """Run a car from straight running with given angles of the front wheels over time.
+
+    whole  name of a manoeuvre whose figures need the whole run: an error says if the car overturned
+    """
     if not speed > 0:
         raise arm.ModelError(f"speed={speed:g} m/s must be positive")
     times, angles = steer
@@ -42,6 +46,8 @@ def drive(
         initial=car.start(speed),
         parameters={**car.hands_off(speed), **(parameters or {})},
     )
+    if whole:
+        require_whole_run(whole, run)
     return run
 
 
@@ -58,7 +64,7 @@ def sine_steer(
     grid = np.linspace(0, 1 / frequency, 401)
     times = [0.0, *(START + grid), START + 1 / frequency + settle]
     angles = [0.0, *(steer * np.sin(2 * np.pi * frequency * grid)), 0.0]
-    run = drive(car, START + 1 / frequency + settle, speed, (times, angles))
+    run = drive(car, START + 1 / frequency + settle, speed, (times, angles), whole="sine_steer")
     t = np.asarray(run.time)
     given = np.interp(t, times, angles)
     figures: dict[str, tuple[float, str]] = {
@@ -85,7 +91,7 @@ def pulse_steer(
     if not steer or not width > 0:
         raise arm.ModelError(f"pulse_steer: steer={steer:g} and width={width:g} must not be zero")
     times = [0.0, START, START + width / 2, START + width, duration]
-    run = drive(car, duration, speed, (times, [0.0, 0.0, steer, 0.0, 0.0]))
+    run = drive(car, duration, speed, (times, [0.0, 0.0, steer, 0.0, 0.0]), whole="pulse_steer")
     frequencies = np.linspace(0.1, highest, 117)
     yaw = frequency_response(run, "yaw velocity", times, [0.0, 0.0, steer, 0.0, 0.0], frequencies)
     side = frequency_response(run, "lateral acceleration", times, [0.0, 0.0, steer, 0.0, 0.0], frequencies)
@@ -137,7 +143,7 @@ def random_steer(
     phases = np.random.default_rng(seed).uniform(0, 2 * np.pi, count)
     t = np.arange(0, duration + 0.005, 0.01)
     angle = steer * np.sqrt(2 / count) * np.cos(2 * np.pi * np.outer(t, frequencies) + phases).sum(axis=1)
-    run = drive(car, duration, speed, (list(t), list(angle * np.clip(t, 0, 1))))
+    run = drive(car, duration, speed, (list(t), list(angle * np.clip(t, 0, 1))), whole="random_steer")
     times = np.asarray(run.time)
     late = times >= duration - window - 1e-9
     given, yaw, side = (
@@ -250,6 +256,7 @@ def braking_in_a_turn(
         speed,
         ([0, START, START + 0.5], [0, 0, steer]),
         inputs={"brake": ([0, begin, begin + 0.1], [0.0, 0.0, brake])},
+        whole="braking_in_a_turn",
     )
     before, after = (at_time(run, "yaw velocity", begin + wait) for wait in (0.0, 1.0))
     speeds = [at_time(run, "speed", begin + wait) for wait in (0.0, 1.0)]

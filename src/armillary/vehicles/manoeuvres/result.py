@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.cars import OVERTURNED
 
 PLOTTED = ("steer angle", "yaw velocity", "lateral acceleration", "sideslip angle", "roll angle", "speed")
 
@@ -42,6 +43,14 @@ class Manoeuvre:
     figures: Mapping[str, tuple[float, str]]  # value and unit by name
     passed: bool | None = None  # None where the standard has no verdict
     verdict: str = ""
+
+    def __post_init__(self) -> None:
+        time = overturn_time(self.run)
+        if time is not None:
+            object.__setattr__(self, "passed", False)
+            object.__setattr__(
+                self, "verdict", f"the vehicle overturned after {time:.2f} s, where the run ended"
+            )
 
     def __getitem__(self, name: str) -> float:
         """Return a figure by name."""
@@ -92,6 +101,20 @@ def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, 
         encoding="utf-8",
     )
     return made
+
+
+def overturn_time(run: arm.Run) -> float | None:
+    """Return when the vehicle overturned, s, or None."""
+    return next((event.time for event in run.events if event.name == OVERTURNED), None)
+
+
+def require_whole_run(name: str, run: arm.Run) -> None:
+    """Refuse a run that ended before its time, where figures need all of it."""
+    time = overturn_time(run)
+    if time is not None:
+        raise arm.ModelError(
+            f"{name}: the vehicle overturned after {time:.2f} s; give a smaller steer angle or a lower speed"
+        )
 
 
 def peak(values: Sequence[float] | np.ndarray) -> float:

@@ -38,7 +38,7 @@ def ride(car: Car, *, speed: float, duration: float = 10.0, settle: float = 2.0)
         raise arm.ModelError("ride: this car does not heave; use one with four wheels")
     if not 0 <= settle < duration:
         raise arm.ModelError(f"ride: settle={settle:g} s must end before the duration of {duration:g} s")
-    run = drive(car, duration, speed, ([0, 1], [0, 0]))
+    run = drive(car, duration, speed, ([0, 1], [0, 0]), whole="ride")
     late = np.asarray(run.time) >= settle
     step = float(run.time[1] - run.time[0])
     figures: dict[str, tuple[float, str]] = {}

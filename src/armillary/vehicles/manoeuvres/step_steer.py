@@ -9,6 +9,7 @@ import numpy as np
 
 import armillary as arm
 from armillary.vehicles.cars import Car
+from armillary.vehicles.manoeuvres.result import require_whole_run
 
 REACHED = 0.9  # part of the steady value at which the response time ends
 
@@ -89,6 +90,7 @@ def step_steer(
         initial=car.start(speed),
         parameters={**car.hands_off(speed), **(parameters or {})},
     )
+    require_whole_run("step_steer", run)
     half = start + rise / 2
     yaw = _measure(run, "yaw velocity", np.pi / 180, half, steer)
     lateral = _measure(run, "lateral acceleration", 1.0, half, steer)

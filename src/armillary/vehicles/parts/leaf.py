@@ -67,7 +67,7 @@ class LeafSpring:
         load = system.parameter(
             f"{name}_preload", preload, units="N", about="force of the leaf spring at rest"
         )
-        stiffness = (self.longitudinal, self.lateral, lambda z: rate * z - load)
+        stiffness = (self.longitudinal, self.lateral, lambda z: rate * z + load)
         damping = (self.damping,) * 3
         return add_bushing(
             system, name, axle, chassis, stiffness=stiffness, damping=damping,

@@ -1,15 +1,26 @@
-"""Momenta as states: trees with an oblique axis, balls, gimbals, slides, a lock, and flexible bodies."""
+"""Momenta as states: trees with an oblique axis, balls, gimbals, slides, a lock, and flexible bodies.
+
+Systems of the momentum-state reference data, as a user would describe them.
+
+A joint leads from the node of its inner body through inner slides, turns and outer slides to the node of its
+outer body. Each turn and slide has its own massless body, so that its spring acts along it alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 
 from armillary.algebra.calculus import NumericValue
+from armillary.model.bodies.body import Body
+from armillary.model.joints import Free, Prismatic, Revolute, Spherical
 from armillary.results.run import Run
+from armillary.stages import System
+from armillary.stages.equations import Equations
 from armillary.stages.model import Model
-from armillary.verification.momentum_systems import MomentumSystem, momentum_equations
+from armillary.untyped import DataTable
 from armillary.verification.rows import (
     ACCELERATIONS,
     TIGHT,
@@ -20,7 +31,174 @@ from armillary.verification.rows import (
     difference,
     largest,
     largest_difference,
+    reference,
 )
+
+AXES = "xyz"
+
+
+class MomentumSystem:
+    """A system of the reference data, with the names of its speeds in the order of the data."""
+
+    def __init__(self, name: str, *, locked: bool = True, damped: bool = True) -> None:
+        self.damped = damped  # whether modes are: in the data's trajectory they are not
+        self.data = reference(f"momentum_{name}")
+        self.system = System(name)
+        self.places: dict[str, list[str]] = {}  # coordinates by "G1 angles" and the like
+        speeds: dict[str, str] = {}
+        model = self.data["model"]
+        self.bodies: list[Body] = [self._root(model["bodies"][0])]
+        speeds |= {f"v0{a}": f"B1.u{i + 1}" for i, a in enumerate(AXES)}
+        speeds |= {f"w0{a}": f"B1.u{i + 4}" for i, a in enumerate(AXES)}
+        for joint in model["joints"]:
+            speeds |= self._joint(joint)
+            speeds |= self._outer(joint)
+        self.speeds = [speeds[name] for name in self.data["dof_names"]]
+        self.places["root"] = [f"B1.q{i}" for i in range(1, 8)]
+        if locked:
+            for i in model["locked"]:
+                self.system.lock(self.speeds[i])
+
+    def _root(self, body: DataTable) -> Body:
+        return self.system.body(body["name"], joint=Free(), **rigid(body))
+
+    def _joint(self, joint: DataTable) -> dict[str, str]:
+        """Massless bodies and springs of one joint; speeds by the data's names."""
+        name, s = joint["name"], self.system
+        frame: DataTable = {"mass": 0, "inertia": 0}
+        last = self._inner(joint)
+        springs = iter(
+            zip(*(_pad_to_twelve(joint, key) for key in ("stiffness", "damping", "rest")), strict=True)
+        )
+        rotation = [] if joint["rotation"] == "spherical" else joint["axes"]
+        laws = [next(springs) for _ in range(3 if joint["rotation"] == "spherical" else len(rotation))]
+        speeds: dict[str, str] = {}
+        for kind in ("inner", "turn", "outer"):
+            if kind == "turn" and joint["rotation"] == "spherical":
+                last = s.body(name, parent=last, joint=Spherical(), **frame)
+                speeds |= {f"{name}.sigma{i}": f"{name}.u{i}" for i in (1, 2, 3)}
+                self.places[f"{name} quat"] = [f"{name}.q{i}" for i in (1, 2, 3, 4)]
+                continue
+            columns = rotation if kind == "turn" else np.array(joint.get(f"slider_{kind}", [])).T.tolist()
+            label = {"inner": "s_in", "turn": "sigma", "outer": "s_out"}[kind]
+            key = "angles" if kind == "turn" else f"slider_{kind}"
+            self.places[f"{name} {key}"] = []
+            for i, column in enumerate(columns, start=1):
+                axis = [-x for x in column] if kind == "outer" else column
+                short = f"{name}_{label}{i}"
+                made = Revolute(axis) if kind == "turn" else Prismatic(axis)
+                body = s.body(short, parent=last, joint=made, **frame)
+                k, c, rest = laws[i - 1] if kind == "turn" else next(springs)
+                law = f"-{k!r}*({short}.q1 - {rest!r}) - {c!r}*{short}.u1"
+                along = sum((x * v for x, v in zip(axis, (last.x, last.y, last.z), strict=True)), 0 * last.x)
+                if kind == "turn":
+                    s.moment(f"{short}_spring", law, along, on=body, reaction=last)
+                else:
+                    s.force(f"{short}_spring", law, along, at=body.origin, reaction=last)
+                speeds[f"{name}.{label}{i}"] = f"{short}.u1"
+                self.places[f"{name} {key}"].append(f"{short}.q1")
+                last = body
+        self.last = last
+        return speeds
+
+    def _inner(self, joint: DataTable) -> Body:
+        """The frame of the node from which a joint leads on."""
+        body, name = self.bodies[joint["inner"]], joint["name"]
+        orient = joint.get("C_inner")
+        if "Psi_inner" in joint:
+            return body.node(name)
+        return self.system.body(
+            f"{name}_node", parent=body, at=joint["r_inner"], orient=orient, mass=0, inertia=0
+        )
+
+    def _outer(self, joint: DataTable) -> dict[str, str]:
+        """The outer body, by its own reference point and axes; speeds of its modes."""
+        outer = self.data["model"]["bodies"][joint["outer"]]
+        name, held = outer["name"], joint["name"] if "Psi_outer" in joint else None
+        orient = np.array(joint.get("C_outer", np.eye(3))).T
+        at = (-orient @ np.array(joint["r_outer"], float)).tolist() if held is None else (0, 0, 0)
+        inertia = {} if "particles" in outer else rigid(outer)
+        body = self.system.body(name, parent=self.last, at=at, orient=orient.tolist(), **inertia)
+        self.bodies.append(body)
+        if "particles" not in outer:
+            return {}
+        modes = range(1, len(outer["K"]) + 1)
+        body.flexible(held=held, **self._modes(outer, joint))
+        self.places[f"{name} modes"] = [f"{name}.q{i}" for i in modes]
+        return {f"{name}.xi{i}": f"{name}.u{i}" for i in modes}
+
+    def _modes(self, outer: DataTable, inboard: DataTable) -> DataTable:
+        """Particles, and massless nodes where joints are."""
+        number = len(self.bodies) - 1
+        ends = [
+            (inboard, "outer"),
+            *((j, "inner") for j in self.data["model"]["joints"] if j["inner"] == number),
+        ]
+        ends = [(joint, side) for joint, side in ends if f"Psi_{side}" in joint]
+        still = np.zeros((3, len(outer["K"])))
+        particles = outer["particles"]
+        shapes = [np.vstack([p["Psi"], still]) for p in particles]
+        shapes += [np.vstack([joint[f"Psi_{side}"], joint[f"Theta_{side}"]]) for joint, side in ends]
+        nodes = {f"particle {i}": p["r"] for i, p in enumerate(particles)}
+        nodes |= {joint["name"]: joint[f"r_{side}"] for joint, side in ends}
+        return {
+            "nodes": nodes,
+            "masses": [*(p["m"] for p in particles), *[0.0] * len(ends)],
+            "shapes": np.array(shapes),
+            "stiffness": outer["K"],
+            "damping_matrix": np.array(outer["C"]) * self.damped,
+        }
+
+    def coordinates(self, config: DataTable) -> dict[str, float]:
+        """Values of all coordinates, by name."""
+        found = dict(zip(self.places["root"], [*config["x0"], *config["quat0"]], strict=True))
+        for body, eta in zip(self.data["model"]["bodies"], config["eta"], strict=True):
+            found |= dict(zip(self.places.get(f"{body['name']} modes", []), eta, strict=True))
+        for joint, values in zip(self.data["model"]["joints"], config["joints"], strict=True):
+            for key, numbers in values.items():
+                found |= dict(zip(self.places.get(f"{joint['name']} {key}", []), numbers, strict=True))
+        return found
+
+    def mass_centre(self, state: DataTable) -> np.ndarray:
+        """The common mass centre at a state of the data, from its bodies' places there."""
+        moment, mass = np.zeros(3), 0.0
+        for body, place, eta in zip(
+            self.data["model"]["bodies"], state["bodies"], state["config"]["eta"], strict=True
+        ):
+            own = self.data["modal_integrals"].get(body["name"], body)
+            first = np.array(own["c"]) + (np.array(own["P"]) @ eta if eta else 0.0)
+            moment += own["m"] * np.array(place["x_R"]) + np.array(place["dcm_body_to_N"]) @ first
+            mass += own["m"]
+        return moment / mass
+
+    def state(self, config: DataTable, speeds: list[float]) -> dict[str, float]:
+        """Return the initial values of a run, without the locked speeds."""
+        locked = {str(u) for u in self.system.locked}
+        values = dict(zip(self.speeds, speeds, strict=True))
+        return self.coordinates(config) | {name: x for name, x in values.items() if name not in locked}
+
+
+def momentum_equations(name: str, *, locked: bool = True, damped: bool = True) -> Equations:
+    """The momentum-state equations of a system of the data, derived once."""
+    return _derive_by_momentum(name, locked, damped)
+
+
+@cache
+def _derive_by_momentum(name: str, locked: bool, damped: bool) -> Equations:
+    return MomentumSystem(name, locked=locked, damped=damped).system.derive("momentum")
+
+
+def rigid(body: DataTable) -> DataTable:
+    """Mass, mass centre and inertia about it, from first moment and inertia about the reference point."""
+    centre = np.array(body["c"]) / body["m"]
+    shift = body["m"] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    inertia = (np.array(body["J"]) - shift).tolist()
+    return {"mass": body["m"], "com": centre.tolist(), "inertia": inertia}
+
+
+def _pad_to_twelve(joint: DataTable, key: str) -> list[float]:
+    return [*map(float, joint.get(key, [])), *[0.0] * 12][:12]
+
 
 _KEPT = [f"{of} {axis}" for of in ("momentum", "angular momentum") for axis in "xyz"]
 

@@ -125,7 +125,9 @@ class ArmillaryModel {
       t: t0, t0, t_end: 1e300, step: step || 0, h: Math.min(step || 0, maxStep), max_step: maxStep, rtol, t_old: t0, error_old: 1e-4,
       shortest: Infinity, phase: about.arrived, failed: -1, at_grid: 1, restart: 1, choose_step: step ? 0 : 1,
       constants: places.constants, times: places.times, samples: places.rows, log: places.log, stops: places.stops, log_capacity: about.log,
+      structure: places.structure,
     };
+    new Int32Array(this.reals.buffer, places.structure, about.structure.length).set(about.structure);
     for (const name in fields) this.set(name, fields[name]);
     this.setStops(t0, Infinity);
     this.events = []; this.changes = []; this.lastEvent = null; this.status = "running"; this.t = t0;

@@ -78,6 +78,19 @@ def emit_begin(program: LoopModule) -> LoopFunction:
     return f
 
 
+def emit_straighten(program: LoopModule) -> LoopFunction:
+    """`straighten(h)`: accelerations and multipliers follow a straight line between the ends of a step."""
+    f = program.function("straighten", arguments=(REAL,))
+    scheme, base, end = scheme_of(program), f.vector("base"), f.vector("finish")
+    first, last = f.vector("k0"), f.vector("k_end")
+    with f.each(scheme.states - scheme.first_acceleration) as i:
+        m = i + scheme.first_acceleration
+        first[m] = (end[m] - base[m]) / f.argument(2)
+        last[m] = first[m]
+    f.give()
+    return f
+
+
 def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
     """The speeds of a state onto their constraints; its accelerations and multipliers."""
     scheme = scheme_of(f.program)

@@ -14,6 +14,9 @@ WEAK_RANK = LOST_RANK  # the strength of a constraint, squared, from which on a 
 MIDDLE, STRIDE = 0.46, 0.25
 BELIEVED = 1.0  # how far a forecast is believed, in sizes of motion
 LOOK_FAR, LOOK_NEAR = 1e-3, 5e-6  # over how much motion slope and bend of a forecast are found
+# The root of a strength so small that accelerations are rounding errors and a place is looked for along the
+# speeds; and the share of the strength, squared, that is left where the motion misses it.
+RIGHT_AHEAD, MISSED = 1e-3, 5e-3
 MOST_LOOKS = 8.0  # at event functions in a longer step
 SOON = 0.15  # share of the time to the place that may be left when the step across begins
 AROUND = 0.15  # sizes of motion to either side of a place that one step jumped over
@@ -26,7 +29,7 @@ RESOLVED_FIXED, RESOLVED_ADAPTIVE = 0.05, 0.5
 UNSOUND, UNSOUND_ADAPTIVE = 1e-6, 1e-4
 LOOK_AGAIN = 0.03  # sizes of motion after which a forecast that was not confirmed is made again
 SHORTER = 0.25  # of the usual steps across, the least that is taken again because an input has changed
-SHORTEST = 0.05  # of the usual steps across, the least that is tried
+SHORTEST = 0.03  # of the usual steps across, the least that is tried
 RANK_LEFT = (
     0.3  # of the smallest singular value, where a forecast is right; what is found there is a hundredth
 )
@@ -45,7 +48,13 @@ BESIDE, IMPROVEMENTS, STEADY, BENT, STRIDES, BEFORE_STAGES = 0.01, 40.0, 1e-9, 1
 # across a place that is none, since bars differ by 1e-10 of their lengths, change the energy by 1e-4; their
 # gaps are larger than this.
 TORN = 1e-8
-ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
+ROUGH = 5e-8  # an error of the step, by its own estimate, that is too large
+WELL_BEFORE, JUST_BEFORE, JUST_AFTER, WELL_AFTER = (
+    0.24,
+    0.34,
+    0.58,
+    0.7,
+)  # such parts, to locate the place in the step
 LOOKS = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # parts of the step at which rows and events are sound
 
 # The same in single precision. Near a place the equations magnify rounding by the third power of the

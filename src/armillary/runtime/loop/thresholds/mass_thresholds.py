@@ -1,4 +1,4 @@
-"""Thresholds for places without mass, shared by the solver and runtime/models/failures/weak_masses.py."""
+"""Thresholds for places without mass, shared by the solver and runtime/models/failures.py."""
 
 from __future__ import annotations
 

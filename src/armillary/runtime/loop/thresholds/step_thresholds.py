@@ -12,4 +12,4 @@ MOST_FORCED = 8.0  # shortest steps, one after the other, that lead across a kin
 STABLE_EDGE, CALM_EDGE = 6.1, 3.0
 STIFF_STEPS, CALM_STEPS = 15, 6
 
-CANCELLED = 1e-10  # of a diagonal element: what is left of it in an elimination without exchange is no pivot
+NO_DIAGONAL = 1e-10  # of a diagonal element: what an elimination without exchange leaves is no pivot

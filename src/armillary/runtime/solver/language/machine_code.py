@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import groupby
 from math import inf, nan
 from typing import Any, cast
 
@@ -41,6 +42,8 @@ _OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
 _NUMBERS = ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers", "StepNumbers", "PathNumbers")
 _FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StepFlags")
 _INLINED = ("sign_of", "closeness", "find_events", "turn", "keep_row", "keep_row_inside", "advance")
+_APART = ("probe",)  # never inlined: an event is located and then fired on exactly the same bits
+_JUST_COMPUTED = {"error_ratios": "k_end"}  # derivatives that the caller computes before it calls a function
 _REPORTS = ("report", "report_change", "report_passage", "report_time")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
@@ -94,6 +97,8 @@ class SolverCode:
         f = self.program.function(function.name, result, arguments, rare=function.name in self.rare)
         if function.name in _INLINED:
             f.function.attributes.append("alwaysinline")
+        if function.name in _APART:
+            f.function.attributes.append("noinline")
         given = [f.argument(place) for place in range(2, 2 + len(arguments))]
         Statements(self, function, f, given).statements(function.body)
         if not f.builder.block.ended:
@@ -119,12 +124,25 @@ class Statements:
                 self.locals[name] = Local(f, value)
         self.loops: list[tuple[Block, Block]] = []  # where `continue` and `break` lead
         self.element: Value | None = None
+        self.numbers: dict[str, Value] = {}  # scalars of the run, in a loop over states
+        self.fresh = _JUST_COMPUTED.get(function.name, "")  # the vector of derivatives computed last
 
     # ---------------------------------------------------------------- statements
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
-        for node in nodes:
-            self.statement(node)
+        for over_states, group in groupby(nodes, self.is_over_states):
+            if over_states:
+                self.each_state(list(group))
+            else:
+                for node in group:
+                    self.statement(node)
+
+    def is_over_states(self, node: ast.stmt) -> bool:
+        """Whether a statement assigns a vector state by state: all such in a row have one loop."""
+        match node:
+            case ast.Assign(targets=[ast.Attribute(attr=field)], value=value):
+                return self.code.kinds[field] == "States" and called(value) not in MODEL
+        return False
 
     def statement(self, node: ast.stmt) -> None:
         f = self.frame
@@ -207,6 +225,8 @@ class Statements:
             assert isinstance(value, ast.Call)
             places = [self.vector(t) for t in targets]
             self.code.model[name](self.frame, places, [self.argument(a) for a in value.args])
+            if name == "derivatives" and isinstance(target, ast.Attribute):
+                self.fresh = target.attr
             return
         match target:
             case ast.Attribute(attr=field) if self.code.kinds[field] in VECTORS:
@@ -220,19 +240,26 @@ class Statements:
 
     def each(self, field: str, value: ast.expr) -> None:
         """An assignment element by element."""
-        f, place, kind = self.frame, self.part(field), self.code.kinds[field]
-
-        def assigned(m: Value) -> None:
+        place = self.part(field)
+        with self.frame.each(self.size(self.code.kinds[field])) as m:
             self.element = m
             place[m] = self.as_real(self.value(value))
             self.element = None
 
-        if kind == "States":
-            for m in f.each_state():
-                assigned(m)
-        else:
-            with f.each(self.size(kind)) as m:
-                assigned(m)
+    def each_state(self, nodes: Sequence[ast.stmt]) -> None:
+        """Assignments state by state. Numbers of the run are read before the loop: LLVM does not find that
+        they stay as they are where they are in one room with the vectors.
+        """
+        for inner in (n for node in nodes for n in ast.walk(node)):
+            if isinstance(inner, ast.Attribute) and self.code.kinds[inner.attr] not in VECTORS:
+                self.numbers[inner.attr] = self.field(inner.attr)
+        for m in self.frame.each_state():
+            for node in nodes:
+                assert isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
+                self.element = m
+                self.part(node.targets[0].attr)[m] = self.as_real(self.value(node.value))
+                self.element = None
+        self.numbers.clear()
 
     def store(self, field: str, value: Value) -> None:
         """A scalar of the run."""
@@ -298,10 +325,14 @@ class Statements:
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 return self.code.tables[name](f, self.whole(index))
             case ast.UnaryOp(op=ast.USub(), operand=inner):
+                if isinstance(inner, ast.Constant) and isinstance(inner.value, float):
+                    return f.real(-inner.value)
                 found = self.value(inner)
                 return 0 - found if found.raw.type == WHOLE else self.negative(found)
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return ~self.value(inner)
+            case ast.BinOp(ast.Constant(float() as above), ast.Div(), ast.Constant(float() as below)):
+                return f.real(above / below)
             case ast.BinOp(left=left, op=op, right=right):
                 return self.operate(op, self.value(left), self.value(right))
             case ast.BoolOp(op=op, values=values):
@@ -346,6 +377,8 @@ class Statements:
         return self.frame.size(size) if isinstance(size, str) else self.frame.whole(size)
 
     def field(self, name: str) -> Value:
+        if name in self.numbers:
+            return self.numbers[name]
         if name in self.code.known:
             return self.frame.real(self.code.known[name])
         kind = self.code.kinds[name]
@@ -353,6 +386,8 @@ class Statements:
             assert self.element is not None, (
                 f"the vector '{name}' stands for its elements only where one is assigned"
             )
+            if name == self.fresh:
+                return self.frame.rates(name, self.element)
             return self.entry(self.part(name), kind, self.element)
         found = self.frame[name]
         return found.differs(0) if kind == "truth" else found

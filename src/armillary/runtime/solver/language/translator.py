@@ -17,7 +17,7 @@ from functools import cache
 
 import numpy as np
 
-from armillary.mechanics.constraints import closing_thresholds, partition
+from armillary.mechanics.constraints import closing_thresholds, dependent_speeds
 from armillary.mechanics.contact import contact_thresholds
 from armillary.numerics import roots_thresholds
 from armillary.runtime.inputs.blocks import APART
@@ -93,14 +93,17 @@ for thresholds in (
     step_thresholds,
     mass_thresholds,
     change_thresholds,
-    partition,
+    dependent_speeds,
     closing_thresholds,
     contact_thresholds,
     roots_thresholds,
 ):
-    CONSTANTS |= {
+    named = {
         k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
     }
+    if twice := CONSTANTS.keys() & named.keys():
+        raise TypeError(f"{thresholds.__name__}: {sorted(twice)} would replace constants of other files")
+    CONSTANTS |= named
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,15 @@ from __future__ import annotations
 from armillary.runtime.loop.thresholds.change_thresholds import (
     AROUND,
     BELIEVED,
+    BESIDE,
     FINEST,
     LOOK_FAR,
     LOOK_NEAR,
     MIDDLE,
+    MISSED,
     RESOLVED_ADAPTIVE,
     RESOLVED_FIXED,
+    RIGHT_AHEAD,
     UNSOUND,
     UNSOUND_ADAPTIVE,
     WEAK_RANK,
@@ -54,6 +57,54 @@ def strength_ahead(run: RunRecord, x: real) -> real:
     return sqrt(max(strength(run), 0.0))
 
 
+def root_straight_ahead(run: RunRecord, x: real) -> real:
+    """The root of the strength of the weakest constraint, so long ahead along the present speeds."""
+    run.stage = run.state
+    for i in range(N_COORDINATES):
+        run.stage[i] = run.state[i] + x * run.k0[i]
+    run.g = events(run.t + x, run.stage)
+    return sqrt(max(strength(run), 0.0))
+
+
+def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
+    """Seconds to a place right ahead, along the present speeds: accelerations are rounding errors there, up
+    to 1e12 times as large as elsewhere. The square of the root of the strength is a parabola with its vertex
+    in the place. Infinity if there is none on the way, or loads bend the way to it: accelerations are those a
+    little later.
+    """
+    fast: real = 1e-300
+    bends: real = 0.0
+    for i in range(N_COORDINATES):
+        fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
+    x: real = here / fast
+    if not (x < INFINITY):
+        return INFINITY
+    run.stage = run.state
+    for i in range(N_COORDINATES):
+        run.stage[i] = run.state[i] + 4.0 * BESIDE / fast * run.k0[i]
+    run.stage = normalise(run.t, run.stage)
+    run.trial = derivatives(run.t, run.stage)
+    for i in range(N_STATES):
+        if not below(i, N_COORDINATES):
+            bends = max(bends, abs(run.trial[i]) / STATE_SIZE[i])
+    if not (bends * x < 0.5 * fast):
+        return INFINITY
+    next_one: real = 0.0
+    later: real = 0.0
+    next_one = root_straight_ahead(run, 0.5 * x)
+    later = root_straight_ahead(run, x)
+    first: real = here * here
+    second: real = next_one * next_one
+    third: real = later * later
+    slope: real = (4.0 * second - 3.0 * first - third) / x
+    bend: real = 2.0 * (first - 2.0 * second + third) / (x * x)
+    if not (slope < 0.0 and bend > 0.0):
+        return INFINITY
+    if first + 0.5 * slope * (-0.5 * slope / bend) > MISSED * first:
+        return INFINITY
+    return -0.5 * slope / bend
+
+
 def rank_lost_after(run: RunRecord) -> real:
     """Seconds after which the constraints lose rank if their strength goes on to fall as it does; infinity
     where it does not. From rest there is no slope, so its bend counts, too.
@@ -64,6 +115,10 @@ def rank_lost_after(run: RunRecord) -> real:
     distance: real = LOOK_FAR
     ahead: real = INFINITY
     here = strength_ahead(run, 0.0)
+    if PASSING and here < RIGHT_AHEAD:
+        ahead = rank_lost_straight_ahead(run, here)
+        if ahead < INFINITY:
+            return ahead
     while distance > LOOK_NEAR:
         x: real = horizon(run, distance)
         if not (x > 0.0 and x < INFINITY):

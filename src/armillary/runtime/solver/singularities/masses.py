@@ -1,6 +1,6 @@
 """Places without mass on the way of an exported run, in the small language of language.py.
 
-The ideas are in runtime/models/failures/weak_masses.py. A run that failed, or whose speeds jumped within a
+The ideas are in runtime/models/failures.py. A run that failed, or whose speeds jumped within a
 step of fixed size, is followed in a straight line from where it was: it ends where a pivot of the mass matrix
 all but vanishes, of the inertias that it is made of and of its share at the start of the run.
 """

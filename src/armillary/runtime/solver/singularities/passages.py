@@ -18,6 +18,8 @@ from __future__ import annotations
 from armillary.runtime.loop.thresholds.change_thresholds import (
     BLIND,
     IN_PLACE,
+    JUST_AFTER,
+    JUST_BEFORE,
     LOOK_AGAIN,
     MIDDLE,
     RANK_LEFT,
@@ -28,6 +30,8 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     SOON,
     STRIDE,
     TORN,
+    WELL_AFTER,
+    WELL_BEFORE,
 )
 from armillary.runtime.solver.choices import measure_sizes, read_rows
 from armillary.runtime.solver.dense import probe
@@ -35,7 +39,7 @@ from armillary.runtime.solver.events import scan, sign_of
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.singularities.collocation import step_from_beside
-from armillary.runtime.solver.singularities.forecasts import begin_after, extrapolate, horizon
+from armillary.runtime.solver.singularities.forecasts import begin_after, extrapolate, horizon, strength
 from armillary.runtime.solver.singularities.turned_rows import row_square, turn_rows
 
 
@@ -242,6 +246,39 @@ def find_events(run: RunRecord) -> None:
         scan(run)
 
 
+def signed_root(run: RunRecord, part: real) -> real:
+    """The root of the strength of the weakest constraint at a part of the step, negative after the place."""
+    probe(run, part * run.h_taken)
+    run.g = events(run.t_old + part * run.h_taken, run.point)
+    root: real = sqrt(max(strength(run), 0.0))
+    if part > MIDDLE:
+        root = -root
+    return root
+
+
+def locate_place(run: RunRecord) -> None:
+    """Locate the place in the step just taken, which begins where the forecast was made, up to an eighth of a
+    radian earlier: the root of the strength, with its sign, is zero there. A cubic through two values before
+    and two after it; the forecast stays if they do not fall in order.
+    """
+    a: real = 0.0
+    b: real = 0.0
+    c: real = 0.0
+    d: real = 0.0
+    a = signed_root(run, WELL_BEFORE)
+    b = signed_root(run, JUST_BEFORE)
+    c = signed_root(run, JUST_AFTER)
+    d = signed_root(run, WELL_AFTER)
+    if not (a > b and b > c and c > d):
+        return
+    part: real = WELL_BEFORE * (b / (b - a)) * (c / (c - a)) * (d / (d - a))
+    part = part + JUST_BEFORE * (a / (a - b)) * (c / (c - b)) * (d / (d - b))
+    part = part + JUST_AFTER * (a / (a - c)) * (b / (b - c)) * (d / (d - c))
+    part = part + WELL_AFTER * (a / (a - d)) * (b / (b - d)) * (c / (c - d))
+    if part > JUST_BEFORE and part < JUST_AFTER:
+        run.singular = run.t_old + part * run.h_taken
+
+
 def cross(run: RunRecord) -> None:
     """The step across, or the same to be tried from nearer by."""
     sound: truth = False
@@ -276,6 +313,8 @@ def cross(run: RunRecord) -> None:
     run.restart = True
     if ADAPTIVE:
         run.choose_step = True
+    if run.singular - run.t_old > BLIND * h:
+        locate_place(run)
     if run.singular <= run.t_end:
         report_passage(run)
     find_events(run)

@@ -1,0 +1,318 @@
+"""Figures of modes: eigenvalues with participation, and shapes.
+
+Results of modal analyses as JSON files, complex arrays as real and imaginary parts; and as reports.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from armillary.analysis.linear.conversions import html_page
+from armillary.analysis.modes.shapes import by_share
+from armillary.analysis.result_files import json_text, read_result, write_result
+from armillary.columns import html_text
+from armillary.errors import ArmillaryError
+from armillary.results.plots.chart import COLOURS, literal, open_figure
+from armillary.results.plots.motion import (
+    FILMS,
+    MotionView,
+    PictureOptions,
+    motion_path,
+    picture_of,
+    show_page,
+    write_page,
+)
+from armillary.untyped import DataTable, Given
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from armillary.analysis.modes.modes import Modes
+    from armillary.analysis.modes.root_locus import Campbell, RootLocus
+    from armillary.results.plots.motion import Drawable
+
+
+_SHOWN = 0.02  # of a mode: coordinates with less are drawn together
+
+
+def modes_plot(modes: Modes, index: int | None, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """The eigenvalues, with the participation of coordinates in each mode; or the shape of one mode."""
+    return _all(modes, path, show) if index is None else _plot_one_shape(modes, index, path, show)
+
+
+def _all(modes: Modes, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    with open_figure((9.5, max(3.2, 1.2 + 0.3 * len(modes))), path, show=show) as figure:
+        plane, bars = figure.subplots(1, 2, width_ratios=[2, 3])
+        values = modes.eigenvalues
+        for sign in (1, -1):
+            plane.plot(values.real, sign * values.imag, "x", color=COLOURS[0], markersize=7)
+        plane.axvline(0.0, color="#5b6570", linewidth=0.8)
+        plane.set_xlabel("Re λ (1/s)")
+        plane.set_ylabel("Im λ (rad/s)")
+        plane.set_title(literal(modes.system))
+        left = np.zeros(len(modes))
+        rows = np.arange(len(modes))
+        order = [k for k in range(len(modes.coordinates)) if np.max(modes.participation[:, k]) > _SHOWN]
+        for i, k in enumerate(order):
+            share = 100 * modes.participation[:, k]
+            colour = COLOURS[i % len(COLOURS)]
+            bars.barh(rows, share, left=left, color=colour, label=literal(modes.coordinates[k]), height=0.7)
+            left = left + share
+        bars.set_yticks(rows, [literal(_caption(modes, i)) for i in range(len(modes))])
+        bars.invert_yaxis()
+        bars.set_xlabel("participation (%)")
+        bars.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _caption(modes: Modes, i: int) -> str:
+    mode = modes[i]
+    what = f"{mode.damped_frequency:.3g} Hz" if mode.damped_omega else f"{mode.eigenvalue.real:.3g} 1/s"
+    return f"{mode.name or i}: {what}"
+
+
+def _plot_one_shape(modes: Modes, index: int, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Arrows with the amplitude and phase of each coordinate."""
+    with open_figure((5.5, 4.5), path, show=show) as figure:
+        ax = figure.add_subplot(projection="polar")
+        shape = modes[index].shape
+        largest = max((abs(shape[c]) for c in modes.coordinates), default=1.0)
+        for i, c in enumerate(modes.coordinates):
+            if abs(shape[c]) > _SHOWN * largest:
+                colour = COLOURS[i % len(COLOURS)]
+                units = f" ({modes.units[c]})" if modes.units.get(c) else ""
+                ax.plot([0, np.angle(shape[c])], [0, abs(shape[c])], "-o", color=colour, markersize=4,
+                        label=literal(f"{c}{units}"))  # fmt: skip
+        ax.legend(loc="upper left", bbox_to_anchor=(1.05, 1.0))
+        ax.set_title(literal(f"{modes.system}: {_caption(modes, index)}"))
+    return figure
+
+
+# Shapes of modes in motion, as pages and films.
+
+_SECONDS = 2.0  # of a period in a film
+
+
+def show_modes(
+    modes: Modes,
+    mode: int | str | None,
+    amplitude: float | None,
+    model: Drawable | None,
+    options: PictureOptions,
+) -> MotionView:
+    """A page of one mode or all, in the browser or a notebook."""
+    return show_page(_page(modes, mode, amplitude, model, options))
+
+
+def write_modes(
+    modes: Modes,
+    path: str | os.PathLike[str],
+    mode: int | str | None,
+    amplitude: float | None,
+    model: Drawable | None,
+    options: PictureOptions,
+) -> Path:
+    """A page of one mode or all, or a film of one."""
+    place = motion_path(path)
+    if place.suffix.lower() not in FILMS:
+        return write_page(_page(modes, mode, amplitude, model, options), place)
+    if mode is None:
+        raise ArmillaryError(
+            f"a film shows one of the {len(modes)} modes of '{modes.system}'; give it by its number or name, "
+            "modes.animate('mode.gif', 0), or write an .html page of all"
+        )
+    run = modes.motion(mode, amplitude=amplitude)
+    speed = float(run.time[-1] - run.time[0]) / _SECONDS
+    picture_of(run.picture, model, f"the modes of '{modes.system}'").film(
+        run, place, replace(options, speed=speed)
+    )
+    return place
+
+
+def _page(
+    modes: Modes,
+    mode: int | str | None,
+    amplitude: float | None,
+    model: Drawable | None,
+    options: PictureOptions,
+) -> str:
+    chosen = range(len(modes)) if mode is None else [modes._index(mode)]
+    if not chosen:
+        raise ArmillaryError(f"'{modes.system}' has no modes to show")
+    runs = [modes.motion(i, amplitude=amplitude) for i in chosen]
+    labels = [f"{i}: {modes[i].summary}; {modes[i].label}" for i in chosen]
+    picture = picture_of(runs[0].picture, model, f"the modes of '{modes.system}'")
+    return picture.choice(runs, labels, f"Modes of {modes.system}", options)
+
+
+# Figures of eigenvalues over a parameter: root loci and Campbell diagrams.
+
+_GREY = "#5b6570"
+
+
+def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Left the complex plane, with a circle at the first value; right real and imaginary parts over the
+    values, with crossings of the imaginary axis marked.
+    """
+    with open_figure((10.0, 4.6), path, show=show) as figure:
+        left, right = figure.subplots(1, 2)
+        for i in range(len(locus)):
+            branch, colour = locus[i], COLOURS[i % len(COLOURS)]
+            for sign in (1, -1):
+                left.plot(branch.real, sign * branch.imag, "-", color=colour, marker=".", markersize=3)
+                left.plot(branch.real[:1], sign * branch.imag[:1], "o", color=colour, markerfacecolor="none")
+            right.plot(locus.values, branch.real, "-", color=colour, label=literal(locus.labels[i]))
+            if np.any(branch.imag > 0):
+                turning = np.where(branch.imag > 0, branch.imag, np.nan)
+                right.plot(locus.values, turning, "--", color=colour, linewidth=1.0)
+        for crossing in locus.crossings:
+            right.plot([crossing.value], [0.0], "o", color=_GREY, zorder=4)
+            right.annotate(f" {crossing.value:.4g}", (crossing.value, 0.0), xytext=(2, 4),
+                           textcoords="offset points", color=_GREY)  # fmt: skip
+            for sign in (1, -1):
+                left.plot([0.0], [sign * crossing.eigenvalue.imag], "o", color=_GREY, markersize=4, zorder=4)
+        left.axvline(0.0, color=_GREY, linewidth=0.8)
+        right.axhline(0.0, color=_GREY, linewidth=0.8)
+        left.set_xlabel("Re λ (1/s)")
+        left.set_ylabel("Im λ (rad/s)")
+        left.set_title(literal(locus.system))
+        units = f" ({locus.units})" if locus.units else ""
+        right.set_xlabel(literal(f"{locus.parameter}{units}"))
+        right.set_ylabel("Re λ, dashed Im λ (1/s)")
+        right.legend(loc="best", fontsize=8)
+    return figure
+
+
+def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Frequencies over the spin, dashed where the whirl is backward, lines of the orders, critical speeds."""
+    with open_figure((7.5, 4.8), path, show=show) as figure:
+        ax = figure.subplots()
+        for i in range(diagram.frequencies.shape[1]):
+            style = "--" if np.sum(diagram.whirl[:, i]) < 0 else "-"
+            ax.plot(diagram.values, diagram.frequencies[:, i], style, color=COLOURS[i % len(COLOURS)])
+        top = 1.05 * float(np.max(diagram.frequencies))
+        for order in diagram.orders:
+            line = order * diagram.radians * np.abs(diagram.values) / (2 * np.pi)
+            ax.plot(diagram.values, line, ":", color=_GREY, linewidth=1.0)
+            seen = np.flatnonzero(line <= top)
+            if seen.size:
+                ax.annotate(f" {order:g}×", (diagram.values[seen[-1]], line[seen[-1]]), color=_GREY)
+        for c in diagram.critical_speeds:
+            ax.plot([c.spin], [c.omega / (2 * np.pi)], "o", color=_GREY, zorder=4)
+        ax.set_ylim(0.0, top)
+        units = f" ({diagram.units})" if diagram.units else ""
+        ax.set_xlabel(literal(f"{diagram.spin}{units}"))
+        ax.set_ylabel("frequency (Hz)")
+        ax.set_title(literal(diagram.system))
+    return figure
+
+
+_VERSION = 1
+
+
+class Shown(Protocol):
+    """A result with a table for terminals and one for notebooks."""
+
+    @property
+    def system(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
+
+
+def write_modal_file(
+    path: str | os.PathLike[str], kind: str, data: Mapping[str, object], shown: Shown
+) -> None:
+    """A .json file of this kind with the data; or a report of it, .txt or .html."""
+    head = {"armillary": kind, "version": _VERSION}
+    title = html_text(f"{kind.capitalize()} of {shown.system}")
+    texts = {
+        ".json": lambda: json_text(head | {name: _plain_value(x) for name, x in data.items()}, None),
+        ".txt": lambda: f"{shown}\n",
+        ".html": lambda: html_page(title, shown._repr_html_()),
+    }
+    write_result(path, _kind_in_sentence(kind), texts)
+
+
+def read_modal_file(path: str | os.PathLike[str], kind: str) -> DataTable:
+    """The data of a file of this kind."""
+    content = read_result(path, f"a file of {_kind_in_sentence(kind)}", "armillary")
+    if content.pop("armillary") != kind:
+        raise ArmillaryError(f"'{path}' is not a file of {_kind_in_sentence(kind)}")
+    if content.pop("version", None) != _VERSION:
+        raise ArmillaryError(f"'{path}' was written by a newer Armillary; update this one to read it")
+    return {name: _array_from(x) for name, x in content.items()}
+
+
+def _kind_in_sentence(kind: str) -> str:
+    """The kind in a sentence: modes, a root locus."""
+    return kind if kind.endswith("modes") else f"a {kind}"
+
+
+def _plain_value(value: object) -> Given:
+    if isinstance(value, np.ndarray):
+        if np.iscomplexobj(value):
+            return {
+                "shape": list(value.shape),
+                "real": _finite_or_null(value.real),
+                "imag": _finite_or_null(value.imag),
+            }
+        return {"shape": list(value.shape), "real": _finite_or_null(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain_value(x) for name, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_value(x) for x in value]
+    return value
+
+
+def _finite_or_null(values: np.ndarray) -> list[float | None]:
+    """Return numbers as a list, with null for each that is not finite."""
+    return [float(x) if np.isfinite(x) else None for x in values.ravel()]
+
+
+def _array_from(value: object) -> Given:
+    if not isinstance(value, dict):
+        return value
+    if not isinstance(value.get("shape"), list):  # a table; a name in it may be "shape"
+        return {name: _array_from(x) for name, x in value.items()}
+    found = np.array([np.nan if x is None else x for x in value["real"]], dtype=float)
+    if "imag" in value:
+        imaginary = np.array([np.nan if x is None else x for x in value["imag"]], dtype=float)
+        found = found + 1j * imaginary
+    found = found.reshape(value["shape"])
+    found.setflags(write=False)
+    return found
+
+
+# Eigenvalues and participation as people read them.
+
+_ENOUGH = 0.8  # of a mode: so much of it is named in words
+_FEW = 0.1  # coordinates with less of a mode are not named after the first
+_MOST = 3  # coordinates that are named
+ROUNDING = 1e-12  # real parts below this part of |λ| count as none
+
+
+def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
+    """The coordinates that make up most of a mode: 62 % lean.q1, 30 % fork.q1."""
+    parts: list[str] = []
+    reached = 0.0
+    for k in by_share(shares)[:_MOST]:
+        if parts and (reached >= _ENOUGH or shares[k] < _FEW):
+            break
+        parts.append(f"{100 * shares[k]:.0f} % {names[k]}")
+        reached += float(shares[k])
+    return ", ".join(parts)
+
+
+def eigenvalue_text(value: complex, *, pair: bool = False) -> str:
+    """An eigenvalue, or a pair of them, without a real part that is rounding."""
+    growth = value.real if abs(value.real) > ROUNDING * abs(value) else 0.0
+    if not value.imag:
+        return f"{growth:.6g}"
+    sign = "±" if pair else "+" if value.imag > 0 else "-"
+    return f"{growth:.6g} {sign} {abs(value.imag):.6g}i"

@@ -1,0 +1,494 @@
+"""The machine code of a program: its functions by name, for runs too, and constants for parameter values.
+
+Further functions of a model as machine code: any expressions of its time, state, memory and parameters.
+
+Analyses need numbers beside the rates and outputs of runs: Jacobians, mass matrices, efforts, gaps of loops.
+They state these as expressions, and this module compiles them, to be evaluated at one place or at many.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from armillary.algebra.arguments import unsigned_zeros
+from armillary.algebra.expression import Expr
+from armillary.errors import ArmillaryError
+from armillary.llvm.building.routines import (
+    MatrixPlacement,
+    function_rows,
+    gather_and_scatter,
+    lane_rows,
+    precompute_rows,
+)
+from armillary.llvm.jit import Compiled, holds_addresses, vector_doubles
+from armillary.llvm.sections import lane_functions_text, process_text
+from armillary.model.description import EventRecord
+from armillary.model.units import state_factor
+from armillary.program.equations import NOT_PICKLED, DerivedEquations
+from armillary.program.passes.graph import Operations
+from armillary.program.pieces import with_functions
+from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
+from armillary.runtime.integrators import Functions
+from armillary.runtime.loop.thresholds.event_thresholds import LANDING
+from armillary.runtime.models.configurations import NEARLY, changes_configuration
+from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.start.initial import initial_memory
+from armillary.untyped import DataMapping
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
+
+
+class CompiledProgram:
+    """One program as machine code, freed with this object."""
+
+    def __init__(self, equations: DerivedEquations, code: Compiled, seconds: float) -> None:
+        self.equations = equations
+        self.compile_seconds = seconds
+        self._code = code
+        self.parameter_table = parameter_table(equations)
+        self.coordinate_names = equations.coordinates
+        self.speed_names = equations.speeds
+        self.state_names = equations.states
+        self.output_names = tuple(c.name for c in equations.targets.columns)
+        self._default_constants: np.ndarray | None = None
+        self._addresses: dict[str, int] = {}
+        self._functions: dict[str, Callable[..., None]] = {}
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """Parameters with their defaults, in their stated units."""
+        return self.equations.parameters
+
+    @property
+    def tier(self) -> str:
+        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
+        return self._code.tier
+
+    @property
+    def formalism(self) -> str:
+        """Name of the formalism behind the code."""
+        return self.equations.formalism
+
+    def address(self, name: str) -> int:
+        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
+        if name not in self._addresses:
+            program = self.equations.program
+            absent = {
+                "events": not program.events.results,
+                "update": not program.update.results,
+                "fire": not program.fire,
+                "normalise": not program.normalises,
+                "geometry": not program.geometry.results,
+                "solve": all(s.name != "solve" for s in program.stepping),
+                "residuals": all(s.name != "residuals" for s in program.stepping),
+                "partial_rates": not program.partial_rates,
+            }
+            self._addresses[name] = 0 if absent.get(name) else self._code.address(name)
+        return self._addresses[name]
+
+    def function(self, name: str) -> Callable[..., None]:
+        """A generated function of a time and the addresses of state, constants, memory and results."""
+        if name not in self._functions:
+            self._functions[name] = _FUNCTION(self.address(name))
+        return self._functions[name]
+
+    def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
+        """Precomputed constants for a parameter set, as the generated functions take them."""
+        if parameters is None and self._default_constants is not None:
+            return self._default_constants
+        constants = self.constants_inside(self.parameters_inside(parameters))
+        if not parameters:
+            constants.setflags(write=False)
+            self._default_constants = constants
+        return constants
+
+    def parameters_inside(self, parameters: DataMapping | None) -> np.ndarray:
+        """Values of all parameters in the model's own units, in their order."""
+        return self.parameter_table.inside(self.parameter_table.values(parameters))
+
+    def constants_inside(self, inside: np.ndarray) -> np.ndarray:
+        """Precomputed constants for values of all parameters in the model's own units, in their order."""
+        constants = np.zeros(max(len(self.equations.program.constants), 1))
+        inside = np.ascontiguousarray(inside)
+        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.address("precompute"))
+        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
+        return constants
+
+    def inside(self, parameters: DataMapping | None = None) -> dict[str, float]:
+        """Values of all parameters in the model's own units."""
+        return dict(zip(self.parameter_table.names, self.parameters_inside(parameters).tolist(), strict=True))
+
+    # ------------------------------------------------------------ for runs
+
+    @cached_property
+    def speeds(self) -> SpeedPlaces:
+        """Where all speeds of the system are among the outputs."""
+        return speed_places(self.equations, self.output_names)
+
+    @cached_property
+    def independent_speeds(self) -> np.ndarray:
+        """The speeds of the system that are states of this program, in the order of the state."""
+        number = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
+        return np.array([number[name] for name in self.speed_names], dtype=int)
+
+    @cached_property
+    def watched_index(self) -> dict[str, int]:
+        """Numbers of the watched events, by name."""
+        return {e.name: k for k, e in enumerate(self.equations.targets.watched)}
+
+    @cached_property
+    def weakening(self) -> list[tuple[int, float]]:
+        """Numbers of the events at which dependent speeds are chosen again or constraints lose rank, and
+        values of their functions above which neither is near.
+        """
+        near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
+        numbers = self.watched_index
+        return [(numbers[name], least) for name, least in near.items() if name in numbers]
+
+    @cached_property
+    def changes_configuration(self) -> bool:
+        """Whether a run may need another program of the same system."""
+        return any(self.may_change_configuration)
+
+    @cached_property
+    def may_change_configuration(self) -> list[bool]:
+        """For each watched event, whether a run may need another program after it."""
+        watched = self.equations.targets.watched
+        return [e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched]
+
+    def _ends(self, event: EventRecord) -> bool:
+        """Whether the compiled loop returns at an event."""
+        return event.stop or changes_configuration(event, self.equations)
+
+    def ends_a_leg(self, k: int) -> bool:
+        """Whether the compiled loop returns at an event, by its number."""
+        return self._ends(self.equations.targets.watched[k])
+
+    @property
+    def own_states(self) -> int:
+        """How many states are of the motion, before its derivatives."""
+        return len(self.equations.program.state)
+
+    @cached_property
+    def run_functions(self) -> Functions:
+        """Addresses and sizes of the generated functions, for an integrator."""
+        program, events = self.equations.program, self.equations.targets.watched
+        return Functions(
+            derivatives=self.address("derivatives"),
+            outputs=self.address("outputs"),
+            events=self.address("events"),
+            update=self.address("update"),
+            fire=self.address("fire"),
+            normalise=self.address("normalise"),
+            solve=self.address("solve"),
+            residuals=self.address("residuals"),
+            partial_rates=self.address("partial_rates"),
+            structure=program.structure,
+            driven=bool(program.driven),
+            n_states=len(program.state),
+            n_own=self.own_states,
+            n_outputs=len(self.output_names),
+            n_memory=len(program.memory),
+            n_events=len(program.fire),
+            event_directions=tuple(e.direction for e in events),
+            event_terminal=tuple(
+                LANDING if e.name in INTERNAL_EVENTS else float(self._ends(e)) for e in events
+            ),
+            speed_kinds=self.speeds.table,
+            owner=self._code,
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))
+
+    def __repr__(self) -> str:
+        system, operations = self.equations.system.name, self.equations.operations
+        return f"{type(self).__name__}({system!r}, {self.formalism}, {operations})"
+
+
+_WHOLE, _ADDRESSES = ctypes.c_int64, ctypes.c_void_p
+_PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_ADDRESSES] * 4)
+_ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_ADDRESSES] * 5)
+_THREAD = 2_000_000  # operations that are worth a thread: half a millisecond, and starting one takes a tenth
+_LONGEST = 4000  # numbers of a place and its results that are held on the stack, as vectors
+_CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_ADDRESSES] * 2)
+_WHOLE_FUNCTION = """
+define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
+  call void @{name}_start(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out)
+  call void @{name}_rest(ptr %out)
+  ret void
+}}
+"""
+
+
+class Continuation(Protocol):
+    """Code that goes on from the results of a function, with its own after them in the same array."""
+
+    length: int  # of the array
+
+    @property
+    def operations(self) -> Operations:
+        """Operations of one evaluation."""
+
+    def text(self, name: str) -> str:
+        """A function ``name`` of the array."""
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    # Windows and macOS do not have the first of these functions.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class ModelFunctions:
+    """Named functions of time, state, memory, parameters and further inputs, as machine code.
+
+    ``functions`` holds the expressions of each, without dimensions and without dependent speeds or
+    accelerations; ``inputs`` are the symbols that they contain besides the state, in the order in which
+    numbers are given for them; ``per_state`` are those of them that belong to a state each. Code of
+    ``continued`` goes on from the results of a function; ``placed`` are further functions that put results of
+    another into matrices. ``many`` compiles for evaluation at many places only: ``rows`` then takes as many
+    at once as a vector holds, and there is no ``address``. Two places in a vector take 0.6 of the time on a
+    Neoverse N1.
+    """
+
+    def __init__(
+        self,
+        equations: DerivedEquations,
+        functions: Mapping[str, Sequence[Expr]],
+        inputs: Sequence[Expr] = (),
+        *,
+        search: bool = True,
+        per_state: Mapping[Expr, Expr] | None = None,
+        continued: Mapping[str, Continuation] | None = None,
+        placed: Mapping[str, MatrixPlacement] | None = None,
+        many: bool = False,
+    ) -> None:
+        continued, self._placed = continued or {}, placed or {}
+        sections = {f"{name}_start" if name in continued else name: f for name, f in functions.items()}
+        self.equations = with_functions(equations, sections, inputs, search=search, per_state=per_state)
+        program = self.equations.program
+        self._table = parameter_table(self.equations)
+        parts = [c.text(f"{name}_rest") + _WHOLE_FUNCTION.format(name=name) for name, c in continued.items()]
+        self._lengths = {name: len(s.results) for name, s in zip(functions, program.stepping, strict=True)}
+        self.operations: dict[str, Operations] = {
+            name: s.operations for name, s in zip(functions, program.stepping, strict=True)
+        }
+        for name, c in continued.items():
+            self._lengths[name] = c.length
+            self.operations[name] += c.operations
+        for name, p in self._placed.items():
+            parts.append(p.text(name, self._lengths[p.source]))
+            self._lengths[name], self.operations[name] = len(p.places), self.operations[p.source]
+        names = [*functions, *self._placed]
+        self._count, self._inputs = len(program.constants), len(inputs)
+        self._default_constants: np.ndarray | None = None
+        if many and not parts and self._compile_lanes(list(functions)):
+            return
+        text = "\n".join([process_text(program), *parts, precompute_rows(), *map(function_rows, names)])
+        self._code = Compiled(text)
+        self._foreign = holds_addresses(text)  # such code may hold states of its own
+        self._places = {name: _PLACE(self._code.address(name)) for name in names}
+        self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in names}
+
+    def _compile_lanes(self, names: list[str]) -> bool:
+        """Compile the functions for several rows at once; return whether that was possible."""
+        program, lanes = self.equations.program, vector_doubles()
+        sizes = {
+            "states": len(program.state) + self._inputs, "constants": self._count,
+            "memories": len(program.memory),
+        }  # fmt: skip
+        if lanes == 1 or sum(sizes.values()) + max(self._lengths.values(), default=0) > _LONGEST:
+            return False
+        text = lane_functions_text(program, lanes)
+        if holds_addresses(text):
+            return False
+        loops = [lane_rows(name, lanes, {**sizes, "outs": self._lengths[name]}) for name in names]
+        vectors = Compiled("\n".join([text, gather_and_scatter(lanes), *loops]))
+        constants = process_text(replace(program, stepping=()))
+        self._code, self._vectors = Compiled(f"{constants}\n{precompute_rows()}"), vectors
+        self._foreign = False
+        self._places = {}
+        self._rows = {name: _ROWS(vectors.address(f"{name}_rows")) for name in names}
+        return True
+
+    def address(self, name: str) -> int:
+        """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
+        return self._code.address(name)
+
+    def length(self, name: str) -> int:
+        """Number of results of a function."""
+        return self._lengths[name]
+
+    def loop(self, name: str) -> Callable[..., None]:
+        """The compiled loop of a function over rows: (rows, strides of times, states with inputs, constants,
+        memories and results, then the addresses of these arrays).
+        """
+        return self._rows[name]
+
+    def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
+        """Precomputed constants for parameters in stated units; a row per run where any is an array."""
+        if not parameters and self._default_constants is not None:
+            return self._default_constants
+        columns = self._table.inside_columns(parameters)
+        many = [len(column) for column in columns.values() if isinstance(column, np.ndarray)]
+        runs = many[0] if many else 1
+        inside = np.empty((runs, len(columns)))
+        for i, column in enumerate(columns.values()):
+            inside[:, i] = column
+        out = np.zeros((runs, max(self._count, 1)))
+        precompute = _CONSTANTS(self._code.address("precompute_rows"))
+        precompute(runs, inside.shape[1], out.shape[1], inside.ctypes.data, out.ctypes.data)
+        constants = out if many else out[0]
+        if not parameters:
+            constants.setflags(write=False)
+            self._default_constants = constants
+        return constants
+
+    def __call__(
+        self,
+        name: str,
+        t: float,
+        state: np.ndarray,
+        parameters: DataMapping | None = None,
+        memory: np.ndarray | None = None,
+        inputs: Sequence[float] | np.ndarray = (),
+        constants: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """The results of a function at one place. ``constants``, where known, replace ``parameters``."""
+        if name not in self._places:
+            given = None if not len(inputs) else np.asarray(inputs, dtype=float)
+            found: np.ndarray = self.rows(name, t, state, parameters, memory, given, constants)[0]
+            return found
+        numbers = self.constants(parameters) if constants is None else constants
+        y = np.concatenate([state, inputs]) if len(inputs) else np.ascontiguousarray(state, dtype=float)
+        out = np.empty(self._lengths[name])
+        stored = _pad(initial_memory(self.equations, None, t) if memory is None else memory)
+        self._places[name](t, y.ctypes.data, numbers.ctypes.data, stored.ctypes.data, out.ctypes.data)
+        return unsigned_zeros(out)
+
+    def rows(
+        self,
+        name: str,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: DataMapping | None = None,
+        memory: np.ndarray | None = None,
+        inputs: np.ndarray | None = None,
+        constants: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the results of a function at many places, a row each. One compiled loop finds them, which
+        several threads share if it takes long.
+
+        Time, state, memory, inputs and parameters are common to all rows, or have a leading axis of rows.
+        """
+        numbers = self.constants(parameters) if constants is None else constants
+        if memory is None:
+            memory = initial_memory(self.equations, None, float(np.min(t, initial=0.0)))
+        stored = np.asarray(memory, dtype=float)
+        times, states = np.asarray(t, dtype=float), np.asarray(states, dtype=float)
+        given = np.empty(0) if inputs is None else np.asarray(inputs, dtype=float)
+        counts = {len(a) for a, ndim in ((times, 1), *((a, 2) for a in (states, given, stored, numbers)))
+                  if a.ndim == ndim}  # fmt: skip
+        if len(counts) > 1:
+            raise ArmillaryError(f"arrays of {sorted(counts)} rows were given together; give each as many")
+        n = counts.pop() if counts else 1
+        if given.size:
+            parts = [np.broadcast_to(a, (n, a.shape[-1])) for a in (states, given)]
+            states = np.concatenate(parts, axis=1)
+        arrays = [np.ascontiguousarray(a) for a in (times, states, numbers, _pad(stored))]
+        strides = [1 if times.ndim else 0, *(a.shape[1] if a.ndim == 2 else 0 for a in arrays[1:])]
+        out = np.empty((n, self._lengths[name]))
+        places = [a.ctypes.data for a in (*arrays, out)]
+        strides.append(out.shape[1])
+
+        def share(first: int, count: int) -> None:
+            starts = [place + 8 * first * stride for place, stride in zip(places, strides, strict=True)]
+            self._rows[name](count, *strides, *starts)
+
+        threads = 1 if self._foreign else min(processors(), n * self.operations[name].total // _THREAD)
+        if threads < 2:
+            share(0, n)
+            return out if self._without_signed_zeros(name) else unsigned_zeros(out)
+        from concurrent.futures import ThreadPoolExecutor
+
+        cuts = [n * i // threads for i in range(threads + 1)]
+        with ThreadPoolExecutor(threads) as pool:  # compiled code runs without Python's lock
+            list(pool.map(share, cuts, (b - a for a, b in pairwise(cuts))))
+        return out if self._without_signed_zeros(name) else unsigned_zeros(out)
+
+    def _without_signed_zeros(self, name: str) -> bool:
+        """Whether the compiled loop makes plain zeros of negative ones."""
+        return name in self._placed or name not in self._places
+
+    def columns(
+        self,
+        name: str,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        memory: np.ndarray | None,
+        constants: np.ndarray,
+        shared: str = "",
+    ) -> np.ndarray:
+        """Return the matrices of a function that is linear in its inputs, with a leading axis of points: a
+        column for each unit vector of inputs. The last inputs are the results of the function ``shared``,
+        computed once for all columns of a point.
+
+        Time, state, memory and constants are common to all points, or have a leading axis.
+        """
+        n = self._inputs - (self._lengths[shared] if shared else 0)
+        given = np.eye(n, self._inputs)
+        stored = np.zeros((1, 0)) if memory is None else memory
+        arrays = [np.atleast_2d(a) for a in (np.reshape(t, (-1, 1)), states, stored, constants)]
+        count = max(len(a) for a in arrays)
+        rows = [np.broadcast_to(a, (count, a.shape[-1])) for a in arrays]
+        found = np.empty((count, self._lengths[name], n))
+        for i in range(count):
+            time, (state, kept, own) = float(rows[0][i, 0]), (np.ascontiguousarray(a[i]) for a in rows[1:])
+            held = None if memory is None else kept
+            if shared:
+                given[:, n:] = self(shared, time, state, memory=held, constants=own)
+            found[i] = self.rows(name, time, state, None, held, given, own).T
+        return found
+
+
+def _pad(values: np.ndarray) -> np.ndarray:
+    """Never empty, so that it has an address."""
+    return np.ascontiguousarray(values, dtype=float) if values.size else np.zeros(1)
+
+
+@dataclass(frozen=True)
+class SpeedPlaces:
+    """All speeds of a system, in its order."""
+
+    columns: np.ndarray  # among the outputs
+    factors: np.ndarray  # from stated units to those of the model
+    kinds: tuple[np.ndarray, ...]  # columns of the speeds that have dimension and units in common
+
+    @property
+    def table(self) -> np.ndarray:
+        """The number of kinds, and for each the number of its columns and these."""
+        return np.array([len(self.kinds), *(x for own in self.kinds for x in (len(own), *own))], dtype=float)
+
+
+def speed_places(equations: DerivedEquations, outputs: Sequence[str]) -> SpeedPlaces:
+    """The places of a system's speeds among these outputs."""
+    speeds = equations.system.speeds
+    column = {name: i for i, name in enumerate(outputs)}
+    kinds: dict[tuple[object, float], list[int]] = {}
+    for u in speeds:
+        kinds.setdefault((u.dimension, state_factor(u)), []).append(column[u.data.name])
+    return SpeedPlaces(
+        columns=np.array([column[u.data.name] for u in speeds], dtype=int),
+        factors=np.array([state_factor(u) for u in speeds], dtype=float),
+        kinds=tuple(np.array(own, dtype=int) for own in kinds.values()),
+    )

@@ -1,1 +1,0 @@
-"""Runs through several configurations: programs, changes, and steps across places of lost rank."""

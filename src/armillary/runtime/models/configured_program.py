@@ -1,0 +1,204 @@
+"""A compiled program as one of a system: its states, where runs of it start, and its other configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.calculus import NumericValue, Values
+from armillary.llvm.jit import Compiled
+from armillary.mechanics.constraints.reduction import Configuration
+from armillary.mechanics.massless import ThreeAngles, joints_of_three_angles
+from armillary.program.configurations import configurations_of, with_changes
+from armillary.program.derivatives.rate_columns import with_partial_rates
+from armillary.program.derive import derive
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.addresses import kept_with_owner
+from armillary.runtime.models.compiled_program import CompiledProgram
+from armillary.runtime.models.failures import energy_function, masses_and_constraints
+from armillary.runtime.models.instance import ChangeCode, Instance, RatedChoices, rated_choices
+from armillary.runtime.start.assembly import LoopStart
+from armillary.runtime.start.initial import Place, initial_values, whole_start
+from armillary.runtime.start.mass_centres import (
+    with_decided_contacts,
+    with_mass_centres,
+    with_started_memory,
+)
+from armillary.settings import Initial
+from armillary.untyped import DataMapping
+
+if TYPE_CHECKING:
+    from armillary.mechanics.constraints.rows import ConstraintRow
+    from armillary.mechanics.massless import Masses
+    from armillary.results.plots.motion import MotionPicture
+    from armillary.runtime.models.run_changes import ChangeFigures, KnownChanges
+
+
+class ConfiguredProgram(CompiledProgram):
+    """The machine code of a system in one configuration, and what its runs need besides."""
+
+    changes_inside = True  # whether a run changes its configuration in the compiled loop
+    picture: MotionPicture | None = None  # draws its motions, by the equations, without machine code
+
+    def __init__(
+        self,
+        equations: DerivedEquations,
+        code: Compiled,
+        seconds: float,
+        compiler: Callable[..., ConfiguredProgram],
+    ) -> None:
+        super().__init__(equations, code, seconds)
+        self.compiler = compiler
+        self.configuration_models: dict[Configuration, ConfiguredProgram] = {equations.configuration: self}
+        self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
+        self.change_figures: dict[object, ChangeFigures] = {}  # by what is known of configurations
+        self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
+        self.changed = False  # whether a run has changed its configuration: sections of changes are compiled
+        self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
+
+    # ------------------------------------------------------------ what it is made of
+
+    @cached_property
+    def masses(self) -> tuple[Masses, list[ConstraintRow]]:
+        """The check of runs that may have met a place without mass."""
+        return masses_and_constraints(self.equations)
+
+    @cached_property
+    def row_energy(self) -> Callable[[Values], list[NumericValue]]:
+        """The kinetic energy of values by name, for the same check."""
+        return energy_function(self.equations)
+
+    @kept_with_owner
+    def change_code(self) -> ChangeCode:
+        """The sections that lead to this configuration and away from it, compiled at their first use."""
+        return ChangeCode(with_changes(self.base.equations).program)
+
+    def choices(self, locked: frozenset[str]) -> RatedChoices | None:
+        """Return the choices of dependent speeds with some locks; `None` if the table of configurations has
+        only one. The model derived first finds them and compiles their ratings at the first use.
+        """
+        if self.base is not self:
+            return self.base.choices(locked)
+        if locked not in self.rated_choices:
+            self.rated_choices.setdefault(locked, rated_choices(self.base.equations, locked))
+        return self.rated_choices[locked]
+
+    # ------------------------------------------------------------ states
+
+    @cached_property
+    def plain_state(self) -> bool:
+        """Whether a state is coordinates, independent speeds and states of the user's own."""
+        own, plain = type(self), ConfiguredProgram
+        return own.second_half is plain.second_half and own.further_states is plain.further_states
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """The part of a state after the coordinates, from the speeds of ``speed_names``: these themselves."""
+        return u
+
+    def further_states(self, instance: Instance, place: Place) -> np.ndarray:
+        """The part of a state after that: empty."""
+        return np.empty(0)
+
+    def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
+        """Derivatives of all coordinates and speeds at a state, where it holds any."""
+        return None
+
+    @property
+    def base(self) -> ConfiguredProgram:
+        """The model without derivatives of its motion: itself."""
+        return self
+
+    @property
+    def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Further states and memory at the start of every run; `None` if they are not always the same."""
+        return np.empty(0), np.empty(0)
+
+    def in_configuration(self, configuration: Configuration) -> ConfiguredProgram:
+        """The same system's model in another configuration."""
+        equations = self.equations
+        found = derive(
+            equations.system, equations.formalism, configuration=configuration, **equations.options
+        )
+        return self.compiler(as_program_of(equations, found))
+
+    def compile_configurations(self) -> int:
+        """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
+        do it otherwise when they first meet one.
+        """
+        table = configurations_of(self.base.equations)
+        for entry in table:
+            if entry.configuration not in self.configuration_models:
+                found = self.in_configuration(entry.configuration)
+                self.configuration_models[entry.configuration] = found
+        for locked in table.groups:
+            self.choices(locked)
+        return len(table)
+
+    def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
+        """The place where a run starts."""
+        q, u, states, named = whole_start(self.equations, initial)
+        place = Place(t, q, u, memory, states)
+        place = instance.close_loops(place, named) if self.equations.reduction.rows else place
+        if self.starts_plainly:
+            return place
+        return with_decided_contacts(
+            instance, with_started_memory(instance, with_mass_centres(instance, place, initial))
+        )
+
+    def check_start(self, initial: DataMapping) -> None:
+        """An error for initial values by name from which no run can start."""
+        initial_values(self.equations, initial)
+
+    @cached_property
+    def three_angles(self) -> tuple[ThreeAngles, ...]:
+        """The joints of three angles, which no run can start from where their axes lie in a plane."""
+        of = self.equations
+        return joints_of_three_angles(of.system, of.coordinates) if of.joints_move_bodies else ()
+
+    @cached_property
+    def starts_plainly(self) -> bool:
+        """Whether the place of a start is found by coordinates, speeds and loops alone."""
+        system = self.equations.system
+        started = any(memory.start is not None for memory in system.memories.values())
+        return not (system.centres or system.contacts or started)
+
+    @kept_with_owner
+    def loops(self) -> LoopStart:
+        """The assembly that closes the loops at the start of runs."""
+        return LoopStart(self.equations)
+
+    def refusal(self, inside: Mapping[str, float]) -> str:
+        """Why this kind of model does not run with parameters in its own units, "" where it does."""
+        return ""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether there are such parameters."""
+        return False
+
+    def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
+        """Return the tolerances of all states, from the tolerances of coordinates and speeds."""
+        return atol
+
+    def plain(self, instance: Instance) -> Instance:
+        """The program without derivatives of its motion."""
+        return instance
+
+
+def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
+    """Equations of another configuration, whose program reads inputs and has partial derivatives as this."""
+    found = with_partial_rates(others, sparse=False) if equations.program.partial_rates else others
+    return driven_equations(found) if equations.program.driven else found
+
+
+def driven_equations(equations: DerivedEquations) -> DerivedEquations:
+    """Equations whose program reads all inputs from data over time."""
+    memories = equations.system.memories.values()
+    symbols = [s for s, m in zip(equations.program.memory, memories, strict=False) if m.input]
+    return replace(equations, program=replace(equations.program, driven=tuple(symbols)))

@@ -1,0 +1,404 @@
+"""Runs that came to a place where some motion moves no mass: the joint and the time, for an error.
+
+Looked for only after a run that failed, or whose speeds jumped: the loop itself has no part in it. The mass
+matrix is evaluated on the way from the last rows before the jump. A slender body has weak pivots everywhere
+and is sound, so that a pivot counts as singular only where it falls far below its share at the start of the
+run. A run that finished is cut only where that explains the jump: where speeds jumped within a single step of
+fixed size, which was then too long to see the place; else where its kinetic energy jumped, too, since next to
+a singular place true speeds may be large, while the energy goes on smoothly. All of these are ratios, without
+units.
+
+In most systems each link's own inertia keeps the pivots of its joint from falling so far, wherever links are
+(`Instance.masses_suffice`): then there is nothing to search for.
+
+With constraints, pivots are taken from the tree without them: M is singular on the admissible speeds only if
+M itself is singular, and the motion that moves no mass has to be one that the constraints allow.
+
+Runs that had to stop, or cannot start: what failed, where, and what would help.
+
+At a place where some motion moves no mass a run divides by rounding errors: it may end with plausible
+numbers, or not at all, in steps of 1e-10 s. Of joints with three angles the place is known beforehand. The
+mass matrix itself takes long and is looked at only there, since constraints, or an angle that is given or
+locked, may hold the loose motion, and for any system where steps of an adaptive method get nowhere at the
+start. Such places on the way of a run are found by the functions below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from armillary.algebra.calculus import NumericValue, Values, ValueTable, evaluate, evaluate_all, evaluator
+from armillary.algebra.walk import symbols
+from armillary.errors import SimulationError
+from armillary.mechanics.constraints.rows import ConstraintRow, rows
+from armillary.mechanics.contact.decision import IMPULSES, OVERLAPS
+from armillary.mechanics.massless import Masses, MotionWithoutMass, at_place, motions_left_by, tree_masses
+from armillary.model.description import AMBIGUOUS, FAILED, JAMMED, JAMS, WITHOUT_REBOUND
+from armillary.model.quantities import kinetic_energy
+from armillary.model.units import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.integrators import Integration
+from armillary.runtime.loop.thresholds.mass_thresholds import (
+    COARSE,
+    FALLEN,
+    FARTHEST,
+    FINE,
+    NOWHERE,
+    SPEED_JUMP,
+    WEAK,
+)
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import Place
+from armillary.untyped import Given
+
+_JUMPS = 5  # that are looked at, the first ones of a run
+_BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
+_SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
+_HELD = 1e-2  # of a motion that constraints resist: they hold it, a little away from the place itself
+_EACH, _PATIENCE = 300, 100_000  # rows searched in the time that a run of its own takes, and the bound
+_ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
+SINGULAR_THERE = "the mass matrix becomes singular there"
+REMEDY = (
+    "give the body, or one that hangs on it, mass or inertia there, keep the motion away from this position, "
+    "or use a joint without it (Spherical in place of three angles)"
+)
+
+
+def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
+    """(the number of sound rows, the message) of a run through a place without mass; "" for any other."""
+    whole, failed = len(result.time), result.status in ("diverged", "step too small")
+    if (result.calm and not failed) or not whole or _is_excluded(instance, whole):
+        return whole, ""
+    sizes = _speeds(instance, result)
+    # Where bodies have coordinates, the angles of a joint may jump at its lock while they move smoothly.
+    by_joints = instance.equations.joints_move_bodies
+    stepwise = by_joints and not adaptive and result.steps < whole + len(result.events)  # a row for each
+    ends = _jumps(sizes) + ([whole] if failed else [])  # an earlier jump may be another's: a lock, an impact
+    if not ends or instance.masses_suffice:
+        return whole, ""
+    look: _MassCheck | None = None
+    for end in ends:
+        ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
+        if failed and end == whole and by_joints:
+            last = instance.place(result.t_stop, result.final_state, result.final_memory)
+            ways.append(_Path(instance, last.t, _with_given_values(instance, instance.values(last))))
+        ways = [way for way in ways if way.known]
+        if not (failed or stepwise or _energy_bursts(instance, result, end)):
+            continue
+        look = look or _MassCheck(instance, _path_from_row(instance, result, 0))
+        said = look.message(ways) if ways else ""
+        if said:
+            return end, said
+    return whole, ""
+
+
+def weak_start(instance: Instance, start: Place) -> str:
+    """Why a run cannot start at a place where some motion moves no mass; "" where it can."""
+    way = _Path(instance, start.t, _with_given_values(instance, instance.values(start)), within=0.0)
+    return _MassCheck(instance, way).message([way])
+
+
+def _is_excluded(instance: Instance, rows: int) -> bool:
+    """Whether links' own inertias are known to exclude such a place: this is found out where a jump is seen,
+    or once that takes no longer than the search for jumps in the rows of all runs has taken.
+    """
+    instance.searched[0] += _EACH + rows
+    known = "masses_suffice" in vars(instance) or instance.searched[0] > _PATIENCE
+    return known and instance.masses_suffice
+
+
+def _jumps(sizes: np.ndarray) -> list[int]:
+    """The first rows in which speeds of some kind are far above all earlier ones, not counting rest."""
+    before = np.maximum.accumulate(sizes, axis=1)[:, :-1]
+    if ((sizes[:, 1:] < SPEED_JUMP * before) | (before <= 0.0)).all():
+        return []
+    known = np.where(np.isfinite(sizes), sizes, np.inf)
+    before = np.maximum.accumulate(known, axis=1)[:, :-1]
+    small = _SMALL * np.median(known, axis=1, keepdims=True)
+    least = np.maximum(before, np.where(np.isfinite(small), small, 0.0))
+    jumps = (before > 0.0) & ~(known[:, 1:] < SPEED_JUMP * least)
+    return [int(k) + 1 for k in np.flatnonzero(np.any(jumps, axis=0))[:_JUMPS]]
+
+
+def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
+    """Return whether kinetic energy is far higher in the rows from ``end`` on than in the rows before."""
+    rows = range(max(0, end - _ROWS), min(end + _ROWS, len(result.time)))
+    known = [_row_values(instance, result, k) for k in rows]
+    values = {name: np.array([each[name] for each in known]) for name in known[0]}
+    with np.errstate(all="ignore"):
+        [energy] = instance.model.row_energy(values)
+    energy = np.broadcast_to(energy, len(rows))
+    return not np.nanmax(energy[end - rows[0] :]) < _BURST * np.nanmax(energy[: end - rows[0]])
+
+
+def _row_values(instance: Instance, result: Integration, k: int) -> ValueTable:
+    """Values of all that expressions can hold, by name, in a row of a run."""
+    system = instance.equations.system
+    shown = dict(zip(instance.model.output_names, result.samples[k].tolist(), strict=True))
+    values: ValueTable = instance.model.inside(instance.parameters)
+    values |= {s.data.name: shown[s.data.name] * state_factor(s) for s in system.moving()}
+    values |= dict(zip(system.memories, result.final_memory.tolist(), strict=False))
+    return values | {system.time.data.name: float(result.time[k])}
+
+
+def _with_given_values(instance: Instance, values: ValueTable) -> ValueTable:
+    """Add the values of prescribed and locked coordinates and speeds."""
+    for given in instance.equations.reduction.given.values():
+        pairs = ((given.speed, given.value), (given.coordinate, given.position))
+        for s, x in pairs:
+            if s is not None and x is not None:
+                values[s.data.name] = evaluate(x, values)
+    return values
+
+
+def _path_from_row(instance: Instance, result: Integration, k: int) -> _Path:
+    following = result.time[k + 1] if k + 1 < len(result.time) else result.t_stop
+    t = float(result.time[k])
+    return _Path(instance, t, _row_values(instance, result, k), 2 * float(following - t))
+
+
+class _Path:
+    """The motion as it would go on from a place, in a straight line."""
+
+    def __init__(self, instance: Instance, t: float, values: Values, within: float = np.inf) -> None:
+        system = instance.equations.system
+        names = [q.data.name for q in system.coordinates]
+        self.t, self.values = t, values
+        moving = [values[s.data.name] for s in (*system.coordinates, *system.speeds)]
+        self.known = bool(np.all(np.isfinite(moving)))
+        with np.errstate(all="ignore"):
+            found = evaluate_all([system.rates[q] for q in system.coordinates], values)
+        rates = np.array([x if np.isfinite(x) else 0.0 for x in found])
+        fastest = np.max(np.abs(rates), initial=0.0)
+        self.ahead = min(FARTHEST / fastest, within) if fastest > 0.0 else 0.0
+        self.start = {name: values[name] for name in names}
+        self.rates = dict(zip(names, rates, strict=True))
+
+    def at(self, times: np.ndarray, time_name: str) -> ValueTable:
+        """Values of all symbols, so long after the place."""
+        moved = {name: q + self.rates[name] * times for name, q in self.start.items()}
+        return {**self.values, **moved, time_name: self.t + times}
+
+
+def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[ConstraintRow]]:
+    """The masses of the tree without its constraints, and these."""
+    system = equations.system
+    masses, plain = tree_masses(system, equations.configuration)
+    return masses, rows(system, plain) if system.constraints else []
+
+
+def energy_function(equations: DerivedEquations) -> Callable[[Values], list[NumericValue]]:
+    """The kinetic energy, of values by name."""
+    return evaluator([kinetic_energy(equations.system)])
+
+
+class _MassCheck:
+    """A system's masses on the ways of a run, beside those at its start."""
+
+    def __init__(self, instance: Instance, start: _Path) -> None:
+        self.masses, self.constraints = instance.model.masses
+        self.time = instance.equations.system.time.data.name
+        self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
+
+    def message(self, ways: Sequence[_Path]) -> str:
+        """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
+        portions = np.linspace(0.0, 1.0, COARSE)
+        looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
+        known = [(found[1], found[2], way) for found, way in looks if found is not None]
+        if not known:
+            return ""
+        _, k, way = min(known, key=lambda each: each[0])
+        near = way.ahead * np.linspace(portions[max(k - 1, 0)], portions[min(k + 1, COARSE - 1)], FINE)
+        found = self._weakest(way, near)
+        if found is None or found[0] > WEAK or found[1] > FALLEN:
+            return ""
+        share, _, k, motion = found
+        if self.constraints:
+            values = at_place(way.at(near[k : k + 1], self.time), 0)
+            if not motions_left_by(self.constraints, [motion], self.masses.system, values, _HELD):
+                return ""
+        return (
+            f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (a pivot "
+            f"is {share:.1g} of the inertias that it is made of); {REMEDY}"
+        )
+
+    def _weakest(self, way: _Path, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:
+        return self.masses.weakest(way.at(times, self.time), self.usual)
+
+
+def _speeds(instance: Instance, result: Integration) -> np.ndarray:
+    """The largest speed of each row (kinds × rows), of each kind by itself: kinds have units of their own."""
+    kinds = instance.model.speeds.kinds
+    sizes = [np.abs(result.samples[:, own]).max(axis=1) for own in kinds]
+    return np.array(sizes) if sizes else np.zeros((0, len(result.time)))
+
+
+def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:
+    """The result of a run that was not stopped without what follows a place where some motion moves no mass,
+    and the message.
+    """
+    if result.status not in ("finished", "event"):
+        return result, ""
+    count, why = weakness(instance, result, adaptive)
+    if not why:
+        return result, ""
+    sound = replace(result, time=result.time[:count], samples=result.samples[:count])
+    return sound, f"simulation of '{instance.equations.system.name}' stopped: {why}"
+
+
+_REMEDIES = {
+    "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
+    "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
+    "(method='rodas5p'), or loosen rtol and atol",
+    "too many steps": "raise max_steps, or loosen rtol and atol; for a stiff part use method='rodas5p'",
+    "too many rows": "give sample=, the time between rows",
+}
+_REMEDIES_FIXED_STEP = _REMEDIES | {
+    "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
+    "too many steps": "raise max_steps, or use a larger step",
+}
+_OUT_OF_REACH = "; or a loop cannot follow what is prescribed any further: look where its points have to go"
+_ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
+
+
+def raise_for(result: Integration, run: Given, instance: Instance, adaptive: bool) -> None:
+    """An error for a run that had to stop, with the data so far."""
+    if said := stuck_contacts(result, instance):
+        raise SimulationError(f"{said}; the data so far are in the error's .run", run)
+    culprit = _culprit(result, instance)
+    if result.status == "events accumulate":
+        what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
+    elif result.status in _REMEDIES:
+        remedy = (_REMEDIES if adaptive else _REMEDIES_FIXED_STEP)[result.status]
+        system = instance.equations.system
+        if system.constraints and system.prescriptions:
+            remedy += _OUT_OF_REACH
+        remedy += "".join(f"; {said}" for said in _complaints(instance))
+        if result.status in ("diverged", "step too small"):
+            remedy = _unbounded_parameters(instance, run) or weakness(instance, result)[1] or remedy
+        where = f" in '{culprit}'" if culprit else ""
+        what = (
+            f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
+            f"({result.status}{where}): {remedy}"
+        )
+    else:
+        return
+    raise SimulationError(f"{what}; the data so far are in the error's .run", run)
+
+
+def stuck_contacts(result: Integration, instance: Instance) -> str:
+    """Why no forces, or impulses, of contacts without compliance were admissible; "" where all was well."""
+    system = instance.equations.system
+    if not system.contacts:
+        return ""
+    stored = dict(zip(system.memories, result.final_memory.tolist(), strict=False))
+    if not stored[FAILED]:
+        return ""
+    ways = {0: "is open", 1: "sticks", 2: "slides", -2: "slides", JAMS: "jams"}
+    watched = instance.equations.targets.watched
+    names = ", ".join(
+        f"'{c.name}' {ways.get(int(stored[c.status.data.name]), 'begins')}" for c in system.contacts.values()
+    )
+    event = f" at event '{watched[result.events[-1][1]].name}'" if result.events else ""
+    if stored[FAILED] == OVERLAPS:
+        return f"contacts overlap at the start ({names}); start with every gap at zero or above"
+    if stored[FAILED] == IMPULSES:
+        return (
+            f"no impulses are admissible in the impact at t = {result.t_stop:.6g} s{event} ({names}); use "
+            "law='poisson', another friction=, or give the contacts a stiffness="
+        )
+    return (
+        f"no forces are admissible at t = {result.t_stop:.6g} s{event} ({names}): a contact that slides can "
+        "neither press on its surface nor leave it (Painlevé's paradox); use a smaller friction=, or give it "
+        "a stiffness="
+    )
+
+
+def doubtful_contacts(result: Integration, instance: Instance) -> str:
+    """How often contacts had more than one admissible outcome, or none, in words; "" for never."""
+    system = instance.equations.system
+    if AMBIGUOUS not in system.memories:
+        return ""
+    names = list(system.memories)
+    told = (
+        (AMBIGUOUS, "change", "of contact may have more than one admissible outcome, since the friction of a "
+         "sliding contact makes its normal force grow (Painlevé's paradox); the one nearest to the statuses "
+         "before was taken"),
+        (JAMMED, "impact", "without collision: a contact that slid could neither press on its surface nor "
+         "leave it (Painlevé's paradox), so an impulse stopped it"),
+        (WITHOUT_REBOUND, "impact", "without rebound, since rebounds contradicted each other or friction"),
+    )  # fmt: skip
+    counts = [int(result.final_memory[names.index(name)]) for name, _, _ in told]
+    return "; ".join(
+        f"{count} {what}{'s' if count > 1 else ''} {about}"
+        for count, (_, what, about) in zip(counts, told, strict=True)
+        if count
+    )
+
+
+def _unbounded_parameters(instance: Instance, run: Given) -> str:
+    """The parameters with which a number made of parameters alone is not finite, "" where all are."""
+    results = instance.equations.program.precompute.results
+    known = {name for name, value in run.parameters.items() if np.isfinite(value)}
+    names = [
+        sorted(used)
+        for x, value in zip(results, instance.constants, strict=False)
+        if not np.isfinite(value) and (used := {s.data.name for s in symbols(x)}) <= known
+    ]
+    if not names:
+        return ""
+    values = ", ".join(f"{name} = {run.parameters[name]:g}" for name in min(names, key=len))
+    return (
+        f"a factor that is made of parameters alone is not finite with {values}; give other values, or "
+        "describe the system so that nothing is divided by them"
+    )
+
+
+def _culprit(result: Integration, instance: Instance) -> str:
+    """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite,
+    before those it spoiled.
+    """
+    if result.failed_event is not None:
+        return instance.equations.targets.watched[result.failed_event].name
+    if result.failed_state is None:
+        return ""
+    rates = instance.derivatives(result.t_stop, result.final_state, result.final_memory)
+    strange = np.flatnonzero(~np.isfinite(rates))
+    place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
+    found: str = instance.equations.program.state[place].data.name
+    return found
+
+
+def _complaints(instance: Instance) -> list[str]:
+    """Messages of imported FMUs that failed in this run."""
+    memories = instance.equations.system.memories.values()
+    handles = [m.start.data for m in memories if m.hidden and m.start is not None]
+    # Handles of FMUs have it, whose package stands above this one.
+    return [said for handle in handles if hasattr(handle, "complaint") and (said := handle.complaint())]
+
+
+def refuse_locked(instance: Instance, start: Place) -> None:
+    """Raise an error if a run would start with the axes of a joint in a plane."""
+    for joint in instance.model.three_angles:
+        if joint.is_locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
+            raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")
+
+
+def watch_start(
+    report: Callable[[float], None] | None, instance: Instance, start: Place, t_end: float
+) -> Callable[[float], None]:
+    """Return ``report`` with a check at its first call: has a motion without mass stopped the run?"""
+    first = True
+
+    def report_time(t: float) -> None:
+        nonlocal first
+        if first and t - start.t < NOWHERE * (t_end - start.t) and (why := weak_start(instance, start)):
+            raise SimulationError(f"simulation of '{instance.equations.system.name}' does not advance: {why}")
+        first = False
+        if report is not None:
+            report(t)
+
+    return report_time

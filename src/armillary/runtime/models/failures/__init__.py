@@ -1,1 +1,0 @@
-"""Runs that had to stop: the cause and the remedy."""

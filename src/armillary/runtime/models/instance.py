@@ -1,0 +1,387 @@
+"""A program with one set of parameter values: its numbers at places of a motion.
+
+The compiled functions as the rest of the runtime calls them, outside of the loop: for assembly, for changes
+of configuration and at singular places.
+
+Compiled sections of a change of configuration, with one set of parameter values; see
+program/configurations.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armillary.algebra.arguments import real, unsigned_zeros
+from armillary.algebra.calculus import ValueTable
+from armillary.errors import ArmillaryError
+from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import change_text
+from armillary.mechanics.constraints.closing_thresholds import BROKEN
+from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout
+from armillary.mechanics.constraints.reduction import Configuration
+from armillary.model.units import state_factor
+from armillary.program.configurations import ENTER, IMPULSE, LEAVE, configurations_of, with_ratings
+from armillary.program.equations import DerivedEquations
+from armillary.program.program import Program
+from armillary.program.targets.targets import CONSTRAINT_RANK, LOST_RANK
+from armillary.runtime.addresses import address, kept_with_owner
+from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.loop.thresholds.mass_thresholds import WEAK
+from armillary.runtime.start.initial import Place
+from armillary.untyped import DataMapping
+
+if TYPE_CHECKING:
+    from armillary.runtime.integrators import Integration
+    from armillary.runtime.models.configured_program import ConfiguredProgram
+
+
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
+_PRECOMPUTE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)
+_NOTHING = np.zeros(1)
+
+
+class ChangeCode:
+    """The sections of changes of one configuration as machine code."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._code = Compiled(change_text(self.program))
+        self._precompute = _PRECOMPUTE(self._code.address("precompute"))
+        self.lengths = {s.name: len(s.results) for s in self.program.changes}
+        self._functions: dict[str, Callable[..., None]] = {}
+
+    def function(self, name: str) -> Callable[..., None]:
+        """A section as a function of a time and the addresses of its arrays, with a motion for the state."""
+        if name not in self._functions:
+            self._functions[name] = _FUNCTION(self._code.address(name))
+        return self._functions[name]
+
+    def address(self, name: str) -> int:
+        """The address of a section."""
+        return self._code.address(name)
+
+    def call(
+        self, name: str, t: float, given: np.ndarray, constants: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """The results of a section at a time, with a motion for the state."""
+        out, stored = np.empty(self.lengths[name]), memory if memory.size else _NOTHING
+        y = np.ascontiguousarray(given, dtype=float)
+        self.function(name)(t, *(a.ctypes.data for a in (y, constants, stored, out)))
+        return out
+
+    def constants(self, inside: np.ndarray) -> np.ndarray:
+        """Constants for values of all parameters in the model's own units."""
+        constants, inside = np.zeros(max(len(self.program.constants), 1)), np.ascontiguousarray(inside)
+        self._precompute(inside.ctypes.data, constants.ctypes.data)
+        return constants
+
+
+class Changes:
+    """The sections of changes of one configuration, for the parameters of a run.
+
+    A motion is [coordinates, all speeds, states of the user's own].
+    """
+
+    def __init__(self, code: ChangeCode, inside: Callable[[], np.ndarray]) -> None:
+        self._code, self.inside = code, inside
+
+    @kept_with_owner
+    def constants(self) -> np.ndarray:
+        return self._code.constants(self.inside())
+
+    def leave(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The motion of a state."""
+        return self._call(LEAVE, t, state, memory)
+
+    def enter(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The state of a motion that satisfies the constraints and locks of this configuration."""
+        return self._call(ENTER, t, motion, memory)
+
+    def impulse(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """All speeds after the locks of this configuration have closed in a motion."""
+        return self._call(IMPULSE, t, motion, memory)
+
+    def _call(self, name: str, t: float, given: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return unsigned_zeros(self._code.call(name, t, given, self.constants, memory))
+
+
+@dataclass(frozen=True)
+class RatedChoices:
+    """The choices of dependent speeds with one set of locks, with the code of their ratings."""
+
+    configurations: tuple[Configuration, ...]
+    code: ChangeCode
+
+
+def rated_choices(equations: DerivedEquations, locked: frozenset[str]) -> RatedChoices | None:
+    """Return the choices that the table of these equations has for a set of locks; `None` if there is only
+    one.
+    """
+    table = configurations_of(equations)
+    ratings = table.ratings(locked)
+    if not ratings:
+        return None
+    choices = tuple(table[number].configuration for number in table.groups[locked])
+    return RatedChoices(choices, ChangeCode(with_ratings(equations, ratings)))
+
+
+_FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
+_NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
+_FARTHER = 10.0  # than at the start of a run, by which a link may slide
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A compiled model and the parameters of a run."""
+
+    model: ConfiguredProgram
+    parameters: DataMapping | None = None
+    inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
+    known: np.ndarray | None = None  # the constants of these parameters, where they have been computed
+    inside: np.ndarray | None = None  # all parameters in the model's own units, where they are known
+    searched: list[int] = field(default_factory=lambda: [0], repr=False)  # rows: see failures.py
+
+    @property
+    def equations(self) -> DerivedEquations:
+        return self.model.equations
+
+    @kept_with_owner
+    def constants(self) -> np.ndarray:
+        if self.known is not None:
+            return self.known
+        if self.inside is not None:
+            return self.model.constants_inside(self.inside)
+        return self.model.constants(self.parameters)
+
+    @cached_property
+    def _constants_address(self) -> int:
+        return self.constants.ctypes.data
+
+    def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The results of a generated function, by name."""
+        out, y = np.empty(length), np.ascontiguousarray(state, dtype=float)
+        self.model.function(name)(
+            t if type(t) is float else real(t, "the time"),
+            address(y),
+            self._constants_address,
+            address(memory),
+            address(out),
+        )
+        out += 0.0  # a zero has no sign
+        return out
+
+    def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("derivatives", len(state), t, state, memory)
+
+    def outputs(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("outputs", len(self.model.output_names), t, state, memory)
+
+    def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("events", len(self.equations.targets.watched), t, state, memory)
+
+    def fire_event(
+        self, k: int, t: float, state: np.ndarray, memory: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """State and memory after an event."""
+        new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
+        arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
+        padded = [a if a.size else np.zeros(1) for a in arrays]
+        _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data for a in padded))
+        return padded[4], padded[3][: len(memory)]
+
+    @cached_property
+    def masses_suffice(self) -> bool:
+        """Whether no pivot of the mass matrix can be weak on any run with these parameters.
+
+        A sliding link increases the values that the pivots before it are compared with. If there is one, it
+        may move to ten times its initial distance.
+        """
+        masses, _ = self.model.masses
+        start = {s.data.name: value for s, value in self.equations.system.initial.items()}
+        least = masses.least_share(self.model.inside(self.parameters) | start)
+        return least > WEAK * (1.0 if masses.links.constant_lengths else _FARTHER**2)
+
+    @kept_with_owner
+    def changes(self) -> Changes:
+        """The changes from this configuration to another, and back."""
+        inside = self.inside
+        return Changes(
+            self.model.change_code,
+            lambda: self.model.parameters_inside(self.parameters) if inside is None else inside,
+        )
+
+    def check(self, place: Place, reached: bool = False) -> None:
+        """Raise an error if a place does not satisfy the constraints, or if its speeds do not follow from the
+        independent ones. Speeds of a place that this program has ``reached`` are not checked.
+        """
+        if not self.equations.reduction.rows:
+            return
+        if not place.holds and not self.model.loops.hold(self, place):
+            raise ArmillaryError(self._broken_constraint(place))
+        if reached:
+            return
+        sizes, _ = self._sizes
+        u = place.u / sizes
+        scale = 1.0 + float(np.abs(u).max(initial=0.0))
+        again = self.place(place.t, self.pack_state(place), place.memory).u / sizes
+        if not np.abs(again - u)[self._free_speeds].max(initial=0.0) < 1e-3 * scale:
+            raise ArmillaryError(
+                f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
+                "motion can go on in more than one way; start a little away from there"
+            )
+
+    def holds_at_end(self, result: Integration) -> bool:
+        """Whether all constraints hold at the end of a run."""
+        if not self.equations.reduction.rows:
+            return True
+        t, state, memory = result.t_stop, result.final_state, result.final_memory
+        shown = bool(len(result.time)) and result.time[-1] == t
+        u = self._speeds(result.samples[-1] if shown else self.outputs(t, state, memory))
+        return self.model.loops.hold(self, Place(t, state[: len(self.model.coordinate_names)], u, memory))
+
+    def _broken_constraint(self, place: Place) -> str:
+        """The message for a place at which a constraint does not hold: the first one."""
+        layout, u = self._layout, place.u / self._sizes[0]
+        scale = 1.0 + float(np.abs(u).max(initial=0.0))
+        _, row, speed, _ = layout.owners
+        numbers = self._factors * self._geometry_numbers(place.t, place.q, place.memory)
+        gaps, start = len(layout.gaps), len(layout.gaps) + layout.rows
+        off = np.abs(numbers[:start])
+        products = numbers[start : start + len(row)] * u[speed]
+        off[gaps:] = np.abs(numbers[gaps:start] + np.bincount(row, products, layout.rows)) / scale
+        rows = [*layout.gaps, *range(layout.rows)]
+        constraint = self.equations.reduction.rows[rows[int(np.argmin(off < BROKEN))]].constraint
+        return (
+            f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold any "
+            "more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot follow "
+            "what is prescribed"
+        )
+
+    @cached_property
+    def _free_speeds(self) -> np.ndarray:
+        """The speeds that are not given."""
+        given = self.equations.reduction.given
+        return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
+
+    def close_state(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The state with its loops closed and unit Euler parameters."""
+        y = np.array(state, dtype=float)
+        if place := self.model.address("normalise"):
+            _NORMALISE(place)(t, address(y), self._constants_address, address(memory))
+        return y
+
+    # ------------------------------------------------------------ places
+
+    def pack_state(self, place: Place) -> np.ndarray:
+        """The state of this program at a place."""
+        u = place.u.take(self.model.independent_speeds)
+        if self.model.plain_state:
+            return np.concatenate((place.q, u, place.states))
+        second = self.model.second_half(self, place.t, place.q, u, place.memory)
+        return np.concatenate([place.q, second, place.states, self.model.further_states(self, place)])
+
+    def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a state of this program."""
+        u = self._speeds(self.outputs(t, state, memory))
+        q = state[: len(self.model.coordinate_names)].copy()
+        first = len(q) + len(self.model.speed_names)
+        own = state[first : first + len(self.model.state_names)].copy()
+        return Place(t, q, u, memory, own, along=self.model.along(self, t, state, memory))
+
+    def _speeds(self, row: np.ndarray) -> np.ndarray:
+        """All speeds of a row of outputs."""
+        speeds = self.model.speeds
+        found: np.ndarray = row.take(speeds.columns) * speeds.factors
+        return found
+
+    def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a row of a run."""
+        shown = dict(zip(self.model.output_names, row, strict=True))
+        system = self.equations.system
+        states = system.moving()
+        inside = {s.data.name: shown[s.data.name] * state_factor(s) for s in states}
+        q = np.array([inside[name] for name in self.model.coordinate_names])
+        own = np.array([inside[name] for name in self.model.state_names])
+        return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory, own)
+
+    def values(self, place: Place) -> ValueTable:
+        """Values of all that expressions can hold at a place, by name."""
+        system = self.equations.system
+        values: ValueTable = self.model.inside(self.parameters)
+        values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
+        values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
+        values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))
+        own = place.memory[: len(system.memories)]  # derivatives of memories, where there are some, follow
+        values |= dict(zip(system.memories, own.tolist(), strict=True))
+        values |= self.inputs.values(place.t) if self.inputs is not None else {}
+        return values | {system.time.data.name: place.t}
+
+    # ------------------------------------------------------------ constraints
+
+    def geometry(self, memory: np.ndarray) -> Geometry:
+        """The constraints as numbers of time and coordinates."""
+        numbers = self._geometry_numbers
+        return Geometry(self._layout, lambda t, q: numbers(t, q, memory), *self._sizes)
+
+    def _geometry_numbers(self, t: float, q: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        program = self.equations.program
+        state = np.zeros(len(q) + len(program.state))
+        state[: len(q)] = q
+        return self.call("geometry", len(program.geometry.results), t, state, memory)
+
+    @property
+    def _layout(self) -> GeometryLayout:
+        layout = self.equations.reduction.layout
+        assert layout is not None
+        return layout
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        return self._layout.sized(*self._sizes)
+
+    @cached_property
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the speeds, and of the rows of constraints."""
+        return self.model.loops.sizes(self.constants)
+
+    @cached_property
+    def state_sizes(self) -> np.ndarray:
+        """Sizes of the coordinates and the independent speeds, with these parameters."""
+        sizes = np.array(self.equations.reduction.state_sizes(self.equations.system))
+        for state, place in self.equations.size_constants.items():
+            sizes[state] = self.constants[place]
+        return sizes
+
+    def sized_rates(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
+        """Rates of the coordinates at a place, and of all other states, in terms of their sizes."""
+        rates = self.derivatives(place.t, self.pack_state(place), place.memory)
+        rates[: len(self.state_sizes)] /= self.state_sizes
+        return rates[: len(place.q)], rates[len(place.q) :]
+
+    def close_loops(self, place: Place, named: set[str], at_event: bool = False) -> Place:
+        """Close the loops of a place and make its speeds agree; values that are ``named``, or set
+        ``at_event``, stay.
+        """
+        return self.model.loops.close_loops(self, place, named, at_event)
+
+    def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
+        """Whether the dependent speeds of this program follow well from the others at a place, whose state is
+        given: neither is their choice poor there, nor are the constraints about to lose rank.
+        """
+        if not self.model.weakening:
+            return True
+        watched = np.empty(len(self.equations.targets.watched))
+        places = address(state), self._constants_address, address(place.memory), address(watched)
+        self.model.function("events")(place.t, *places)
+        return all([watched[k] > least for k, least in self.model.weakening])
+
+    def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+        """The strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
+        found = self.events(t, state, memory)[self.model.watched_index[CONSTRAINT_RANK]]
+        return max(float(found) + LOST_RANK, 0.0)

@@ -1,0 +1,76 @@
+"""Arguments of roads, drivers, tyres and manoeuvres that mean nothing are refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import armillary as arm
+import armillary.vehicles as veh
+from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
+from armillary.vehicles.obstacles import Obstacle, ObstacleRoad, TandemCams, obstacle_road
+from armillary.vehicles.road import split_road
+from armillary.vehicles.tyres.carpet import carpet
+from armillary.vehicles.tyres.magic_formula import MagicFormula
+
+FILE = Path(__file__).parent / "data" / "made_up_61.tir"
+PATH = arm.Table([0.0, 1.0], [0.0, 0.0])
+CAMS = {"radius": 0.3, "contact_length": 0.1, "shift": 0.8, "length": 1.0, "height": 1.0, "order": 1.8}
+
+
+def tyre() -> veh.Tyre:
+    return veh.read_tyre(FILE, changes={"VERTICAL_STIFFNESS": 2e5})
+
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "manoeuvre": (lambda: run_manoeuvre("slalom", None), "'slalom'; there are " + ", ".join(MANOEUVRES)),  # type: ignore[arg-type]
+    "length": (lambda: Obstacle(5.0, 0.0, 0.02), "at x = 5 m needs a length above zero"),
+    "ramp": (lambda: Obstacle(5.0, 0.1, 0.02, ramp=-0.1), "no negative ramp"),
+    "side": (lambda: Obstacle(5.0, 0.1, 0.02, side="middle"), "side='middle' is not known; use 'both'"),
+    "no obstacle": (lambda: obstacle_road([], tyre(), 4e3), "at least one Obstacle"),
+    "no cams": (lambda: ObstacleRoad(0.0, 1.0, (Obstacle(5, 1, 0.1),))._tables, "needs the cams of a tyre"),
+    **{
+        f"cam {name}": (lambda name=name: TandemCams(**CAMS | {name: 0.0}), "all numbers must be positive")  # type: ignore[misc]
+        for name in CAMS
+    },
+    "right": (lambda: split_road(0.0, 1.0), "both frictions and the width must be positive"),
+    "left": (lambda: split_road(1.0, 0.0), "both frictions and the width must be positive"),
+    "width": (lambda: split_road(1.0, 1.0, width=0.0), "both frictions and the width must be positive"),
+    "preview": (lambda: PathDriver(PATH, preview=0.0), "a preview and a lag above zero"),
+    "lag": (lambda: PathDriver(PATH, lag=0.0), "a preview and a lag above zero"),
+    "points": (lambda: PathDriver(PATH, points=0), "one point at least"),
+    "version": (lambda: MagicFormula({}, version="4.0"), "version '4.0' of the Magic Formula is not known"),
+    "convention": (lambda: MagicFormula({}, convention="iso"), "convention 'iso' is not known; use 'tno'"),
+    "version of a file": (lambda: veh.read_tir(FILE, version="4.0"), "version='4.0' is not known"),
+    "side of a tyre": (lambda: veh.read_tyre(FILE, side="top"), "side='top' is not known; use 'left'"),
+    "channel": (lambda: carpet(tyre(), [1e3, 2e3], [0.0, 0.1], channel="fz"), "use fx, fy or mz"),
+    "slip": (lambda: carpet(tyre(), [1e3, 2e3], [0.0, 0.1], slip="beta"), "and alpha or kappa"),
+    "one load": (lambda: carpet(tyre(), [1e3], [0.0, 0.1]), "two loads and two slips at least"),
+    "one slip": (lambda: carpet(tyre(), [1e3, 2e3], [0.1]), "two loads and two slips at least"),
+    "equal loads": (lambda: carpet(tyre(), [1e3, 1e3], [0.0, 0.1]), "both rising"),
+    "equal slips": (lambda: carpet(tyre(), [1e3, 2e3], [0.1, 0.1]), "both rising"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_arguments_without_a_meaning_are_refused(what: str) -> None:
+    made, words = REFUSED[what]
+    with pytest.raises(arm.ArmillaryError) as refused:
+        made()
+    assert words in str(refused.value)
+
+
+def test_the_smallest_arguments_with_a_meaning_are_taken() -> None:
+    first, second = Obstacle(5.0, 1e-3, -0.02, side="left"), Obstacle(5.001, 0.1, 0.02, ramp=0.0, side="left")
+    assert (first.begin, first.end, second.begin) == (5.0, 5.001, 5.001)
+    assert len(obstacle_road([first, second], tyre(), 4e3).obstacles) == 2  # one begins where the other ends
+    assert obstacle_road([first, Obstacle(5.0, 1.0, 0.1, side="right")], tyre(), 4e3).obstacles
+    with pytest.raises(arm.ModelError, match=r"obstacles at x = 5 and 5\.0005 m overlap"):
+        obstacle_road([first, Obstacle(5.0005, 1.0, 0.1)], tyre(), 4e3)
+    assert PathDriver(PATH, points=1).points == 1
+    assert split_road(0.1, 0.2, width=1e-3).width == 1e-3
+    found = carpet(tyre(), [1e3, 2e3], [0.0, 0.1])
+    assert found is not None
