@@ -10,8 +10,9 @@ method that does not come as near is given with its best error.
 
 SciPy's Radau and BDF and SUNDIALS' CVODE call the compiled derivatives, and the compiled exact Jacobian where
 the equations of our own steps are dense; else they take differences. Exudyn's generalised-alpha method and
-MuJoCo's implicitfast have the cable and the springs in elements of their own, in equal steps of several lengths.
-Programs that are not installed are left out (benchmarks/peers/stiff_cases.py).
+MuJoCo's implicitfast have the cable and the springs in elements of their own, in equal steps of several
+lengths. Programs that are not installed are left out (benchmarks/peers/stiff_cases.py). Seconds are those of
+the processor: the machine may be shared.
 
     python benchmarks/stiff.py steps     microseconds of a step of cables with 10 to 1,000 segments
 """
@@ -195,9 +196,9 @@ def runners(case: Case) -> dict[str, Runner]:
 
     def own(method: str) -> Runner:
         def run(rtol: float) -> tuple[np.ndarray, float]:
-            began = time.perf_counter()
+            began = time.thread_time()
             made = model.simulate(case.duration, method=method, rtol=rtol, atol=rtol * case.atol, **common)
-            seconds = time.perf_counter() - began
+            seconds = time.thread_time() - began
             return np.array([made[c] for c in case.columns]), seconds
 
         return run
@@ -213,7 +214,7 @@ def runners(case: Case) -> dict[str, Runner]:
 
 
 def library_runner(case: Case, model: Any, method: str) -> Runner:
-    """A solver of SciPy, or CVODE, on the compiled derivatives and, where it is dense, the compiled Jacobian."""
+    """A solver of SciPy, or CVODE, on the compiled derivatives and, where it is dense, the Jacobian."""
     from scipy.integrate import solve_ivp
 
     model.simulate(1e-6, method="rodas5p", **case.settings)
@@ -253,12 +254,12 @@ def library_runner(case: Case, model: Any, method: str) -> Runner:
         return by_cvode
 
     def run(rtol: float) -> tuple[np.ndarray, float]:
-        began = time.perf_counter()
+        began = time.thread_time()
         more = {"jac": jacobian} if dense else {}
         longest = case.settings.get("max_step", np.inf)
         span, kept = (0.0, case.duration), {"t_eval": times, "max_step": longest}
         done = solve_ivp(f, span, state, method, rtol=rtol, atol=rtol * case.atol, **kept, **more)
-        seconds = time.perf_counter() - began
+        seconds = time.thread_time() - began
         rows = [done.y[names.index(c)] for c in case.columns]
         return np.array(rows), seconds
 
@@ -323,10 +324,10 @@ def measure_steps(counts: Sequence[int] = (10, 20, 40, 100, 200, 400, 1000), rou
     best = dict.fromkeys(counts, np.inf)
     for _ in range(rounds + 1):
         for n, case in models.items():
-            began = time.perf_counter()
+            began = time.thread_time()
             run = made[n].simulate(0.2, method="rodas5p", rtol=1e-4, atol=1e-6, sample=0.2, **case.settings)
             trials = run.info["steps"] + run.info["rejected"]
-            best[n] = min(best[n], (time.perf_counter() - began) / trials)
+            best[n] = min(best[n], (time.thread_time() - began) / trials)
     for n, seconds in best.items():
         print(
             f"  {n:5} segments {1e6 * seconds:8.0f} us a step {1e6 * seconds / n:6.2f} us a segment",

@@ -1,9 +1,9 @@
 """Other programs on the cases of stiff.py: SUNDIALS' CVODE, Exudyn and MuJoCo, where they are installed.
 
-CVODE is a library of C: a small program (native/cvode_runner.c) calls it with the machine code of our rates and, where
-our own equations are dense, of their exact Jacobian. It is found where the compiler finds it, or in the folder
-SUNDIALS, with the subfolders include and lib. Exudyn and MuJoCo have the case in elements of their own, in equal
-steps of several lengths.
+CVODE is a library of C: a small program (native/cvode_runner.c) calls it with the machine code of our rates
+and, where our own equations are dense, of their exact Jacobian. It is found where the compiler finds it, or
+in the folder SUNDIALS, with the subfolders include and lib. Exudyn and MuJoCo have the case in elements of
+their own, in equal steps of several lengths. Seconds are those of the processor: the machine may be shared.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from typing import Any
 
 import numpy as np
 
-Runner = Callable[
-    [float], tuple[np.ndarray, float]
-]  # of a tolerance or step: rows of the columns, and seconds
+Runner = Callable[[float], tuple[np.ndarray, float]]  # of a tolerance or step: rows, and seconds
 ROWS = 20
 
 
@@ -65,12 +63,12 @@ def run_by_cvode(
     rows, work = np.empty((ROWS, n)), np.empty(n * (n + 1))
     model = _Model(rates, partials or None, constants.ctypes.data, memory.ctypes.data, n, work.ctypes.data)
     numbers = [ctypes.c_double(settings[name]) for name in ("rtol", "atol", "max_step")]
-    began = time.perf_counter()
+    began = time.thread_time()
     status = library.run_cvode(
         ctypes.byref(model), start.ctypes.data_as(ctypes.c_void_p), ctypes.c_double(settings["duration"]),
         ROWS, *numbers, rows.ctypes.data_as(ctypes.c_void_p),
     )  # fmt: skip
-    seconds = time.perf_counter() - began
+    seconds = time.thread_time() - began
     if status < 0:
         rows[:] = np.nan
     return np.vstack([start, rows]), seconds
@@ -116,11 +114,11 @@ def _mujoco_runner(bodies: str, gravity: str, duration: float, start: float) -> 
         data = mujoco.MjData(model)
         data.qpos[0] = start
         rows = [data.qpos[0]]
-        began = time.perf_counter()
+        began = time.thread_time()
         for _ in range(ROWS):
             mujoco.mj_step(model, data, every)
             rows.append(data.qpos[0])
-        return np.array([rows]), time.perf_counter() - began
+        return np.array([rows]), time.thread_time() - began
 
     return run
 
@@ -216,9 +214,9 @@ def _exudyn_runner(
         settings.solutionSettings.sensorsWritePeriod = duration / ROWS
         settings.linearSolverType = exu.LinearSolverType.EigenSparse
         settings.displayStatistics = settings.displayComputationTime = False
-        began = time.perf_counter()
+        began = time.thread_time()
         done = system.SolveDynamic(settings, solverType=exu.DynamicSolverType.GeneralizedAlpha)
-        seconds = time.perf_counter() - began
+        seconds = time.thread_time() - began
         found = system.GetSensorStoredData(sensor)
         rows = np.full(ROWS + 1, np.nan)
         if done is not False and len(found) > ROWS:

@@ -6,10 +6,10 @@ from scipy.integrate import simpson, solve_bvp
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.control.nonlinear_program import NonlinearProgram
 from armillary.control.phased_program import PhasedProgram
 from armillary.control.problem import read_problem
-from armillary.control.scheme import Mesh, uniform_mesh
+from armillary.control.scheme import Mesh
+from armillary.control.shooting import make_program, uniform_mesh
 from tests.control.systems import bead, cart_pole, slider
 
 STAND = {"cart.q1": 1.0, "pole.q1": np.pi, "cart.u1": 0.0, "pole.u1": 0.0}
@@ -26,7 +26,7 @@ def test_schemes_integrate_polynomials_of_their_order(method):
     assert np.allclose(between, tau**3, atol=1e-14)
 
 
-@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau", "multiple shooting"])
 def test_derivatives_of_the_program_are_those_of_its_values(method):
     """Everything at once: free duration, an unknown parameter, a link, costs, constraints of the time."""
     problem = read_problem(
@@ -34,7 +34,7 @@ def test_derivatives_of_the_program_are_those_of_its_values(method):
         {"cart.q1*pole.q1 + t^2": (0, None)}, None, {"tip*F*t": (-1, 1)}, "L*t*pole.q1^2",
         {"L": (0.3, 0.8)}, ["cart.u1*L"], ["cart.u1*t + pole.q1^2"], None, 0.2,
     )  # fmt: skip
-    program = PhasedProgram([NonlinearProgram(problem.functions, uniform_mesh(method, 2), 0.2, None)])
+    program = PhasedProgram([make_program(problem.functions, uniform_mesh(method, 2), 0.2, None)])
     rng = np.random.default_rng(5)
     z, y = rng.uniform(0.4, 1.0, program.size), rng.normal(size=program.rows)
     J, H = np.zeros((program.rows, program.size)), np.zeros((program.size, program.size))
@@ -56,7 +56,7 @@ def test_derivatives_of_the_program_are_those_of_its_values(method):
         assert np.allclose(H[:, i], (slope(z + e) - slope(z - e)) / (2 * h), atol=2e-7)
 
 
-@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau", "multiple shooting"])
 def test_least_effort_of_the_double_integrator_is_12_and_linear(method):
     """v = 6 − 12 t, ∫ v² dt = 12, which a mesh of one interval has exactly, also where it begins."""
     found = slider().optimize(
@@ -93,6 +93,40 @@ def test_the_brachistochrone_is_a_cycloid(method):
     assert found.duration == pytest.approx(theta * np.sqrt(r / 9.81), rel=1e-6)
     a = found.run.time * np.sqrt(9.81 / r)
     assert np.allclose(found.run["y"], r * (1 - np.cos(a)), atol=1e-3)
+
+
+def test_multiple_shooting_finds_the_motion_of_collocation_and_runs_repeat_it():
+    """Inputs that are linear in each of N intervals miss the best ones by 1/N², and so does the cost by 1/N⁴:
+    it is stationary.
+    """
+    stated = {
+        "duration": 2.0, "inputs": {"F": (-100, 100)}, "final": STAND,
+        "guess": {"cart.q1": [0, 1], "pole.q1": [0, np.pi]},
+    }  # fmt: skip
+    model = cart_pole()
+    best = model.optimize("F^2", accuracy=1e-8, intervals=40, **stated).check()
+    coarse, shot = (
+        model.optimize("F^2", method="multiple shooting", intervals=n, **stated).check() for n in (60, 120)
+    )
+    assert shot.cost == pytest.approx(best.cost, rel=1e-6)
+    assert best.cost - 1e-6 < shot.cost < coarse.cost
+    assert 12 < (coarse.cost - best.cost) / (shot.cost - best.cost) < 24
+    assert shot.errors[-1] <= 1e-6
+    again = model.simulate(2.0, inputs=shot.signals(), sample=1.0, method="dop853")
+    for name, value in STAND.items():
+        assert again[name][-1] == pytest.approx(value, abs=1e-5)
+    middle = np.argmin(np.abs(shot.run.time - 1.0))
+    assert again["pole.q1"][1] == pytest.approx(shot.run["pole.q1"][middle], abs=1e-6)
+
+
+def test_multiple_shooting_finds_the_least_time_that_limits_allow():
+    """The double integrator with |F| ≤ 1 N, as above; one end of the ten intervals is the switching time."""
+    found = slider().optimize(
+        1, duration=(0.1, 10), inputs={"F": (-1, 1)}, final={"b.q1": 1, "b.u1": 0}, intervals=10,
+        method="multiple shooting",
+    ).check()  # fmt: skip
+    # Inputs turn linearly within an interval of 0.1 T on each side of the middle: T² (1/4 − (0.1)²/3) = 1.
+    assert found.duration == pytest.approx(1 / np.sqrt(0.25 - 0.01 / 3), rel=1e-6)
 
 
 def swing_up_effort(t, states):

@@ -198,21 +198,105 @@ def test_samples_of_a_map_are_those_of_a_run():
     assert np.allclose(found.states[0, -1, :2], [run.final["cart.q1"], run.final["pole.q1"]], rtol=1e-9)
 
 
+# ------------------------------------------------------------ events
+
+
+@cache
+def _ball():
+    s = arm.System("ball")
+    s.parameter("e", 0.8)
+    s.parameter("g", 9.81, units="m/s2")
+    s.input("wind", units="N")
+    ball = s.body("ball", joint=arm.Prismatic("z"), mass=1.0, inertia=0)
+    s.gravity("g", -s.ground.z)
+    s.force("blow", "wind", s.ground.z, at=ball.com)
+    s.event("bounce", "ball.q1", direction=-1, set={"ball.u1": "-e*ball.u1"})
+    s.start({"ball.q1": 1.0})
+    return s.derive().compile()
+
+
+def test_a_bounce_has_the_derivatives_of_its_closed_form():
+    """From height h the ball meets the ground after τ = √(2h/g) with v = √(2gh), and then has the height
+    e v (T − τ) − g (T − τ)²/2; RK4 is exact for it.
+    """
+    h, g, e, T = 1.0, 9.81, 0.8, 0.9
+    found = _ball().gradient(T, ["ball.q1", "g", "e"], final_cost="ball.q1", step=0.02)
+    tau, v = np.sqrt(2 * h / g), np.sqrt(2 * g * h)
+    rest = T - tau
+    assert found.value == pytest.approx(e * v * rest - g * rest**2 / 2, rel=1e-12)
+    later = -e * v + g * rest  # by τ
+    by_h = e * v / (2 * h) * rest + later * tau / (2 * h)
+    by_g = e * v / (2 * g) * rest - rest**2 / 2 - later * tau / (2 * g)
+    _close([found["ball.q1"], found["g"], found["e"]], [by_h, by_g, v * rest])
+
+
+@cache
+def _gate():
+    """A damped pendulum that a motor drives with a force that each passage of the lowest point makes weaker,
+    with a kick there that depends on the time and on the number of passages.
+    """
+    s = arm.System("gate")
+    s.parameter("k", 0.3, units="N*m*s")
+    s.parameter("fade", 0.7)
+    s.parameter("w", 1.0, units="rad/s")
+    s.memory("level", 1.0, units="N*m")
+    s.memory("passed", 0.0)
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -0.5, 0), mass=2.0, inertia=(0.1, 0.1, 0.1))
+    s.gravity(9.81, -s.ground.y)
+    s.moment("motor", "level - k*bob.u1", s.ground.z, on=bob)
+    s.event("low", "bob.q1 - 0.05*sin(w*t)", set={
+        "bob.u1": "bob.u1*(1 - 0.1*sin(w*t)) - 0.1*w*passed", "level": "fade*level", "passed": "passed + 1",
+    })  # fmt: skip
+    s.output("height", arm.dot(arm.position(bob.com), s.ground.y), units="m")
+    s.start({"bob.q1": 1.0})
+    return s.derive().compile()
+
+
+def test_jumps_of_states_and_memories_are_those_of_forward_sensitivities():
+    """Forward derivatives are interpolated to the instant of an event as the state is, so both have the error
+    of their runs.
+    """
+    to = ["k", "fade", "bob.q1", "bob.u1", "level"]
+    how = dict(method="dop853", rtol=1e-12, atol=1e-13)
+    found = _gate().gradient(3.0, to, final_cost="height", **how)
+    forward = _gate().sensitivities(3.0, to, of=["height"], **how)
+    assert len(forward.run.events) >= 3
+    assert found.value == pytest.approx(forward.run.final["height"], rel=1e-10)
+    _close([found[n] for n in to], [forward.final["height", n] for n in to], 1e-9)
+
+
+def test_costs_along_a_run_with_events_have_the_derivatives_of_differences():
+    to, h = ["k", "fade", "bob.q1"], 1e-5
+    how = dict(cost="height*level", sample_cost="bob.u1^2*level", sample=0.25, step=0.005)
+    found = _gate().gradient(2.0, to, **how)
+    at = {"k": 0.3, "fade": 0.7, "bob.q1": 1.0}
+
+    def value(name, change):
+        moved = at | {name: at[name] + change}
+        start = {"bob.q1": moved.pop("bob.q1")}
+        return _gate().gradient(2.0, ["k"], initial=start, parameters=moved, **how).value
+
+    for name in to:
+        assert found[name] == pytest.approx((value(name, h) - value(name, -h)) / (2 * h), rel=1e-6)
+
+
 # ------------------------------------------------------------ what is refused
 
 
-def _bouncing():
-    s = arm.System("ball")
-    ball = s.body("ball", joint=arm.Prismatic("z"), mass=1.0, inertia=0)
-    s.gravity(9.81, -s.ground.z)
-    s.event("bounce", "ball.q1", direction=-1, set={"ball.u1": "-0.8*ball.u1"})
-    return s, ball
-
-
 def test_events_and_memories_are_named():
-    model = _bouncing()[0].derive().compile()
-    with pytest.raises(arm.ArmillaryError, match="event 'bounce' of 'ball' changes or ends the motion"):
-        model.gradient(1.0, ["ball.q1"], final_cost="ball.q1", step=0.01)
+    s = arm.System("stop")
+    s.body("ball", joint=arm.Prismatic("z"), mass=1.0, inertia=0)
+    s.event("ground", "ball.q1", direction=-1, stop=True)
+    with pytest.raises(arm.ArmillaryError, match="event 'ground' of 'stop' changes or ends the motion"):
+        s.derive().compile().gradient(1.0, ["ball.q1"], final_cost="ball.q1", step=0.01)
+    data = {"wind": arm.Signal([0, 1], [0, 1])}
+    with pytest.raises(arm.ArmillaryError, match="have data, and its event 'bounce' changes the motion"):
+        _ball().gradient(1.0, ["wind"], final_cost="ball.q1", step=0.01, inputs=data)
+    with pytest.raises(arm.ArmillaryError, match="'bounce' of 'ball' is touched, not crossed"):
+        _ball().gradient(
+            0.5, ["e"], final_cost="ball.q1", step=0.01, parameters={"g": 1e-18},
+            initial={"ball.q1": 1e-14, "ball.u1": -1e-13},
+        )  # fmt: skip
     s = arm.System("delay")
     s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
     s.memory("kept", 0.0, update="b.q1")

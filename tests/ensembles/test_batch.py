@@ -6,6 +6,7 @@ import _thread
 import platform
 import threading
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.ensembles.batch import _Crew
+from armillary.ensembles.engines import lane_engines
 from armillary.ensembles.engines.lane_engines import Lanes
 from armillary.ensembles.plan import plan
 from armillary.settings import RunSettings
@@ -685,3 +687,31 @@ def test_runs_with_other_lengths_start_with_their_own_loops_closed() -> None:
     )  # fmt: skip
     expected = 0.1 * np.cos(0.6) + np.sqrt(b**2 - (0.1 * np.sin(0.6)) ** 2)
     np.testing.assert_allclose(batch["slider.q1"][:, 0], expected, rtol=0, atol=1e-12)
+
+
+def test_batches_that_differ_in_numbers_alone_share_their_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    class Counted(lane_engines.LaneLoop):
+        def __init__(self, frame: Any) -> None:
+            made.append(frame)
+            super().__init__(frame)
+
+    monkeypatch.setattr(lane_engines, "LaneLoop", Counted)
+    monkeypatch.setattr(lane_engines, "_kept", WeakKeyDictionary())  # not those of other tests
+    model, name = oscillator(), "A.q1"
+
+    def reached(start: float, t_end: float, **how: Any) -> np.ndarray:
+        found = model.simulate_batch(t_end, initial={name: [start, 2 * start]}, progress=False, **how)
+        return np.asarray(found["last"])
+
+    last = {"last": f"final({name})"}
+    first = reached(0.1, 0.5, step=0.01, metrics=last)
+    assert len(made) == 1
+    assert not np.allclose(reached(0.2, 0.4, step=0.02, metrics=last), first)
+    np.testing.assert_array_equal(reached(0.1, 0.5, step=0.01, metrics=last), first)
+    assert len(made) == 1
+    reached(0.1, 0.5, step=0.01, metrics={"last": f"maximum({name})"})
+    reached(0.1, 0.5, step=0.01, metrics=last, method="midpoint")
+    reached(0.1, 0.5, metrics=last, method="dopri5")
+    assert len(made) == 4

@@ -10,6 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
+from armillary.program.derivatives import rate_columns
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.models.instance import Instance
 from armillary.stages.model import Model
@@ -17,6 +18,7 @@ from examples import four_bar, spinning_top
 from tests.later import later
 from tests.runtime.problems import integrate
 from tests.runtime.traced import compile_model
+from tests.systems.cable import cable
 
 scipy_integrate, scipy_linalg = later("scipy.integrate"), later("scipy.linalg")
 IMPLICIT = [m.name for m in METHODS.values() if m.rosenbrock and not m.begins_with]
@@ -306,3 +308,36 @@ def test_locks_and_releases_are_kept_across_changes_of_method() -> None:
     again = model.simulate(1.0, method="auto", **settings)  # the loop has both configurations by now
     for name in ("A.q1", "B.q1", "A.u1", "B.u1"):
         assert again[name] == pytest.approx(explicit[name], abs=1e-6)
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_locks_of_sparse_equations_give_the_rows_of_dense_ones(
+    locked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link of a cable that is free or locked at first: the equations of the other configuration, which a
+    run adds when it meets it, have fewer or more unknowns. Later runs have all of them from the start.
+    """
+
+    def runs() -> list[arm.Run]:
+        s = cable(4)
+        middle = s.bodies["g0x2"]
+        if locked:
+            s.lock(middle.q1)
+            s.event("release", "t - 0.02", unlock=middle.q1)
+        else:
+            s.event("grip", "t - 0.02", lock=middle.q1)
+            s.event("release", "t - 0.05", unlock=middle.q1)
+        model = s.derive().compile()
+        settings = {"rtol": 1e-7, "atol": 1e-9, "sample": 0.01}
+        found = [model.simulate(0.1, method="rodas5p", **settings) for _ in range(2)]
+        is_sparse.append(core_of(model).differentiated.equations.program.structure is not None)
+        return found
+
+    is_sparse: list[bool] = []
+    dense, _ = runs()
+    monkeypatch.setattr(rate_columns, "_SMALL", 0)
+    monkeypatch.setattr(rate_columns, "_is_quicker", lambda *_: True)
+    first, later_run = runs()
+    assert is_sparse == [False, True] and len(first.events) == 2 - locked
+    np.testing.assert_allclose(first.values, dense.values, rtol=0, atol=1e-10)
+    assert np.array_equal(first.values, later_run.values)

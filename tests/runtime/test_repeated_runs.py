@@ -13,7 +13,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.errors import ParameterError, SimulationError
 from armillary.runtime import progress
-from armillary.runtime.integrators import compiled_run, driving
+from armillary.runtime.integrators import compiled_run, integrate
 from armillary.runtime.models import repeated_runs
 from armillary.runtime.start import assembly
 from armillary.stages.model import Model
@@ -130,8 +130,8 @@ def test_runs_on_a_terminal_are_made_so_and_show_their_progress(
     expected = [pendulum_model().simulate(3.0, **given) for _ in range(3)][-1]
     for name, value in (("on_terminal", lambda: True), ("_PATIENCE", 0.0), ("_OFTEN", 0.0)):
         monkeypatch.setattr(progress, name, value)
-    monkeypatch.setattr(driving, "FIRST_STEPS", 20)
-    monkeypatch.setattr(driving, "CHUNK_SECONDS", 1e-6)
+    monkeypatch.setattr(integrate, "FIRST_STEPS", 20)
+    monkeypatch.setattr(integrate, "CHUNK_SECONDS", 1e-6)
     del made[:]
     same(pendulum_model().simulate(3.0, **given), expected)
     assert made == [True]

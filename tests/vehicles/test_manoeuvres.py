@@ -192,6 +192,18 @@ def test_a_report_has_figures_and_plots(tmp_path: Path) -> None:
     assert "yaw velocity delay" in text and text.count("<svg") >= 3
 
 
+def test_a_lane_change_is_reported_with_its_track_and_the_angle_of_the_driver(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    track = veh.double_lane_change_track()
+    found = veh.lane_change(driven_car(), track, speed=12.0)
+    text = found.report(tmp_path / "report.html", motion=False).read_text(encoding="utf-8")
+    assert "from above" in text and "cones" in text and "verdict" in text
+    angle = np.asarray(found.run["steer angle"])
+    assert np.allclose(angle, np.degrees(found.run["driver_angle"])) and np.ptp(angle) > 1
+    pieces = text.split("<svg")
+    assert len(pieces) == 1 + 1 + 6  # the track, and six quantities over time
+
+
 def test_preview_gains_are_those_of_the_whole_riccati_equation() -> None:
     """Car and path as one system of 4 + 13 states by SciPy's solver; a long look ahead leaves the gains
     unchanged where path and car are shifted and turned together.

@@ -18,7 +18,8 @@ TIGHT = {"rtol": 1e-9, "atol": 1e-9}
 
 @cache
 def car() -> veh.Car:
-    return veh.full_car(TYRE, TYRE, energy=True, road=veh.split_road(1.0))
+    driver = veh.PathDriver(veh.double_lane_change_track().path)
+    return veh.full_car(TYRE, TYRE, energy=True, road=veh.split_road(1.0), driver=driver)
 
 
 def test_the_full_car_stands_at_its_hard_points() -> None:
@@ -38,7 +39,7 @@ def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
     run = car().model.simulate(
         1.2, step=1e-3, sample=0.02, initial=car().start(25.0),
         inputs={"steer": ([0, 0.1, 0.2], [0, 0, steer]), "brake": ([0, 0.6, 0.7], [0, 0, 0.4])},
-        parameters={"hold": 0.0},
+        parameters={"hold": 0.0, "driver_gain": 0.0},
     )  # fmt: skip
     assert veh.energy_error(run, car().powers) < 1e-8
     assert run["speed"][-1] < 23.5 and run["work_brakes"][-1] < -5e4 and run["work_air"][-1] < -1e3
@@ -47,6 +48,9 @@ def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
 
 MANOEUVRES: dict[str, Callable[[veh.Car], veh.Manoeuvre]] = {
     "sine": lambda car: veh.sine_steer(car, steer=0.02, speed=25.0, settle=1.0),
+    "pulse": lambda car: veh.pulse_steer(car, steer=0.02, speed=22.0, duration=4.0),
+    "random": lambda car: veh.random_steer(car, steer=0.01, speed=22.0, duration=6.0, highest=2.0),
+    "lane change": lambda car: veh.lane_change(car, veh.double_lane_change_track(), speed=15.0),
     "sine with dwell": lambda car: veh.sine_with_dwell(car, steer=0.06),
     "fishhook": lambda car: veh.fishhook(car, steer=0.08, speed=20.0),
     "J-turn": lambda car: veh.j_turn(car, steer=0.06, speed=20.0),
@@ -239,6 +243,43 @@ def test_the_work_of_an_engine_is_that_of_wheels_clutch_and_rotor() -> None:
     assert 0.99 < heat / -run["work_brakes"][-1] < 1
 
 
+def test_gears_are_changed_where_the_engine_reaches_its_limits() -> None:
+    """A sled speeds up to 20 m/s and slows down towards 2.9 m/s: shifts happen where the wheels turn at up/i
+    and down/i of the gear that is left, in the order of the gears, and the pedals hold the speeds.
+    """
+    s = arm.System("shifts")
+    target = s.input("target", units="m/s")
+    sled = s.body("sled", joint=arm.Prismatic("x"), at=(0, 0, 0.3), mass=300, inertia=0)
+    slide = s.body("slide", sled, arm.Prismatic("z"), mass=300, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    wheels = [
+        veh.add_wheel(s, name, slide, TYRE, at=(0, side * 0.7, 0), mass=20, inertia=(0.5, 0.9, 0.5))
+        for name, side in (("left", 1), ("right", -1))
+    ]
+    gas, slow = veh.SpeedDriver(brake=0.04).pedals(s, "driver", target - sled.u1)
+    whole = [14.0, 8.0, 5.0]
+    train = veh.add_powertrain(
+        s, "engine", slide, *wheels, engine=veh.electric_motor(90.0, 40e3), pedal=gas,
+        gear=veh.GearShift(up=350.0, down=120.0, pause=0.3), ratios=[r / 4 for r in whole], final=4.0,
+    )  # fmt: skip
+    most = s.parameter("brake_torque", 600.0, units="N*m")
+    for wheel in wheels:
+        veh.add_brake(s, wheel, most * slow)
+    s.output("engine torque", train.torque, units="N*m")
+    run = s.derive().compile().simulate(
+        20.0, step=1e-3, sample=1e-3, initial={"slide.q1": 0.005},
+        inputs={"target": arm.Signal([0, 9.0], [20.0, 2.9], interpolation="hold")},
+    )  # fmt: skip
+    names = [event.name for event in run.events]
+    assert names == ["engine_upshift"] * 2 + ["engine_downshift"] * 2
+    spin = np.asarray(run["left.u1"])
+    for event, left_ratio, limit in zip(run.events, [14.0, 8.0, 5.0, 8.0], [350, 350, 120, 120], strict=True):
+        before = int(np.searchsorted(run.time, event.time)) - 1  # the clutch opens at the event
+        assert np.isclose(spin[before], limit / left_ratio, rtol=2e-3)
+    assert np.isclose(np.interp(8.9, run.time, run["sled.u1"]), 20.0, atol=0.5)
+    assert 2.9 < run["sled.u1"][-1] < 4.0
+
+
 def test_a_body_coasts_as_drag_alone_demands() -> None:
     """v = v0/(1 + k v0 t), k = ρ c A/(2 m)."""
     s = arm.System("coast")
@@ -255,6 +296,12 @@ def test_motors_have_the_torque_of_their_power() -> None:
 
 def test_wrong_parts_are_named() -> None:
     s = arm.System("faults")
+    with pytest.raises(arm.ModelError, match="where it shifts down again"):
+        veh.GearShift(up=300.0, down=200.0).check("engine", [3.0, 1.5])
+    with pytest.raises(arm.ModelError, match="must be below that of gear 1"):
+        veh.GearShift().check("engine", [3.0, 3.5])
+    with pytest.raises(arm.ModelError, match="0 < down < up"):
+        veh.GearShift(up=100.0, down=200.0).check("engine", [3.0])
     with pytest.raises(arm.ModelError, match="differential 'welded' is not known"):
         veh.Differential("welded")
     with pytest.raises(arm.ModelError, match="gear ratios of zero"):

@@ -292,3 +292,53 @@ def test_a_gamepad_moves_inputs_and_lets_them_go(page: str, open_page) -> None:
         if after("there = false") == 0:
             break
     assert after("") == 0
+
+
+def _balanced(law: object = None) -> arm.System:
+    """A cart with a pole above it whose force follows a law every 0.05 s."""
+    s = arm.System("cart and pole")
+    cart = s.body("cart", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.body("pole", parent=cart, joint=arm.Revolute("z"), com=(0, 0.5, 0), mass=0.3, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    if law is None:
+        force = s.input("F", units="N")
+    else:
+        force = s.memory("F", 0.0, units="N", update=law.expressions(s)[0], every=0.05)
+        s.output("force", force, units="N")
+    s.force("motor", force, s.ground.x, at=cart.com)
+    return s
+
+
+BALANCE = """
+() => {
+  const a = window.armillary, seen = { forces: [], angles: [] };
+  const frames = (n) => { for (let i = 0; i < n; i++) {
+    a.live.advance(1 / 60); seen.forces.push(a.value("force")); seen.angles.push(a.value("pole.q1"));
+  } };
+  a.play(false); a.set("pole.q1", 0.3); a.reset(); frames(300);
+  seen.end = ["cart.q1", "pole.q1", "cart.u1", "pole.u1"].map((name) => a.value(name));
+  a.live.hand.take(1, [0, 0.5, 0], [0.04, 0.5, 0]); frames(3); a.live.hand.release(); frames(360);
+  seen.pushed = Math.max(...seen.angles.slice(300).map(Math.abs)); seen.caught = a.value("pole.q1");
+  return seen;
+}
+"""
+
+
+def test_a_predictive_controller_balances_the_cart_pole_in_a_browser(open_page) -> None:
+    """The law was designed in Python; the page runs it as the process does, and it catches a pole that a hand
+    has pushed.
+    """
+    plant = _balanced().derive().compile()
+    law = plant.mpc({"F": (-8, 8)}, Q=[1.0, 1.0, 0.1, 0.1], R=0.01, step=0.05, horizon=5, passes=4)
+    closed = _balanced(law).derive().compile()
+    text = live_page(core_of(closed), sliders=[("pole.q1", -0.4, 0.4)], plots=["pole.q1", "force"])
+    seen = open_page(text).evaluate(BALANCE)
+    settings = {"method": "dopri5", "rtol": 1e-6, "atol": 1e-8, "max_step": 1 / 60}
+    run = closed.simulate(5.0, sample=1 / 60, initial={"pole.q1": 0.3}, **settings)
+    frames = np.searchsorted(run.time, np.arange(1, 301) / 60 - 1e-9)  # there are rows at updates, too
+    assert seen["angles"][:300] == pytest.approx(list(run["pole.q1"][frames]), abs=1e-6)
+    assert min(seen["forces"]) == -8 and max(seen["forces"]) <= 8
+    names = ("cart.q1", "pole.q1", "cart.u1", "pole.u1")
+    assert seen["end"] == pytest.approx([run.final[name] for name in names], abs=1e-6)
+    assert np.max(np.abs(seen["end"])) < 0.1
+    assert seen["pushed"] > 0.02 and abs(seen["caught"]) < 0.01

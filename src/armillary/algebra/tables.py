@@ -27,6 +27,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -163,7 +164,10 @@ class Piecewise:
         return [self.derivative(axis)(*args) for axis in range(self.arity)]
 
 
-DERIVATIVE_NAME = re.compile(r"([^\W\d]\w*?)((?:_d[xy])+)\b")
+@cache  # compiled at the first use: `import armillary` does little
+def derivative_name() -> re.Pattern[str]:
+    """Return the pattern of a name such as bump_dx: the table's, and its axes."""
+    return re.compile(r"([^\W\d]\w*?)((?:_d[xy])+)\b")
 
 
 def derivatives_in(text: str, tables: Callable[[str], Piecewise | None]) -> dict[str, Piecewise]:
@@ -173,7 +177,7 @@ def derivatives_in(text: str, tables: Callable[[str], Piecewise | None]) -> dict
     ``tables`` gives the table of a name, or None.
     """
     found = {}
-    for base, orders in DERIVATIVE_NAME.findall(text):
+    for base, orders in derivative_name().findall(text):
         table = tables(base)
         axes = orders.replace("_d", "")
         if table is not None and all("xy".index(axis) < table.arity for axis in axes):

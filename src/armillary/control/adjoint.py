@@ -4,7 +4,7 @@
     derivatives of a scalar by those  →  by (x₀, v, p)   backwards: the discrete adjoint, adjoint_loop.py
 
 Numbers are in the model's own units. Steps are given; all of them are made in one compiled loop over many
-runs. Events, contacts and memories that change at steps are refused by name.
+runs. Contacts, memories that change at steps and, in batches, events are refused by name.
 """
 
 from __future__ import annotations
@@ -52,6 +52,14 @@ class StepGrid:
     times: np.ndarray
     lengths: np.ndarray
     kept: np.ndarray
+    end: float | None = None  # where there may be no steps
+
+    @property
+    def end_time(self) -> float:
+        """The time after the last step."""
+        if self.end is not None:
+            return self.end
+        return float(self.times[-1] + self.lengths[-1]) if len(self.times) else 0.0
 
     @property
     def samples(self) -> int:
@@ -61,7 +69,7 @@ class StepGrid:
     @property
     def sample_times(self) -> np.ndarray:
         """The times of the samples."""
-        ends = np.append(self.times, self.times[-1] + self.lengths[-1] if len(self.times) else 0.0)
+        ends = np.append(self.times, self.end_time)
         found: np.ndarray = ends[self.kept >= 0]
         return found
 
@@ -110,8 +118,9 @@ class RunMap:
     """Runs of a model by an explicit method, with the derivatives of their samples.
 
     ``inputs`` are names of memories that get values, ``parameters`` names of those with derivatives, and
-    ``cost`` an expression whose integral is taken along. ``width`` numbers are integrated, and ``moved`` ones
-    follow them in each step.
+    ``cost`` an expression whose integral is taken along. A run ``through_events`` is one of several, between
+    which the caller puts their jumps (``event_jumps.py``). ``width`` numbers are integrated, and ``moved``
+    ones follow them in each step.
     """
 
     def __init__(
@@ -122,10 +131,12 @@ class RunMap:
         parameters: Sequence[str] = (),
         cost: Expr | None = None,
         ignore_jumps: bool = False,
+        *,
+        through_events: bool = False,
     ) -> None:
         model = compiled_model(model)
         equations = model.equations
-        check_differentiable(equations)
+        check_differentiable(equations, through_events=through_events)
         self.equations, self.tableau = equations, tableau
         self.states = state_ports(equations)
         system, plain = equations.system, equations.reduction.plain
@@ -392,8 +403,10 @@ class TangentMap(RunMap):
         )
 
 
-def check_differentiable(equations: DerivedEquations) -> None:
-    """Raise an error that names what a run's adjoint does not go through."""
+def check_differentiable(equations: DerivedEquations, *, through_events: bool = False) -> None:
+    """Raise an error that names what a run's adjoint does not go through: events that change the motion only
+    if it goes ``through_events``.
+    """
     equations.check_use("sensitivities")
     system = equations.system
     remedy = "model.sensitivities carries derivatives forwards through events"
@@ -410,7 +423,8 @@ def check_differentiable(equations: DerivedEquations) -> None:
     for event in equations.targets.watched:
         if event.name in INTERNAL_EVENTS:
             continue
-        if event.changes or event.lock or event.unlock or event.stop:
+        jumps = through_events and not system.constraints
+        if (event.changes and not jumps) or event.lock or event.unlock or event.stop:
             raise ArmillaryError(
                 f"event '{event.name}' of '{system.name}' changes or ends the motion, and the adjoint of "
                 f"a run does not go through events; take it out, or use what can: {remedy}"

@@ -60,6 +60,7 @@ class InteriorPoint:
         self.has_low, self.has_high = np.isfinite(program.low), np.isfinite(program.high)
         self.filter: list[tuple[float, float]] = []
         self.delta_w = 0.0
+        self._measured: tuple[np.ndarray, np.ndarray, float, float, float, np.ndarray] | None = None
 
     # ------------------------------------------------------------ the search
 
@@ -118,22 +119,26 @@ class InteriorPoint:
 
     def _errors(self, s: _State, mu: float) -> tuple[float, float, float]:
         """The largest of all, of the constraints, and of the slope and complementarity."""
+        if self._measured is None or self._measured[0] is not s.x or self._measured[1] is not s.y:
+            self._measured = (s.x, s.y, *self._measure(s))
+        _, _, c, slope, gap_scale, gaps = self._measured
+        rest = max(slope, float(np.max(np.abs(gaps - mu), initial=0.0)) / gap_scale)
+        return max(c, rest), c, rest
+
+    def _measure(self, s: _State) -> tuple[float, float, float, np.ndarray]:
+        """The largest violation and slope, and products of gaps and duals with their scale."""
         p = self.p
         slope = p.gradient(s.x) + p.transposed(s.x, s.y) - s.low + s.high
         c = float(np.max(np.abs(p.constraints(s.x)), initial=0.0))
         gaps = np.concatenate([
-            ((s.x - p.low)[self.has_low] * s.low[self.has_low]) - mu,
-            ((p.high - s.x)[self.has_high] * s.high[self.has_high]) - mu,
+            (s.x - p.low)[self.has_low] * s.low[self.has_low],
+            (p.high - s.x)[self.has_high] * s.high[self.has_high],
         ])  # fmt: skip
-        duals = np.abs(s.y).sum() + s.low.sum() + s.high.sum()
         bounded = s.low.sum() + s.high.sum()
+        duals = np.abs(s.y).sum() + bounded
         scale = max(100.0, duals / max(len(s.y) + 2 * len(s.x), 1)) / 100
         gap_scale = max(100.0, bounded / max(2 * len(s.x), 1)) / 100
-        rest = max(
-            float(np.max(np.abs(slope), initial=0.0)) / scale,
-            float(np.max(np.abs(gaps), initial=0.0)) / gap_scale,
-        )
-        return max(c, rest), c, rest
+        return c, float(np.max(np.abs(slope), initial=0.0)) / scale, gap_scale, gaps
 
     def _barrier(self, x: np.ndarray) -> float:
         p = self.p

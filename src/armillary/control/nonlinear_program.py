@@ -20,6 +20,8 @@ from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.scheme import Mesh
 from armillary.untyped import DataTable, Given, LibraryObject
 
+_DENSE = 300  # points up to which products with a full matrix take less time than SciPy's with a sparse one
+
 
 @dataclass(frozen=True, eq=False)
 class Functions:
@@ -127,8 +129,9 @@ class NonlinearProgram:
     def _once(self, name: str, z: np.ndarray, make: Callable[[], Given]) -> Given:
         """What belongs to the last variables: several values and derivatives need it."""
         known = self._kept.get(name)
-        if known is None or not np.array_equal(known[0], z):
-            known = self._kept[name] = (z.copy(), make())
+        if known is None or not (known[0] is z or np.array_equal(known[0], z)):
+            # An array that may change, such as another solver's, is not remembered itself.
+            known = self._kept[name] = (z.copy() if z.flags.writeable else z, make())
         return known[1]
 
     def _inside_jacobian(self, z: np.ndarray) -> np.ndarray:
@@ -211,7 +214,8 @@ class NonlinearProgram:
         from scipy.sparse import csr_matrix
 
         def made(rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> LibraryObject:
-            return csr_matrix((values, (rows, columns)), shape=(self.defects // self.n, self.K))
+            sparse = csr_matrix((values, (rows, columns)), shape=(self.defects // self.n, self.K))
+            return sparse.toarray() if self.K <= _DENSE else sparse
 
         return made(*self.mesh.differences), made(*self.mesh.rates)
 
@@ -241,7 +245,8 @@ class NonlinearProgram:
     def _add(self, found: np.ndarray, at: slice, by: np.ndarray, values: np.ndarray) -> None:
         columns = self._columns[at][:, by]
         known = columns >= 0
-        np.add.at(found, columns[known], (values * self._chain[at][:, by])[known])
+        shares = (values * self._chain[at][:, by])[known]
+        found += np.bincount(columns[known], weights=shares, minlength=self.size)
 
     @cached_property
     def _jacobian_parts(self) -> tuple[SparsePlaces, np.ndarray, DataTable]:

@@ -1,4 +1,4 @@
-"""Optimal motions by direct collocation: guess, solve, estimate the error, refine the mesh."""
+"""Optimal motions by collocation or multiple shooting: guess, solve, estimate the error, refine the mesh."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from armillary.control.phased_program import PhasedProgram
 from armillary.control.plant import state_ports
 from armillary.control.problem import FREE, Problem, Range, read_problem
 from armillary.control.scaled_program import ScaledProgram
-from armillary.control.scheme import SCHEMES, Mesh, uniform_mesh
+from armillary.control.scheme import SCHEMES, Mesh
+from armillary.control.shooting import ShootingProgram, make_program, run_errors, uniform_mesh
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
@@ -213,7 +214,7 @@ def _search_motions(
     used = 0
     while True:
         program = PhasedProgram([
-            NonlinearProgram(p.functions, m.mesh, p.start_time, p.fixed_duration)
+            make_program(p.functions, m.mesh, p.start_time, p.fixed_duration)
             for p, m in zip(problems, motions, strict=True)
         ])  # fmt: skip
         both = list(zip(problems, program.phases, strict=True))
@@ -227,7 +228,12 @@ def _search_motions(
             solution = Solution(start, np.zeros(program.rows), 0, "interrupted", np.nan, np.nan)
         used += solution.iterations
         motions = [_motion_of(p, z) for p, z in zip(program.phases, program.parts(solution.z), strict=True)]
-        each = [interval_errors(p, m) for p, m in zip(problems, motions, strict=True)]
+        each = [
+            run_errors(part, z) if isinstance(part, ShootingProgram) else interval_errors(p, m)
+            for p, m, part, z in zip(
+                problems, motions, program.phases, program.parts(solution.z), strict=True
+            )
+        ]
         errors.append(max(float(e.max()) for e in each))
         accuracy = search.accuracy
         done = accuracy is None or errors[-1] <= accuracy or len(errors) > search.refinements

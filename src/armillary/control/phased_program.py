@@ -36,9 +36,13 @@ class PhasedProgram:
             self._place.append(np.concatenate([first + np.arange(count), arrivals, departures]))
             signs = [np.ones(count), -np.ones(p.f.arrivals), np.ones(p.f.departures)]
             self._sign.append(np.concatenate(signs))
+        # One phase without links is the whole program.
+        self._single = self.phases[0] if len(self.phases) == 1 and not links[0] else None
 
     def parts(self, z: np.ndarray) -> list[np.ndarray]:
         """The variables of each phase."""
+        if len(self.phases) == 1:
+            return [z]
         return [z[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     @cached_property
@@ -61,10 +65,14 @@ class PhasedProgram:
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
         """∂cost/∂z."""
+        if self._single is not None:
+            return self._single.gradient(z)
         return np.concatenate([p.gradient(own) for p, own in zip(self.phases, self.parts(z), strict=True)])
 
     def constraints(self, z: np.ndarray) -> np.ndarray:
         """All rows."""
+        if self._single is not None:
+            return self._single.constraints(z)
         found = np.zeros(self.rows)
         for i, (p, own) in enumerate(zip(self.phases, self.parts(z), strict=True)):
             np.add.at(found, self._place[i], self._sign[i] * p.constraints(own))
@@ -84,10 +92,14 @@ class PhasedProgram:
     @property
     def jacobian_places(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns of the elements of the Jacobian of constraints."""
+        if self._single is not None:
+            return self._single.jacobian_places
         return self._jacobian[0].rows, self._jacobian[0].columns
 
     def jacobian(self, z: np.ndarray) -> np.ndarray:
         """Values of the elements of the Jacobian of constraints."""
+        if self._single is not None:
+            return self._single.jacobian(z)
         places, signs = self._jacobian
         each = zip(self.phases, self.parts(z), signs, strict=True)
         return places.sum(np.concatenate([sign * p.jacobian(own) for p, own, sign in each]))
@@ -102,6 +114,8 @@ class PhasedProgram:
 
     def hessian(self, z: np.ndarray, multipliers: np.ndarray, cost: float = 1.0) -> np.ndarray:
         """Values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
+        if self._single is not None:
+            return self._single.hessian(z, multipliers, cost)
         return np.concatenate([
             p.hessian(own, sign * multipliers[place], cost)
             for p, own, place, sign in zip(self.phases, self.parts(z), self._place, self._sign, strict=True)

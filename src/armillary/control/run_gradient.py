@@ -3,7 +3,8 @@
     J = ∫ cost dt + Σ sample_cost(samples) + final_cost(end)
 
 The derivatives are those of the steps that the run takes, exact to rounding: of all steps of a method of
-fixed step, and of the accepted steps of an adaptive one, whose lengths count as given. Derivatives of the
+fixed step, and of the accepted steps of an adaptive one, whose lengths count as given. At events that change
+the motion the instant moves, too (``event_jumps.py``). Derivatives of the
 start, where loops are closed and Euler parameters made unit, are those of forward sensitivities.
 """
 
@@ -22,9 +23,11 @@ from armillary.algebra.expression import Expr
 from armillary.cache import kept_per_object
 from armillary.columns import aligned
 from armillary.control.adjoint import HeldInputs, Motion, MotionGradient, PlaceFunctions, RunMap, StepGrid
+from armillary.control.event_jumps import EventJump
 from armillary.control.problem import ExpressionReader
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.derivatives.sensitivities import directions
+from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import CompiledModel
@@ -166,6 +169,17 @@ class _GradientRun:
         self.given_memory = self.driven.at(t0, stored) if self.driven else stored
         self.start = model.place_at_start(self.instance, self.initial, t0, self.given_memory)
         self.rows = _sample_rows(self.settings, scalar.sampled is not None)
+        self.jumps = tuple(
+            i for i, e in enumerate(equations.targets.watched) if e.changes and e.name not in INTERNAL_EVENTS
+        )
+        if self.jumps and self.driven is not None:
+            event = equations.targets.watched[self.jumps[0]].name
+            raise ArmillaryError(
+                f"gradient: inputs= of '{equations.system.name}' have data, and its event '{event}' changes "
+                "the motion; the adjoint of a run has one or the other. Model the input as a function of "
+                "time, or use model.sensitivities"
+            )
+        self.happened: list[tuple[float, int]] = []  # times and numbers of events that change the motion
         self.grid = self._grid()
 
     def _named(self, initial: Initial) -> Initial:
@@ -205,7 +219,7 @@ class _GradientRun:
     def _grid(self) -> StepGrid:
         """Steps of the run: equal ones, or those that an adaptive method accepts, with ends at samples."""
         s = self.settings
-        moves = s.integrator.adaptive or self.model.changes_configuration
+        moves = s.integrator.adaptive or self.model.changes_configuration or bool(self.jumps)
         if moves and s.t_end > s.t0:
             return _step_grid(s, self._accepted(s), self.rows, self._stops())
         stops = self._stops()
@@ -232,7 +246,9 @@ class _GradientRun:
                 f"gradient: the run of '{self.equations.system.name}' changes its choice of independent "
                 f"speeds ({legs.notes[0]}), and the adjoint of a run does not go through that; end it before"
             )
-        return np.asarray(legs.result().time, dtype=float)
+        result = legs.result()
+        self.happened = [(float(t), int(k)) for t, k in result.events if int(k) in self.jumps]
+        return np.asarray(result.time, dtype=float)
 
     def _legs(self, settings: IntegrationSettings) -> RunLegs:
         from armillary.runtime.models.legs import ConfigurationRun, single_leg
@@ -259,11 +275,16 @@ class _GradientRun:
             scalar.running,
             self.ignore_jumps,
         )
+        if self.jumps:
+            return self._gradient_through_events(of)
         held = self._held(of)
         start, memory = self.instance.pack_state(self.start)[None], self.start.memory
         motion, back = of.keep(start, self.grid, held, self.values, memory)
         self._check(of, motion)
-        value, shares = float(motion.cost[0]), _SampleShares(of, self, motion.states[0])
+        value, shares = (
+            float(motion.cost[0]),
+            _SampleShares(of, self, motion.states[0], self.grid, self.start.memory),
+        )
         if scalar.sampled is not None:
             value += shares.add(_place_functions(of, scalar.sampled), slice(0, len(self.rows)))
         if scalar.ended is not None:
@@ -276,14 +297,83 @@ class _GradientRun:
             len(self.grid.lengths),
         )  # fmt: skip
 
-    def _check(self, of: RunMap, motion: Motion) -> None:
+    def _gradient_through_events(self, of: RunMap) -> RunGradient:
+        """Legs between events, one after the other, and back through legs and jumps."""
+        scalar, parts = self.scalar, []
+        state, memory = self.instance.pack_state(self.start), np.array(self.start.memory, dtype=float)
+        value = 0.0
+        for grid, rows, event in self._cut_at_events():
+            held = HeldInputs(memory[of.places].reshape(1, 1, 1, -1))
+            motion, back = of.keep(state[None], grid, held, self.values, memory)
+            self._check(of, motion, grid)
+            shares = _SampleShares(of, self, motion.states[0], grid, memory)
+            value += float(motion.cost[0])
+            if scalar.sampled is not None and rows:
+                value += shares.add(_place_functions(of, scalar.sampled), slice(0, rows))
+            if scalar.ended is not None and event is None:
+                value += shares.add(_place_functions(of, scalar.ended), slice(-1, None))
+            end = motion.states[0, -1].copy()
+            jump = None if event is None else _event_jump(of, event)
+            after = (end, memory) if jump is None else jump.after(grid.end_time, end, memory, self.values)
+            parts.append((grid, back, shares, jump, (end, memory), after))
+            state, memory = after
+        by_state, by_memory = np.zeros(len(of.states)), np.zeros(len(memory))
+        by_parameters = np.zeros(len(of.parameters))
+        for grid, back, shares, jump, before, after in reversed(parts):
+            if jump is not None:
+                found = jump.pull(grid.end_time, before, after, self.values, by_state, by_memory)
+                by_state, by_memory = found.state, found.memory
+                by_parameters += found.parameters
+            seeds = shares.seeds
+            seeds[-1] += by_state
+            leg = back(seeds[None], 1.0)
+            by_state = leg.by_start[0]
+            by_memory[of.places] += leg.by_inputs[0].sum(axis=(0, 1)) + shares.by_inputs.sum(axis=0)
+            by_parameters += leg.by_parameters[0] + shares.by_parameters
+        states, memories = self._start_derivatives()
+        whole = states @ by_state + memories @ by_memory
+        whole[scalar.parameter_places] += by_parameters
+        derivatives = dict(
+            zip((d.name for d in self.directions), (whole * scalar.factors).tolist(), strict=True)
+        )
+        final = {p.name: float(x) / p.factor for p, x in zip(of.states, state, strict=True)}
+        return RunGradient(
+            self.equations.system.name, value, derivatives, {d.name: d.units for d in self.directions}, final,
+            sum(len(part[0].lengths) for part in parts),
+        )  # fmt: skip
+
+    def _cut_at_events(self) -> list[tuple[StepGrid, int, int | None]]:
+        """Steps between events, the number of rows among them, and the event at their end. The end is the
+        last sample; a row at the instant of an event belongs to the leg before it.
+        """
+        s = self.settings
+        rows = self.rows if self.scalar.sampled is not None else np.empty(0)
+        inner = np.append(self.grid.times, s.t_end)
+        near = _NEAR * (s.t_end - s.t0) / max(len(inner), 1)
+        found: list[tuple[StepGrid, int, int | None]] = []
+        begin = s.t0
+        for time, event in [*self.happened, (s.t_end, None)]:
+            first = -np.inf if not found else begin + near
+            own = rows[(rows > first) & (rows <= (time + near if event is not None else np.inf))]
+            between = np.union1d(inner, own)
+            between = between[(between > begin + near) & (between < time - near)]
+            ends = np.concatenate([[begin], between, [time] if time > begin else []])
+            kept = np.full(len(ends), -1)
+            kept[np.searchsorted(ends, own - near)] = np.arange(len(own))
+            if kept[-1] < 0:
+                kept[-1] = len(own)
+            found.append((StepGrid(ends[:-1], np.diff(ends), kept, time), len(own), event))
+            begin = time
+        return found
+
+    def _check(self, of: RunMap, motion: Motion, grid: StepGrid | None = None) -> None:
         """Raise an error if the run diverges."""
         states = motion.states[0]
         if not (np.isfinite(states).all() and np.isfinite(motion.cost).all()):
             bad = np.argwhere(~np.isfinite(states))
             where = ""
             if len(bad):
-                t = float(self.grid.sample_times[bad[0, 0]])
+                t = float((grid or self.grid).sample_times[bad[0, 0]])
                 where = f": '{of.states[bad[0, 1]].name}' is not finite at t = {t:g} s"
             raise ArmillaryError(
                 f"gradient: the run of '{self.equations.system.name}' diverges{where}; take a smaller step"
@@ -294,6 +384,8 @@ class _GradientRun:
         chosen = {d.name for d in self.directions if d.role == "memory"}
         driven = set(self.driven.pieces) if self.driven else set()
         memories = self.equations.system.memories
+        if self.jumps:  # each may have another value after an event
+            return tuple(memories)
         return tuple(n for n, m in memories.items() if n in chosen | driven or m.start is not None)
 
     def _held(self, of: RunMap) -> HeldInputs:
@@ -372,9 +464,11 @@ class _GradientRun:
 class _SampleShares:
     """Derivatives of the sum of costs at samples, by the states, inputs and parameters there."""
 
-    def __init__(self, of: RunMap, run: _GradientRun, states: np.ndarray) -> None:
-        self._times, self._states, self._values = run.grid.sample_times, states, run.values
-        self._memory = np.tile(run.start.memory, (len(states), 1))
+    def __init__(
+        self, of: RunMap, run: _GradientRun, states: np.ndarray, grid: StepGrid, memory: np.ndarray
+    ) -> None:
+        self._times, self._states, self._values = grid.sample_times, states, run.values
+        self._memory = np.tile(memory, (len(states), 1))
         for place, port in zip(of.places, of.inputs, strict=True):
             if run.driven is not None and port.name in run.driven.pieces:
                 self._memory[:, place] = run.driven.pieces[port.name](self._times)
@@ -401,7 +495,12 @@ def _run_map(
     cost: Expr | None,
     ignore_jumps: bool,
 ) -> RunMap:
-    return RunMap(model, tableau, inputs, parameters, cost, ignore_jumps)
+    return RunMap(model, tableau, inputs, parameters, cost, ignore_jumps, through_events=True)
+
+
+@kept_per_object
+def _event_jump(of: RunMap, event: int) -> EventJump:
+    return EventJump(of, event)
 
 
 @kept_per_object

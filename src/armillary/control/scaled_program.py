@@ -12,12 +12,15 @@ from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
 _STEEP = 100.0  # slopes of scaled rows and of the scaled cost are at most this at the start
 
+_REFINEMENTS, _EXACT = 2, 1e-14  # of solutions at most, and the residual that needs none
+
 
 class ScaledProgram:
     """Variables x = [free variables / scale, slacks]; rows c(x) = 0."""
 
     def __init__(self, program: PhasedProgram, limits: Limits, scale: np.ndarray, start: np.ndarray) -> None:
         self.program, self.limits = program, limits
+        self._kept: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         fixed = limits.low == limits.high
         self.free = np.flatnonzero(~fixed)
         self.base = np.where(fixed, limits.low, 0.0)
@@ -47,7 +50,6 @@ class ScaledProgram:
         self._target = np.where(limits.row_low == limits.row_high, limits.row_low, 0.0)
         self._relax()
         self._prepare()
-        self._kept: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def _relax(self) -> None:
         """Bounds a little wider, so that there is an inside."""
@@ -57,10 +59,15 @@ class ScaledProgram:
     # ------------------------------------------------------------ in and out
 
     def whole(self, x: np.ndarray) -> np.ndarray:
-        """Variables of the program."""
-        z = self.base.copy()
-        z[self.free] = x[: len(self.free)] * self.scale
-        return z
+        """Variables of the program, read-only: one array for all values and derivatives at one point."""
+
+        def make() -> np.ndarray:
+            z = self.base.copy()
+            z[self.free] = x[: len(self.free)] * self.scale
+            z.setflags(write=False)
+            return z
+
+        return self._once("whole", x, make)
 
     def enter(self, z: np.ndarray) -> np.ndarray:
         """Scaled variables and slacks at variables of the program."""
@@ -83,9 +90,10 @@ class ScaledProgram:
     # ------------------------------------------------------------ values
 
     def _once(self, name: str, x: np.ndarray, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """What belongs to the last point; a search makes a new array for each point."""
         known = self._kept.get(name)
-        if known is None or not np.array_equal(known[0], x):
-            known = self._kept[name] = (x.copy(), make())
+        if known is None or known[0] is not x:
+            known = self._kept[name] = (x, make())
         return known[1]
 
     def objective(self, x: np.ndarray) -> float:
@@ -167,8 +175,12 @@ class ScaledProgram:
 
         def solve(right: np.ndarray) -> np.ndarray:
             found = factors.solve(right)
-            for _ in range(2):
-                found = found + factors.solve(right - matrix @ found)
+            size = float(np.max(np.abs(right), initial=0.0))
+            for _ in range(_REFINEMENTS):
+                rest = right - matrix @ found
+                if float(np.max(np.abs(rest), initial=0.0)) <= _EXACT * size:
+                    break
+                found = found + factors.solve(rest)
             return found
 
         return solve, inertia

@@ -20,11 +20,10 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.errors import ArmillaryError
-
 SCHEMES = {
     "hermite-simpson": (np.array([0.0, 0.5, 1.0]), 4),
     "radau": (np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0]), 5),
+    "multiple shooting": (np.array([0.0, 1.0]), 4),  # inputs are linear, runs of RK4 lead over intervals
 }
 
 
@@ -150,16 +149,9 @@ class Mesh:
             np.linspace(a, b, int(n) + 1)[:-1]
             for a, b, n in zip(self.ends[:-1], self.ends[1:], parts, strict=True)
         ]
-        return Mesh(self.method, np.append(np.concatenate(cuts), 1.0))
+        return type(self)(self.method, np.append(np.concatenate(cuts), 1.0))
 
     def locate(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The interval of each time in [0, 1], and the place in it."""
         e = np.clip(np.searchsorted(self.ends, tau, side="right") - 1, 0, self.intervals - 1)
         return e, (tau - self.ends[e]) / np.diff(self.ends)[e]
-
-
-def uniform_mesh(method: str, intervals: int) -> Mesh:
-    """Return a mesh of equal intervals."""
-    if intervals < 1:
-        raise ArmillaryError("a mesh needs at least one interval")
-    return Mesh(method, np.linspace(0.0, 1.0, intervals + 1))

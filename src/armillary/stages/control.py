@@ -282,7 +282,7 @@ class ModelControl:
         parameters: DataMapping | None = None,
         t0: float = 0.0,
     ) -> Optimum:
-        """The motion that minimises ∫ ``cost`` dt + ``final_cost``, by direct collocation.
+        """The motion that minimises ∫ ``cost`` dt + ``final_cost``, by collocation or shooting.
 
         Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
         ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
@@ -293,8 +293,10 @@ class ModelControl:
         such as an impact's. Limits are pairs, None for no limit. ``control.optimize_phases`` joins phases.
 
         ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
-        ``method`` is "hermite-simpson" or "radau". The mesh is refined until the error of the states is
-        estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt" needs CasADi.
+        ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": steps of RK4 lead
+        over intervals, in which inputs are linear. The mesh is refined until the error
+        of the states is estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt"
+        needs CasADi.
         Interrupted by Ctrl-C it returns the best point so far.
         """
         from armillary.control.optimize import optimize

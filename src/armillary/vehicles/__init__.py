@@ -14,7 +14,7 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
 from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
 from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.fleet import LEAF, compact_car, formula_student_car, pickup
-from armillary.vehicles.full_car import AxleDesign, SolidDesign, TwistBeamDesign, full_car
+from armillary.vehicles.full_car import AxleDesign, EngineDesign, SolidDesign, TwistBeamDesign, full_car
 from armillary.vehicles.host.export import export_vehicle
 from armillary.vehicles.host.road import HostRoad
 from armillary.vehicles.library import VEHICLES, copy_vehicle, vehicle_file
@@ -56,6 +56,8 @@ from armillary.vehicles.parts.air import add_air
 from armillary.vehicles.parts.bushings import add_bushing
 from armillary.vehicles.parts.driveline import (
     Differential,
+    GearShift,
+    SpeedDriver,
     add_brake,
     add_differential,
     add_powertrain,
@@ -111,9 +113,11 @@ __all__ = [
     "CrgRoad",
     "Curve",
     "Differential",
+    "EngineDesign",
     "FialaTyre",
     "Forces",
     "GGDiagram",
+    "GearShift",
     "Handling",
     "HandlingDiagram",
     "HardPoints",
@@ -133,6 +137,7 @@ __all__ = [
     "SharpDriver",
     "SolidAxle",
     "SolidDesign",
+    "SpeedDriver",
     "SteadyCircle",
     "StepSteer",
     "Stop",

@@ -172,7 +172,7 @@ def fourteen_freedom_car(
         "body", joint=arm.Free(rotation="zyx", velocity="body"), com=(0, 0, "h"), mass="m",
         inertia=("Ixx", "Iyy", "Izz"),
     )  # fmt: skip
-    body.shape(arm.Box("a + b + 1.6", "track + 0.2", 0.7), at=("(a - b)/2", 0, "h + 0.1"))
+    draw_body(body, "track - 0.22")
     base = numbers["a"] + numbers["b"]
     hands = None
     if driver is not None:
@@ -228,7 +228,7 @@ def fourteen_freedom_car(
         wheel = wheels[corner]
         torque = p["hold"] * (p["V"] - body.u1) * wheel.tyre.free_radius / 2
         s.moment(f"{corner}_drive", torque, wheel.carrier.y, on=wheel.body, reaction=wheel.carrier)
-    add_iso_outputs(s, body)
+    add_iso_outputs(s, body, None if hands is None else s.expression("steer") + hands)
     add_attitude_outputs(s, body)
     end_when_overturned(s, body)
     return Car(s, wheels, spins, base)
@@ -278,8 +278,11 @@ def static_deflection(tyre: Tyre, load: float) -> float:
     return high
 
 
-def add_iso_outputs(s: arm.System, body: arm.Body) -> None:
-    """Add the motion of the car as outputs by the names of ISO 8855."""
+def add_iso_outputs(s: arm.System, body: arm.Body, steer: Scalar | None = None) -> None:
+    """Add the motion of the car as outputs by the names of ISO 8855.
+
+    steer  the input, with the angle of the driver where there is one
+    """
     velocity, up = arm.velocity(body.com), s.ground.z
     turned = arm.cross(up, body.x)
     left = turned / arm.magnitude(turned)
@@ -290,7 +293,8 @@ def add_iso_outputs(s: arm.System, body: arm.Body) -> None:
     slip = arm.atan2(arm.dot(velocity, left), arm.dot(velocity, ahead))
     s.output("sideslip angle", slip, units="deg", about="sideslip angle of the mass centre")
     s.output("speed", arm.dot(velocity, ahead), units="m/s", about="longitudinal velocity")
-    s.output("steer angle", "steer", units="deg", about="of the front wheels")
+    angle = s.expression("steer") if steer is None else steer
+    s.output("steer angle", angle, units="deg", about="input of the steering and the driver's angle")
 
 
 def end_when_overturned(s: arm.System, body: arm.Body) -> None:
@@ -303,6 +307,13 @@ def end_when_overturned(s: arm.System, body: arm.Body) -> None:
         OVERTURNED, arm.dot(body.z, s.ground.z) - UPRIGHT, direction=-1, stop=True,
         about="the body leans by 78 deg: wheels do not roll any more",
     )  # fmt: skip
+
+
+def draw_body(body: arm.Body, width: str) -> None:
+    """Give a car's body a shape: a lower part between the wheels, which stay in sight, and a cabin."""
+    body.shape(arm.Box("a + b + 1.5", width, 0.42), at=("(a - b)/2", 0, 0.5), colour="#3b6ea5")
+    cabin = ("(a - b)/2 - 0.2", 0, 0.91)
+    body.shape(arm.Box("0.75*(a + b)", f"0.86*({width})", 0.4), at=cabin, colour="#8fb3d5")
 
 
 def add_attitude_outputs(s: arm.System, body: arm.Body) -> None:

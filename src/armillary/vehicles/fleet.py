@@ -74,8 +74,8 @@ def pickup(
 ) -> Car:
     """Return a pickup: double wishbones in front, a driven solid axle on four links behind.
 
-    Arguments are as for `full_car`; parameters replace values of PICKUP. With ``leaf``, such as LEAF, packs of
-    leaf springs hold the axle in place of links and coil springs.
+    Arguments are as for `full_car`; parameters replace values of PICKUP. With ``leaf``, such as LEAF, packs
+    of leaf springs hold the axle in place of links and coil springs.
     """
     front = AxleDesign(double_wishbone, DOUBLE_WISHBONE_FRONT, spring=75e3, damper=5000.0, bar=18e3)
     return full_car(

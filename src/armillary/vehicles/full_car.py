@@ -2,13 +2,13 @@
 
 The body's origin is on the road amid the axles' middles; x forward, y to the left, z up. Inputs: ``steer``,
 the angle of the steering wheel in rad; ``brake``, 0 to 1; ``drive``, torque on the driven axle in N·m in
-addition to what holds the speed V.
+addition to what holds the speed V, or to the engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import armillary as arm
@@ -20,6 +20,7 @@ from armillary.vehicles.cars import (
     add_iso_outputs,
     declare_parameters,
     declare_rolling,
+    draw_body,
     end_when_overturned,
     read_values,
     static_deflection,
@@ -27,7 +28,14 @@ from armillary.vehicles.cars import (
 from armillary.vehicles.driver import Driver
 from armillary.vehicles.parts.air import add_air
 from armillary.vehicles.parts.bushings import Bushing, Law
-from armillary.vehicles.parts.driveline import Differential, add_brake, add_differential
+from armillary.vehicles.parts.driveline import (
+    Differential,
+    GearShift,
+    SpeedDriver,
+    add_brake,
+    add_differential,
+    add_powertrain,
+)
 from armillary.vehicles.parts.energy import add_energy_balance
 from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
@@ -147,6 +155,24 @@ class TwistBeamDesign:
         return self.mass
 
 
+@dataclass(frozen=True)
+class EngineDesign:
+    """An engine with clutch and gearbox, and the driver who shifts and holds the speed V with both pedals."""
+
+    law: Callable[[Scalar, Scalar], Scalar]  # torque over speed and pedal: `combustion_engine`, …
+    ratios: Sequence[float] = (3.6, 2.1, 1.4, 1.05, 0.85)
+    final: float = 3.7
+    shift: GearShift = field(default_factory=GearShift)
+    driver: SpeedDriver = field(default_factory=SpeedDriver)
+    inertia: float = 0.15  # kg·m²
+    clutch: float = 450.0  # N·m
+
+    def first_gear(self, spin: float) -> int:
+        """Return the lowest gear that a spin of the wheels allows, rad/s."""
+        fit = [i for i, ratio in enumerate(self.ratios, start=1) if spin * ratio * self.final < self.shift.up]
+        return fit[0] if fit else len(self.ratios)
+
+
 class _Seat(NamedTuple):
     """The places of a wheel and its spring, and the spring's force at rest."""
 
@@ -173,6 +199,7 @@ def full_car(
     road: Road | None = None,
     drive: str = "rear",
     differential: Differential | None = None,
+    engine: EngineDesign | None = None,
     steering_ratio: float = 16.0,
     driver: Driver | None = None,
     vary: Sequence[str] = (),
@@ -185,6 +212,8 @@ def full_car(
                            `TwistBeamDesign`
     parameters             replace values of FULL
     drive                  axle whose wheels hold the speed V: "front" or "rear"
+    engine                 in place of a torque that holds V: its driver uses pedals and gears; the gear at
+                           the start is that of ``speed``
     driver                 steers in addition to the input
     vary                   hard points that become parameters, front_POINT_x and so on
     energy                 add the work of all loads by kind as states, see `add_energy_balance`
@@ -199,14 +228,18 @@ def full_car(
     s = arm.System("full car")
     p = declare_parameters(s, FULL, parameters, speed)
     numbers = read_values(FULL, parameters)
-    pedal = s.input("brake", about="pedal of the brake, 0 to 1")
+    pedal: Scalar = s.input("brake", about="pedal of the brake, 0 to 1")
     extra = s.input("drive", units="N*m", about="torque of the driven axle")
     s.gravity("g", -s.ground.z)
     body = s.body(
         "body", joint=arm.Free(rotation="zyx", velocity="body"), com=(0, 0, "h"), mass="m",
         inertia=("Ixx", "Iyy", "Izz"),
     )  # fmt: skip
-    body.shape(arm.Box("a + b + 1.6", 1.7, 0.7), at=("(a - b)/2", 0, "h + 0.1"))
+    draw_body(body, "1.28")
+    gas: Scalar = 0.0
+    if engine is not None:
+        gas, slow = engine.driver.pedals(s, "driver", p["V"] - body.u1)
+        pedal = arm.min(pedal + slow, 1.0)
     base = numbers["a"] + numbers["b"]
     powers: dict[str, Scalar] = {kind: 0 for kind in ("tyres", "springs", "dampers", "bars", "brakes")}
     rod = front.places["rod_end"] if "rod_end" in front.places else front.places["outer_5"]
@@ -282,14 +315,24 @@ def full_car(
             )
             powers["bars"] += bar.power
     left, right = wheels[f"{drive}_left"], wheels[f"{drive}_right"]
-    torque = p["hold"] * (p["V"] - body.u1) * left.tyre.free_radius + extra
     housing = solid[drive].body if drive in solid else body
-    shafts = add_differential(s, "drive_shaft", housing, left, right, torque, kind=differential)
+    held = p["hold"] * (p["V"] - body.u1) * left.tyre.free_radius if engine is None else 0
+    shafts = add_differential(s, "drive_shaft", housing, left, right, held + extra, kind=differential)
+    if engine is not None:
+        spin = spins[left.name] * speed
+        first = engine.first_gear(spin)
+        train = add_powertrain(
+            s, "engine", housing, left, right, engine=engine.law, pedal=gas, ratios=engine.ratios,
+            gear=replace(engine.shift, first=first), final=engine.final, inertia=engine.inertia,
+            clutch=engine.clutch, start=spin * engine.ratios[first - 1] * engine.final,
+        )  # fmt: skip
+        powers["engine"] = train.power
+        s.output("gear", "engine_gear", about="that is engaged")
     air = add_air(s, "air", body, body.com, drag=numbers["drag"], lift=numbers["lift"])
     powers |= {"drive": shafts.power, "air": air.power, "steering": rack.power}
     if energy:
         add_energy_balance(s, powers)
-    add_iso_outputs(s, body)
+    add_iso_outputs(s, body, angle)
     add_attitude_outputs(s, body)
     end_when_overturned(s, body)
     for name, corner in corners.items():

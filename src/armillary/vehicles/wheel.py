@@ -110,7 +110,7 @@ def add_wheel(
     body = system.body(name, parent, arm.Revolute("y"), at=at, mass=mass, inertia=inertia)
     tyre = tyre.with_parameters(system, name, parameters)
     radius = tyre.free_radius
-    body.shape(arm.Wheel(radius, 0.6 * radius))
+    body.shape(arm.Wheel(radius, 0.6 * radius), colour="#3c3c3c")
     centre = parent.point(*at)
     unit = system.parameter(f"{name}_slow", slow, units="m/s", about="where rolling ends")
 

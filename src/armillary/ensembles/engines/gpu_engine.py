@@ -19,7 +19,7 @@ from armillary.errors import ArmillaryError, MissingExtraError, require
 from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, Kernel
 from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.stops import before_stop
+from armillary.runtime.loop.thresholds.step_thresholds import ROUNDINGS
 from armillary.untyped import DataTable, LibraryObject
 
 # The card at hand, through CuPy: what it is, kernels compiled for it, arrays on it.
@@ -190,10 +190,10 @@ class SignalData:
 
 def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the grid points, the steps between them, and the code of the row due at each (`_due`). Steps end
-    just before the times at which inputs jump, by a few roundings of ``real``, as in
-    ``runtime/loop/stops.py``.
+    just before the times at which inputs jump, by a few roundings of ``real``, as ``before_jump`` of
+    runtime/solver/steps.py has it.
     """
-    rounding = float(np.finfo(real).eps)
+    rounding = ROUNDINGS * float(np.finfo(real).eps)
     assert plan.grid is not None and plan.steps is not None
     due = _due(plan)
     if plan.stops is None:
@@ -205,12 +205,15 @@ def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, 
     for target, step, now in zip(plan.grid[1:].tolist(), plan.steps.tolist(), due[1:].tolist(), strict=True):
         t = points[-1]
         while stop < target - near:
-            steps.append(before_stop(t, stop, rounding) - t)
+            steps.append((stop - t) - rounding * max(abs(t), abs(stop)))
             points.append(stop)
             wanted.append(0)
             t, stop, step = stop, next(ahead), target - stop
         met = stop <= target + near
-        steps.append(before_stop(t, min(stop, target), rounding) - t if met else step)
+        if met:
+            end = min(stop, target)
+            step = (end - t) - rounding * max(abs(t), abs(end))
+        steps.append(step)
         points.append(max(stop, target) if met else target)
         wanted.append(now)
         while stop <= points[-1]:

@@ -1,8 +1,9 @@
-"""Adaptive steps of many runs at once: every lane has its own time, step and error.
+"""Steps of many runs at once, in which every lane has its own time, step and error.
 
-All lanes try a step together, each its own; those whose error is too large stay where they are and try a
-smaller one next: steps are chosen as in single runs. A lane whose run has ended takes the
-next run, so that none waits for its neighbours. Values inside a step come from the method's dense output.
+What a step is and what happens at its end, runtime/solver says: all lanes go through `advance` and `settle`
+together, each with its own numbers, so a lane whose error is too large stays where it is and tries a smaller
+step next. A lane whose run has ended takes the next run, so that none waits for its neighbours. Rows inside a
+step come from the method's dense output.
 
 A run that does not advance in its first steps is left to a single run, which finds the reason.
 
@@ -11,33 +12,32 @@ Lanes are independent: a run's numbers do not depend on which runs are its neigh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import inf
+from collections.abc import Collection, Mapping, Sequence
 
 from armillary.ensembles.engines.engine import LEFT_OVER
 from armillary.ensembles.engines.lane_steps import LaneFrame, lengths
-from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, TOO_MANY_STEPS, TOO_SMALL, Plan
+from armillary.ensembles.plan import KEPT, MEASURED, Plan
 from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.loop.layout import Phase, Reason
 from armillary.runtime.loop.stepper import not_finite
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
 from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
 from armillary.runtime.solver.language.lanes import LaneSolver
 
-# Functions of the solver that the loop is made of.
-_STEPS = ("stages",)
-_CONTROL = ("error_norm", "first_step", "is_too_short", "reaches", "try_shorter", "choose_next")
-_INSIDE = ("set_nests", "dense_state")
+WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of the solver
+KEPT_VECTORS = ("state", "trial", "k0")
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
 SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
 
-# One number per lane: time and next step; the step just taken; the error control's memory; how the run ends;
-# the next row: its number, time, use; the run in this lane (−1: none); whether it ended, or has just begun.
+# One number per lane: numbers of the run as in its record (runtime/solver/record.py), and of the lane: the
+# purpose of the next row, the run in this lane (−1: none), whether it is left to others, and work.
 LANE = (
-    "t", "h", "t_old", "h_taken", "error", "error_old", "after_rejection", "tried", "status", "filled", "due",
-    "wanted", "own", "done", "restart", "flag",
-)  # fmt: skip
+    *("t", "h", "t_old", "h_taken", "error_old", "after_rejection", "steps", "rejected", "status", "phase"),
+    *("restart", "choose_step", "filled", "due", "wanted", "own", "released", "flag"),
+)
 
 
 def rooms_of(plan: Plan) -> dict[str, int]:
@@ -66,17 +66,20 @@ class AdaptiveSteps(LaneFrame):
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
         self.places["finish"] = self.places["state"]  # rows are found as soon as a step is accepted
-        wanted = (*_STEPS, *_CONTROL, *_INSIDE) if plan.method.adaptive else _STEPS
-        self.solver = LaneSolver(self, plan.method, wanted)
+        features = {"NORMALISE"} if plan.program.normalises else set()
+        self.solver = self.lane_solver(plan.method, features)
         self.next = Local(self, self.whole(0))
         self.prepared = Local(self, self.whole(0))
-        self["own"], self["done"] = -1.0, 1.0
+        self["own"] = -1.0
+        for name in ("status", "released"):
+            self[name] = 0.0
         with self.each(self.states) as m:
             self.vector("atol")[m] = self.spread(self.outside("atol")[m])
         with self.repeat() as loop:
             with self.when(self.outside("halt")[0].differs(0.0)):
                 loop.leave()
-            with self.when(self.any(self["done"].differs(0.0))):
+            free = self.any(self["own"] < 0.0) & (self.next.get() < self.whole_argument("count"))
+            with self.when(free | self.any((self["own"] >= 0.0) & ~self.goes_on())):
                 self.refill()
             with self.when(~self.any(self["own"] >= 0.0)):
                 loop.leave()
@@ -84,6 +87,15 @@ class AdaptiveSteps(LaneFrame):
                 self.begin()
             self.step()
         self.give()
+
+    def lane_solver(self, method: Method, features: Collection[str]) -> LaneSolver:
+        """The functions of the solver in this loop."""
+        given = {"end_at_small_step": end_at_small_step}
+        return LaneSolver(self, method, WANTED, features=features, kept=KEPT_VECTORS, given=given)
+
+    def goes_on(self) -> Value:
+        """Lanes whose run, if there is one, has not ended and is not left."""
+        return self["status"].equals(float(Reason.RUNNING)) & self["released"].equals(0.0)
 
     def __getitem__(self, name: str) -> Value:
         """A number of each lane, or one for all."""
@@ -95,12 +107,14 @@ class AdaptiveSteps(LaneFrame):
         """Runs that ended are given back, and their lanes take the next ones."""
         with self.each(self.lanes) as lane:
             self.fuses = False
-            with self.when(self.lanes_of("done")[lane].differs(0.0)):
-                with self.when(self.lanes_of("own")[lane] >= 0.0):
-                    self.give_back(lane)
+            own = self.lanes_of("own")[lane]
+            ended, released = (self.lanes_of(name)[lane].differs(0.0) for name in ("status", "released"))
+            with self.when((own >= 0.0) & (ended | released)):
+                self.give_back(lane)
                 self.lanes_of("own")[lane] = -1.0
-                self.lanes_of("done")[lane] = 0.0
-                self.lanes_of("restart")[lane] = 0.0
+            with self.when(self.lanes_of("own")[lane] < 0.0):
+                for name in ("status", "released", "restart"):
+                    self.lanes_of(name)[lane] = 0.0
                 with self.when(self.next.get() < self.whole_argument("count")):
                     self.take(lane)
         self.precompute()
@@ -118,7 +132,9 @@ class AdaptiveSteps(LaneFrame):
         run = self.lanes_of("own")[lane].to_whole()
         for name in ("state", "memory", "slots"):
             self.column(name, lane, run, back=True)
-        self.outside("all_status")[run] = self.lanes_of("status")[lane]
+        released, status = self.lanes_of("released")[lane], self.lanes_of("status")[lane]
+        status = self.choose(released.differs(0.0), float(LEFT_OVER), status - 1.0)  # as in ensembles/plan.py
+        self.outside("all_status")[run] = status
         self.outside("all_stops")[run] = self.lanes_of("t")[lane]
 
     def take(self, lane: Value) -> None:
@@ -134,7 +150,8 @@ class AdaptiveSteps(LaneFrame):
             "h": step,
             "h_taken": 1.0,
         }
-        fresh |= {"error": 0.0, "error_old": LEAST_ERROR, "after_rejection": 0.0, "tried": 0.0, "filled": 0.0}
+        fresh |= {"error_old": LEAST_ERROR, "after_rejection": 0.0, "steps": 0.0, "rejected": 0.0}
+        fresh |= {"filled": 0.0, "choose_step": self.choose(self["step"].equals(0.0), 1.0, 0.0)}
         for name, value in fresh.items():
             self.lanes_of(name)[lane] = value
         self.next_row(lane, self.whole(0))
@@ -144,88 +161,32 @@ class AdaptiveSteps(LaneFrame):
         self.lanes_of("due")[lane] = self.outside("times")[row]
         self.lanes_of("wanted")[lane] = self.outside("want")[row]
 
-    # ------------------------------------------------------------ the beginning of a run
+    # ------------------------------------------------------------ steps
 
     def begin(self) -> None:
         """Derivative, first step and first row of runs that have just been taken."""
         fresh = self["restart"].differs(0.0)
-        self.derivatives(self["t"], self.vector("state"), self.vector("trial"))
-        self.blend(self.states, fresh, "trial", "k0")
-        wrong = fresh & not_finite(self, self.vector("state"), self.vector("k0"))
-        with self.when(self["step"].equals(0.0)):
-            self.solver("first_step", where=fresh)
-        self["restart"] = 0.0
-        self.rows(fresh & ~wrong)
-        self.end(wrong, DIVERGED)
-        self.end(fresh & ~wrong & (self["t"] >= self["t_end"]), FINISHED)
-
-    def end(self, where: Value, status: int) -> None:
-        self.put(where, "status", status)
-        self.put(where, "done", 1.0)
-
-    # ------------------------------------------------------------ a step
+        self.solver("settle", where=fresh)
+        self.rows(fresh & self["status"].differs(float(Reason.DIVERGED)))
 
     def step(self) -> None:
-        """Take a step in every lane, each with its own size; accept it if its error norm is at most one."""
-        tableau, t, h = self.tableau, self["t"], self["h"]
-        active = (self["own"] >= 0.0) & self["done"].equals(0.0)
-        tiny = active & self.solver("is_too_short", h)
-        strange = ~(self["error"] < inf)
-        self.end(tiny & strange, DIVERGED)
-        self.end(tiny & ~strange, TOO_SMALL)
-        moving = active & ~tiny
-        last = self.solver("reaches", h, self["t_end"])
-        h = self.choose(last, self["t_end"] - t, h)
-        t_new = self.choose(last, self["t_end"], t + h)
-        self.solver("stages", t, h)
-        if tableau.end_enters_error:
-            self.derivatives(t_new, self.vector("trial"), self.vector("k_end"))
-        error = self.solver("error_norm", h)
-        self.find_point(moving & (error <= 1.0), t_new)
-        moving = moving & ~self.leaving(moving & (error <= 1.0), t_new, h)
-        self.put(moving, "error", error)
-        self.put(moving, "tried", self["tried"] + 1.0)
-        good = moving & (error <= 1.0)
-        bad = moving & ~(error <= 1.0)
-        assert tableau.control is not None
-        grown = self.power(error, tableau.control.exponent)
-        self.solver("try_shorter", h, error, grown, where=bad)
-        self.solver("choose_next", h, error, grown, where=good)
-        with self.when(self.any(good)):
-            self.accept(good, t_new, h)
-        going = active & self["done"].equals(0.0)
-        self.end(going & (self["tried"] >= self["max_steps"]), TOO_MANY_STEPS)
+        """Take a step in every lane, or a trial of it."""
+        active = (self["own"] >= 0.0) & self.goes_on()
+        self["phase"] = float(Phase.READY)
+        self.solver("advance", where=active)
+        arrived = self["phase"].equals(float(Phase.ARRIVED))
+        with self.when(self.any(arrived)):
+            self.prepared.set(0)
+            self.rows(arrived)
+            self.solver("settle", where=arrived)
+        self.leave_still_runs(active)
+
+    def leave_still_runs(self, active: Value) -> None:
+        """Runs that have not advanced in their first steps are left."""
+        tried = self["steps"] + self["rejected"]
         least = NOWHERE * (self["t_end"] - self["t0"])
         nowhere = self["t"] - self["t0"] < self.least(least, SHORT_STEPS * self["max_step"])
-        self.end(going & nowhere & self["tried"].equals(float(FIRST_STEPS)), LEFT_OVER)
-
-    def find_point(self, good: Value, t_new: Value) -> None:
-        """Set ``point`` to the state after the step in lanes with a good step; elsewhere to the state."""
-        with self.each(self.states) as m:
-            state = self.vector("state")[m]
-            self.vector("point")[m] = self.choose(good, self.vector("trial")[m], state)
-        self.normalise(t_new, "point")
-
-    def leaving(self, good: Value, t_new: Value, h: Value) -> Value:
-        """Lanes whose run is left before this step, although it is good."""
-        return good & ~good
-
-    def accept(self, good: Value, t_new: Value, h: Value) -> None:
-        """Make ``point`` the state in lanes with a good step; then find the rows inside the step."""
-        last = "k_end"
-        if self.interpolates:
-            with self.each(self.states) as m:
-                self.vector("base")[m] = self.vector("state")[m]
-            self.put(good, "t_old", self["t"])
-            self.put(good, "h_taken", h)
-            self.prepared.set(0)
-        self.blend(self.states, good, "point", "state")
-        if not self.tableau.end_enters_error:
-            self.derivatives(t_new, self.vector("state"), self.vector(last))
-        self.put(good, "t", t_new)
-        self.rows(good)
-        self.blend(self.states, good, last, "k0")
-        self.end(good & (self["t"] >= self["t_end"]), FINISHED)
+        self.put(active & self.goes_on() & nowhere & tried.equals(float(FIRST_STEPS)), "released", 1.0)
 
     # ------------------------------------------------------------ rows
 
@@ -279,3 +240,9 @@ class AdaptiveSteps(LaneFrame):
             self.prepared.set(1)
         self.solver("dense_state", (self["due"] - self["t_old"]) / self["h_taken"])
         self.normalise(self["due"], "point")
+
+
+def end_at_small_step(f: AdaptiveSteps, where: Value) -> None:
+    """The end of a run whose step has become too small; lanes do not find the state to blame."""
+    wrong = not_finite(f, f.vector("trial"), f.vector("ratio"))
+    f.put(where, "status", f.choose(wrong, float(Reason.DIVERGED), float(Reason.TOO_SMALL)))

@@ -275,10 +275,6 @@ class LanesWithEvents(Scalar):
         self.width, self._making = width or lanes(), Lock()
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
-        # After the last step there is one that leads nowhere.
-        self._grid = tuple(
-            np.append(found if found is not None else [], 0.0) for found in (plan.grid, plan.steps)
-        )
         super().__init__(plan)
         self.name = f"lanes of {self.width} between events"
 
@@ -345,7 +341,7 @@ class LanesWithEvents(Scalar):
     def _loops(self, visits: ScalarVisits) -> list[Callable[..., None]]:
         """Return the loops of the configurations, for these runs."""
         tolerances = np.full(self.first.shape.states, self.plan.settings.atol)
-        arrays = (self._settings, tolerances, *self._rows, self.halt, *self._grid)
+        arrays = (self._settings, tolerances, *self._rows, self.halt)
         given = (*arrays, visits.controls, visits.rooms, *visits.columns)
         return [loop.bound(*given) for loop in self._lanes]
 

@@ -14,15 +14,23 @@ Fixed steps lead from grid point to grid point, at which all rows are due; each 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import inf
 
-from armillary.ensembles.engines.lane_control import ADDRESSES, AdaptiveSteps, rooms_of
-from armillary.ensembles.plan import FINISHED, Plan
-from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.ensembles.engines.lane_control import (
+    ADDRESSES,
+    KEPT_VECTORS,
+    WANTED,
+    AdaptiveSteps,
+    end_at_small_step,
+    rooms_of,
+)
+from armillary.ensembles.plan import Plan
+from armillary.llvm.building.builder import Local, Operand, Span, Value
 from armillary.llvm.building.emitter import REAL, WHOLE, Raw
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.loop.layout import FIELDS, SNAP, LoopShape, Phase, Reason
-from armillary.runtime.loop.stepper import not_finite
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.loop.layout import FIELDS, LoopShape, Phase, Reason
 from armillary.runtime.loop.thresholds.change_thresholds import (
     BELIEVED,
     RESOLVED_ADAPTIVE,
@@ -32,6 +40,7 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     WEAK_RANK,
 )
 from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
+from armillary.runtime.solver.language.lanes import LaneSolver
 
 # Of each run: the part of its room that a lane has too, and what a lane changes of that.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")
@@ -58,16 +67,30 @@ class StepsBetweenEvents(AdaptiveSteps):
         of the event function for the rank of constraints, if there is one.
         """
         self.offsets, self.room_length = shape.layout()
-        self.events, self.rank, self.configuration = len(plan.program.events.results), rank, configuration
+        self.n_events, self.rank, self.configuration = len(plan.program.events.results), rank, configuration
         self.equations = equations
         self.coordinates = shape.changes.coordinates if shape.changes else 0
         self.interpolates = plan.method.adaptive
         self.kept_reals = _REALS if plan.method.adaptive else _FIXED
-        rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.events)
-        rooms |= dict.fromkeys(("accepted", "look", "index", "t_new"), 1)
+        rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.n_events)
+        rooms |= dict.fromkeys(("look", "index"), 1)
         rooms["per_size"] = rooms["state"]
-        addresses = ("visited", *ADDRESSES, "grid", "steps", "run_controls", "run_rooms")
+        addresses = ("visited", *ADDRESSES, "run_controls", "run_rooms")
         super().__init__(plan, lanes, rooms, addresses)
+
+    def lane_solver(self, method: Method, features: Collection[str]) -> LaneSolver:
+        return LaneSolver(
+            self,
+            method,
+            WANTED if method.adaptive else WANTED[:2],
+            features={*features, "BETWEEN_EVENTS"},
+            kept=(*KEPT_VECTORS, "g_start"),
+            sizes=dict.fromkeys(("Reals", "N_EVENTS"), self.n_events),
+            given={"end_at_small_step": end_at_small_step, "rank_may_fall": rank_may_fall},
+        )
+
+    def events(self, t: Value, state: Span) -> None:
+        self.generated("events", t, state, "constants", "memory", "g")
 
     # ------------------------------------------------------------ which run is where
 
@@ -95,9 +118,9 @@ class StepsBetweenEvents(AdaptiveSteps):
         ready = ready & (look.equals(-inf) | (look > t)) & (across <= 0.0) & (short_end <= t)
         ready = ready & (h <= self.field(run, "resolved"))
         if not self.interpolates:
-            ready = ready & t.equals(self.outside("grid")[self.count(run, "index")])
+            ready = ready & self.count(run, "at_grid").equals(1)
         signs = Local(self, self.real(1.0))
-        with self.each(self.events) as k:
+        with self.each(self.n_events) as k:
             sign = self.outside("run_rooms")[self._at(run, "sign") + k]
             signs.set(self.choose(sign.differs(0.0), signs.get(), 0.0))
         return ready & signs.get().differs(0.0)
@@ -112,9 +135,9 @@ class StepsBetweenEvents(AdaptiveSteps):
                 ]
         fresh: dict[str, Operand] = {name: self.field(run, name) for name in (*self.kept_reals, "look")}
         steps, rejected, filled = (self.count(run, name) for name in ("steps", "rejected", "filled"))
-        fresh |= {"accepted": steps.to_real(), "tried": (steps + rejected).to_real()}
+        fresh |= {"steps": steps.to_real(), "rejected": rejected.to_real(), "choose_step": 0.0}
         fresh |= {"filled": filled.to_real(), "after_rejection": self.count(run, "after_rejection").to_real()}
-        fresh |= {"own": run.to_real(), "t_old": fresh["t"], "h_taken": 1.0, "error": 0.0, "status": 0.0}
+        fresh |= {"own": run.to_real(), "t_old": fresh["t"], "h_taken": 1.0}
         fresh["index"] = self.count(run, "index").to_real()
         for name, value in fresh.items():
             self.lanes_of(name)[lane] = value
@@ -128,20 +151,19 @@ class StepsBetweenEvents(AdaptiveSteps):
                 self.outside("run_rooms")[self._at(run, name) + i] = self.lanes_of(name)[
                     i * self.lanes + lane
                 ]
-        steps, tried = (self.lanes_of(name)[lane].to_whole() for name in ("accepted", "tried"))
-        counts = {"steps": steps, "rejected": tried - steps}
-        counts |= {
-            name: self.lanes_of(name)[lane].to_whole()
-            for name in ("filled", "after_rejection", "status", "index")
-        }
+        names = ("steps", "rejected", "filled", "after_rejection", "index")
+        counts = {name: self.lanes_of(name)[lane].to_whole() for name in names}
+        # The single run's loop takes a step that failed, and decides.
+        finished = self.lanes_of("status")[lane].equals(float(Reason.FINISHED))
+        counts["status"] = self.choose(finished, float(Reason.FINISHED), 0.0).to_whole()
         for name, value in counts.items():
             self.builder.store(value.raw, self._field(run, name))
         for name in self.kept_reals:
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
-    def precompute(self) -> None:
+    def precompute(self, constants: str = "constants") -> None:
         """Constants, and reciprocals of the sizes of states, with the parameters of each lane's run."""
-        super().precompute()
+        super().precompute(constants)
         if self.rank is None:
             return
         usual = self.equations.reduction.state_sizes(self.equations.system)
@@ -163,58 +185,21 @@ class StepsBetweenEvents(AdaptiveSteps):
     def count(self, run: Value, name: str) -> Value:
         return Value(self, self.builder.load(self._field(run, name), WHOLE))
 
-    def begin(self) -> None:
-        """Nothing: a run that is taken has its derivative and its next step."""
+    def leave_still_runs(self, active: Value) -> None:
+        """Nothing: the single run's loop does so."""
 
-    def end(self, where: Value, status: int) -> None:
-        self.put(where, "done", 1.0)
-        if status == FINISHED:
-            self.put(where, "status", float(Reason.FINISHED))
+    # ------------------------------------------------------------ rank of constraints
 
-    # ------------------------------------------------------------ a step
-
-    def step(self) -> None:
-        if self.tableau.control is not None:
-            super().step()
-            return
-        active = self["own"] >= 0.0
-        with self.each(self.lanes) as lane:
-            index = self.lanes_of("index")[lane].to_whole()
-            self.lanes_of("h")[lane] = self.outside("steps")[index]
-            self.lanes_of("t_new")[lane] = self.outside("grid")[index + 1]
-        t_new, h = (self.vector(name).one_by_one(self.whole(0)) for name in ("t_new", "h"))
-        self.solver("stages", self["t"], h)
-        wrong = not_finite(self, self.vector("trial")) | (self["tried"] >= self["max_steps"])
-        self.put(active & wrong, "done", 1.0)
-        good = active & ~wrong
-        self.find_point(good, t_new)
-        good = good & ~self.leaving(good, t_new, h)
-        self.put(good, "tried", self["tried"] + 1.0)
-        self.put(good, "index", self["index"] + 1.0)
-        with self.when(self.any(good)):
-            self.accept(good, t_new, h)
-
-    def leaving(self, good: Value, t_new: Value, h: Value) -> Value:
-        """Lanes in which something may happen in this step or, as ``look_beyond`` of runtime/solver/events.py
-        has it, right after it; there times are taken as one that are no closer than any run takes them.
-        """
-        self.generated("events", t_new, "point", "constants", "memory", "g")
+    def rank_may_fall(self, t_new: Value, h: Value) -> Value:
+        """Lanes in which constraints may lose rank in a step, or are looked at after it."""
+        if self.rank is None:
+            return self.of_kind(self.kind, 0.0).differs(0.0)
         ulp = EPSILON * self.most(self.magnitude(self["t"]), self.magnitude(t_new))
-        near = self.most(16.0 * ulp, SNAP * h)
-        met = Local(self, self.of_kind(self.kind, 0.0))
-        with self.each(self.events) as k:
-            g, start, sign = (self.vector(name)[k] for name in ("g", "g_start", "sign"))
-            hardly = self.magnitude(g) * h <= 4.0 * near * self.magnitude(g - start)
-            met.set(self.choose(~(g * sign > 0.0) | hardly, 1.0, met.get()))
-        if self.rank is not None:
-            weak = self.vector("g")[self.rank] <= 1e-6 * WEAK_RANK
-            looks = weak & (t_new >= self["look"] - 16.0 * ulp)
-            fast, quickens = self.rates_of_motion()
-            long = ~((h * fast < BELIEVED) & (h * h * quickens < 2.0 * BELIEVED))  # see ``pace_of_looks``
-            met.set(self.choose(looks | long | self.is_coarse(h * fast, self.rank), 1.0, met.get()))
-        leaves = good & met.get().differs(0.0)
-        self.put(leaves, "done", 1.0)
-        return leaves
+        weak = self.vector("g")[self.rank] <= 1e-6 * WEAK_RANK
+        looks = weak & (t_new >= self["look"] - 16.0 * ulp)
+        fast, quickens = self.rates_of_motion()
+        long = ~((h * fast < BELIEVED) & (h * h * quickens < 2.0 * BELIEVED))  # see ``pace_of_looks``
+        return looks | long | self.is_coarse(h * fast, self.rank)
 
     def is_coarse(self, motion: Value, rank: int) -> Value:
         """Return the lanes whose motion within the step is too large to resolve a turn: see
@@ -238,7 +223,6 @@ class StepsBetweenEvents(AdaptiveSteps):
                 largest.set(self.most(rate, largest.get()))
         return fast.get(), quickens.get()
 
-    def accept(self, good: Value, t_new: Value, h: Value) -> None:
-        self.put(good, "accepted", self["accepted"] + 1.0)
-        self.blend(self.events, good, "g", "g_start")
-        super().accept(good, t_new, h)
+
+def rank_may_fall(f: StepsBetweenEvents, where: Value | None, t_new: Value, h: Value) -> Value:
+    return f.rank_may_fall(t_new, h)

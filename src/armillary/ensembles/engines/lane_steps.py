@@ -107,7 +107,18 @@ class LaneFunction(Stepper):
         if self.program.normalises:
             self.generated("normalise", t, state, "constants", "memory")
 
+    def normalise_where(self, where: Value | None, t: Value, state: str) -> None:
+        if where is None:
+            self.normalise(t, state)
+            return
+        self.copy(self.states, self.vector(state), self.vector("point"))
+        self.normalise(t, "point")
+        self.blend(self.states, where, "point", state)
+
     # ------------------------------------------------------------ numbers and vectors
+
+    def keeps(self, name: str) -> bool:
+        return name in self.places
 
     def __setitem__(self, name: str, value: Operand) -> None:
         self.vector(name)[0] = value

@@ -29,7 +29,6 @@ from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.run_changes import configuration_numbers
 from armillary.runtime.solver.language.fields import Field
 from armillary.runtime.solver.language.translator import Solver, read_solver
-from armillary.runtime.solver.methods import tableau
 from armillary.runtime.solver.precision import in_single
 
 
@@ -118,8 +117,9 @@ def _needed_solver(programs: Sequence[Program], features: Features) -> Solver:
         "ADJUSTING": len(programs) > 1 and "adjust" in needed,
     }  # fmt: skip
     facts = {
-        "dense": features.dense, "adaptive": adaptive, "end_enters_error": tableau(method).end_enters_error,
-        "has_two_errors": len(tableau(method).errors) > 1, "JUMP_HARD": True, "every_step": False,
+        "dense": features.dense, "adaptive": adaptive, "JUMP_HARD": True, "every_step": False,
+        "end_enters_error": method.coefficients.end_enters_error,
+        "has_two_errors": len(method.coefficients.errors) > 1,
     }  # fmt: skip
     present = [name for name, there in has.items() if there]
     return read_solver(present, [method], ("start_run", "turn"), facts=facts, given=("next_due",))

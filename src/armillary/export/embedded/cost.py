@@ -20,7 +20,6 @@ from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.layout import NESTS, STAGES
 from armillary.runtime.loop.tableau import Rosenbrock
 from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
-from armillary.runtime.solver.methods import tableau
 
 
 class Counted(Protocol):
@@ -66,7 +65,7 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
 
 def step_operations(program: Program, has: Collection[str], method: Method, attempts: int) -> Operations:
     """Return the operations of a step without events that closes loops by ``attempts`` corrections."""
-    t, n = tableau(method), len(program.state)
+    t, n = method.coefficients, len(program.state)
     evaluations = t.stages
     if isinstance(t, Rosenbrock):
         evaluations = sum(any(row) for row in t.a) + 1

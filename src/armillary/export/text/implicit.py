@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from armillary.export.text.source import Source
 from armillary.program.derivatives.sparse_rates import TABLES as _OF_STRUCTURE
+
+# Sparse equations of programs belong to the only configuration; with several, they are dense.
 from armillary.program.derivatives.sparse_rates import SparseStructure
 
 # Lengths of vectors by their kind, as names of sizes.
@@ -65,4 +67,4 @@ def _sizes(every: Sequence[Source]) -> dict[str, int]:
 
 def _tables(every: Collection[SparseStructure | None]) -> dict[str, tuple[int, ...]]:
     found = [s for s in every if s is not None]
-    return {name.upper(): values for s in found for name, values in s.tables().items()}
+    return {name.upper(): v for s in found for name, v in s.tables().items() if name != "extent"}

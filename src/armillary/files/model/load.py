@@ -27,7 +27,7 @@ from pathlib import Path
 
 from armillary.algebra.arguments import file_path, flag
 from armillary.algebra.functions import BY_NAME, RESERVED
-from armillary.algebra.tables import DERIVATIVE_NAME
+from armillary.algebra.tables import derivative_name
 from armillary.errors import ModelError, suggestion
 from armillary.files.elements import ssp
 from armillary.files.model.build import ModelPart, build
@@ -180,7 +180,7 @@ class _NewNames:
         """A plain name; boom_tip, a node of boom, goes with boom."""
         if name in self.new:
             return self.new[name]
-        slope = DERIVATIVE_NAME.fullmatch(name)
+        slope = derivative_name().fullmatch(name)
         if called and slope and slope[1] in self.called and slope[1] in self.new:  # bump_dx goes with bump
             return f"{self.new[slope[1]]}{slope[2]}"
         if called or name in _FUNCTIONS:

@@ -30,6 +30,7 @@ NO_FORCE = 1e-150  # in any units: squares of smaller forces are no numbers
 JAM = 1e4
 STRAIGHT = 1e-12  # a change of direction that is none
 MOST_TURNS = 12.0  # of the directions of slides
+WITHOUT_END = 1e8  # times what rows have without forces: relaxation leads to no solution
 SWEEPS = 20.0  # of all contacts, before the first trial of statuses; before others as many more
 MOST_TRIALS = 30.0
 SLIDES, STICKS, OPEN_CONTACT = 2.0, 1.0, 0.0

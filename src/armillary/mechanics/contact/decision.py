@@ -26,8 +26,9 @@ impulses agree with them, the impact has no rebound.
 
 No forces may be admissible while contacts slide, though nothing approaches (Painlevé's paradox): friction
 presses such a contact onto its surface the more, the harder it is pressed. It jams: an impulse stops its slip
-and its normal, as the limit of a stiff contact without restitution does (impact without collision). The
-status "jams" lasts for no time; the event that ends it gives the impulse.
+and its normal, as the limit of a stiff contact without restitution does (impact without collision). So does
+a contact whose force grows without bound while it slides (dynamic jam). The status "jams" lasts for no time;
+the event that ends it gives the impulse.
 
 Bounces that come faster and faster end after a finite time. A contact is settled where the flights that
 follow, each e (at least ½) times as long as the one before, would all be over within SETTLED of the longest
@@ -192,7 +193,7 @@ def decide(
         )
         failed = fn.select(fn.and_(happens, failed), IMPULSES, 0)
     changes = _row_changes(rows, impulses.changes)
-    after = [as_expr(plus(v, change)) for v, change in zip(velocities, changes, strict=True)]
+    after: Sequence[Scalar] = [plus(v, x) for v, x in zip(velocities, changes, strict=True)]
     choices = [_choice_of_forces(c, after, hits.get(c.name, 0)) for c in contacts]
     impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, len(after)))
     free, after = moved(impulses)

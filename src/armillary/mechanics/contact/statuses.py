@@ -530,6 +530,9 @@ def begin_statuses(run: Contacts) -> None:
 def search_statuses(run: Contacts) -> truth:
     """Find statuses and forces that agree with each other; return whether there are some."""
     begin_statuses(run)
+    find_motion(run)
+    alone: real = 0.0
+    alone = fastest_row(run)
     found: truth = False
     found = try_statuses(run)
     turn: real = 0.0
@@ -543,6 +546,11 @@ def search_statuses(run: Contacts) -> truth:
             run.best = run.force
             relax(run)
         found = is_steady(run)
+        fastest: real = 0.0
+        fastest = fastest_row(run)
+        if not (fastest <= WITHOUT_END * alone):
+            found = False
+            break
         run.best = run.force
         if found:
             read_statuses(run, False)

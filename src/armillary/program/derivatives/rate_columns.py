@@ -36,16 +36,22 @@ _SEARCHED = 3000  # nodes up to which common factors are searched for
 _SMALL = 16  # states up to which equations are dense without a comparison
 
 
-def with_partial_rates(equations: DerivedEquations, *, sparse: bool = True) -> DerivedEquations:
+def with_partial_rates(
+    equations: DerivedEquations, *, sparse: bool = True, like: Program | None = None
+) -> DerivedEquations:
     """The equations with a section of the partial derivatives of their rates; the same equations if they hold
-    functions without derivatives, or are large and not sparse. ``sparse``: whether equations of steps may be.
+    functions without derivatives, or are large and not sparse. ``sparse``: whether equations of steps may be;
+    ``like``: the program of another configuration, whose equations of steps decide whether these are sparse.
     """
     program = equations.program
     if program.partial_rates:
         return equations
     with derivation():
         try:
-            found = _sparse_program(equations) if sparse and len(program.state) > _SMALL else None
+            if like is not None:
+                found = _sparse_program(equations, always=True) if like.structure is not None else None
+            else:
+                found = _sparse_program(equations) if sparse and len(program.state) > _SMALL else None
             if found is None and len(program.state) * equations.operations.total <= _WRITTEN_OUT:
                 found = _dense_program(equations)
         except ExpressionError:
@@ -63,12 +69,12 @@ def _dense_program(equations: DerivedEquations) -> Program:
     return with_partial_section(program, equations.system, wanted)
 
 
-def _sparse_program(equations: DerivedEquations) -> Program | None:
-    """The program with sparse equations; None if dense ones take less time."""
+def _sparse_program(equations: DerivedEquations, always: bool = False) -> Program | None:
+    """The program with sparse equations; None if dense ones take less time, unless it ``always`` has them."""
     program = equations.program
     rates = program.derivatives.results
     structure, entries = sparse_rates(rates, program.state)
-    if not _is_quicker(structure, program, equations.operations.total):
+    if not always and not _is_quicker(structure, program, equations.operations.total):
         return None
     results = [*entries, *tangents(rates, {program.time: UNIT})]
     labels = [f"element {i + 1}" for i in range(len(entries))]

@@ -62,12 +62,22 @@ class SparseStructure:
     def unknowns(self) -> int:
         return len(self.state_of)
 
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Unknowns and entries."""
+        return self.unknowns, len(self.entry_column)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Unknowns, entries and factors."""
+        return self.unknowns, len(self.entry_column), len(self.column)
+
     def tables(self) -> dict[str, tuple[int, ...]]:
         """All tables by name."""
         return {name: getattr(self, name) for name in TABLES}
 
 
-TABLES = tuple(f.name for f in fields(SparseStructure) if f.name != "operations")
+TABLES = ("extent", *(f.name for f in fields(SparseStructure) if f.name != "operations"))
 
 
 class _Graph:

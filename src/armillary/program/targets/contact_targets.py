@@ -129,22 +129,29 @@ def contact_targets(
     loose = dict(zip(unknown, free_rates, strict=True))
     b = [fn.named(x, "contact_free") for x in transform([row.acceleration for row in rows], loose.get)]
     velocities = [fn.named(row.velocity, "contact_velocity") for row in rows]
-    states = _states(
-        system,
-        plain,
-        places,
-        b,
-        velocities,
-        [[J[s][i] for s in moving] for i in range(len(rows))],
-        [[D[i][s] for s in moving] for i in range(len(rows))],
-        [system.speeds[speeds[s]] for s in moving],
-        [free_rates[s] for s in moving],
-    )
 
+    def sized_states(driven: Sequence[Scalar]) -> list[ContactState]:
+        return _states(
+            system,
+            plain,
+            places,
+            b,
+            velocities,
+            [[J[s][i] for s in moving] for i in range(len(rows))],
+            [[D[i][s] for s in moving] for i in range(len(rows))],
+            [system.speeds[speeds[s]] for s in moving],
+            [free_rates[s] for s in moving],
+            driven,
+        )
+
+    states = sized_states([0] * len(moving))
     held, weight, offset = _held_rows(states, len(rows))
     symmetric = _act_alone(system)
     forces = _find_forces(matrices, states, b, held, weight, offset, symmetric=symmetric)
     loads, found, sizes = forces.loads, forces.forces, forces.sizes
+    brakes = [i for normal, slip in places if normal is None for i in slip]
+    if brakes and len(brakes) < len(rows):  # what brakes do is a load of the others
+        states = sized_states([total([times(D[i][s], found[i]) for i in brakes]) for s in moving])
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
@@ -248,8 +255,11 @@ def _states(
     D: Sequence[Sequence[Expr]],
     speeds: Sequence[Expr],
     rates: Sequence[Expr],
+    driven: Sequence[Scalar],
 ) -> list[ContactState]:
     """Return the contacts without dimensions, with their sizes in this run.
+
+    ``rates``: those of speeds without forces of contacts; ``driven``: what brakes add to them.
 
     Velocities and accelerations of a contact may be small differences of large ones, as for two bodies that
     fall together: what counts is the sum of the sizes, Σ |J| |u| and Σ |J| |u̇|.
@@ -262,7 +272,10 @@ def _states(
     squared = fn.named(times(instant, instant), "contact_time_squared")
     later = squared > 0
     since = fn.select(later, squared, 1)
-    quickness = [fn.named(fn.absolute(a), "contact_rate") for a in rates]
+    quickness = [
+        fn.named(plus(fn.absolute(a), fn.absolute(x)), "contact_rate")
+        for a, x in zip(rates, driven, strict=True)
+    ]
     found = []
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
@@ -485,7 +498,7 @@ def _jams(state: ContactState, forces: Sequence[Scalar], most: Scalar) -> Scalar
     """Return whether the normal force of a slide has grown so large that the contact jams."""
     if state.normal is None or not state.slip:
         return 0
-    return fn.and_(state.slides, fn.and_(most > 0, forces[state.normal] >= most))
+    return as_expr(fn.and_(state.slides, fn.and_(most > 0, forces[state.normal] >= most)))
 
 
 def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence[Scalar]) -> list[Scalar]:

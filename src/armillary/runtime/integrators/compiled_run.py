@@ -79,6 +79,7 @@ def _plan(
     states = changes.states if changes else functions.n_states
     normalises = changes.normalises if changes else bool(functions.normalise)
     scheme = stepping.scheme if stepping else None
+    sparse = changes.sparse if changes else sparse_sizes(functions)
     key = (
         tableau,
         inside,
@@ -90,6 +91,7 @@ def _plan(
         events,
         machine_settings(),
         watched,
+        sparse,
     )
     if key in functions.plans:
         found: _Plan = functions.plans[key]
@@ -111,7 +113,7 @@ def _plan(
         changes=changes.shape if changes else None,
         general=stepping is None,
         differentiated=bool(functions.partial_rates),
-        sparse=sparse_sizes(functions) if settings.integrator.rosenbrock else None,
+        sparse=sparse if settings.integrator.rosenbrock else None,
         driven=functions.driven and settings.integrator.rosenbrock is not None,
         watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
@@ -137,7 +139,7 @@ def _plan(
         refused=-1, look=-inf, short_begin=-inf, short_end=-inf, resolved=inf,
         fours=shape.fours, n_memory=shape.memory, n_events=events, n_outputs=shape.outputs,
         used=functions.n_states, own=functions.n_own,
-        **_sparse_fields(functions),
+        **_sparse_fields(functions, sparse),
         **{name: getattr(functions, name) for name in FUNCTIONS},
     )  # fmt: skip
     functions.plans[key] = _Plan(shape, loop, offsets, workspace, control)
@@ -147,14 +149,12 @@ def _plan(
 
 def sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
     """Unknowns, entries and factors of sparse equations."""
-    s = functions.structure
-    return None if s is None else (s.unknowns, len(s.entry_column), len(s.column))
+    return None if functions.structure is None else functions.structure.sizes
 
 
-def _sparse_fields(functions: Functions) -> dict[str, int]:
-    """Sizes of sparse equations and the address of their tables."""
-    sizes = sparse_sizes(functions)
-    if sizes is None:
+def _sparse_fields(functions: Functions, sizes: tuple[int, int, int] | None) -> dict[str, int]:
+    """Sizes of sparse equations, of all configurations, and the address of the tables of the first one."""
+    if sizes is None or functions.structure is None:
         return {}
     found = dict(zip(("n_unknowns", "n_entries", "n_factors"), sizes, strict=True))
     return {**found, "structure": address(functions.structure_tables)}
@@ -166,6 +166,7 @@ _NO_ROWS = np.empty(0)
 _CONTROL_SIZE = sizeof(Control)
 _OWN_FIELDS = (
     *("log", "log_capacity", "sections", "figures", "configurations", "complete", "by_state", "tolerances"),
+    *("n_unknowns", "n_entries", "n_factors"),
 )  # of a run that takes over from another
 
 
@@ -294,6 +295,7 @@ class CompiledRun:
             control.configuration, control.configurations = changes.start, changes.count
             control.complete = changes.complete
             control.normalise = int(changes.sections[changes.start, SECTIONS.index("normalise")])
+            control.structure = int(changes.sections[changes.start, SECTIONS.index("structure")])
             if changes.tolerances and self.shape.adaptive:
                 self._tolerances = _by_configuration(changes, self.shape.sizes()["states"])
                 control.by_state, control.tolerances = 1, address(self._tolerances)

@@ -1,7 +1,12 @@
-"""One integration: settings and a start, to the compiled loop."""
+"""One integration: settings and a start, to the compiled loop.
+
+The run is driven to its end by calls of about a tenth of a second, so that Ctrl-C takes effect and progress
+can be shown. The calls leave no trace in the numbers: the loop goes on exactly where it stopped.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,10 +15,31 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import STIFF
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.driving import Lasts, Supply, drive
-from armillary.runtime.integrators.records import Functions, Integration, RunChanges, Stepping
+from armillary.runtime.integrators.records import (
+    Functions,
+    Integration,
+    IntegrationStatus,
+    RunChanges,
+    Stepping,
+)
 from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.loop.layout import Reason
+from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
 
+Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
+Supply = Callable[[CompiledRun], RunChanges]  # tables with what a run lacks
+CHUNK_SECONDS = 0.1
+_LACKING, _PAUSED = Reason.LACKING, Reason.PAUSED  # which enumerations look up at each use
+FIRST_PATIENCE = 25  # calm steps of a stiff method before an explicit one takes over for the first time
+_STATUS: dict[Reason, IntegrationStatus] = {
+    Reason.FINISHED: "finished",
+    Reason.EVENT: "event",
+    Reason.DIVERGED: "diverged",
+    Reason.TOO_SMALL: "step too small",
+    Reason.ACCUMULATES: "events accumulate",
+    Reason.FULL: "too many rows",
+    Reason.LACKING: "event",  # where nobody adds to the tables
+}
 _REAL = np.dtype(float)
 
 
@@ -68,3 +94,84 @@ def _vector(name: str, values: object, length: int) -> np.ndarray:
     if vector.shape != (length,):
         raise ArmillaryError(f"the {name} must be {length} numbers, not an array of shape {vector.shape}")
     return vector
+
+
+def drive(
+    run: CompiledRun,
+    max_steps: int,
+    progress: Callable[[float], None] | None,
+    lasts: Lasts | None = None,
+    *,
+    supply: Supply | None = None,
+    methods: tuple[str, str] | None = None,
+) -> Integration:
+    """Drive a run to its end, or until it is interrupted; with ``lasts`` as long as that is true, and one
+    step further, so that it ends as runs do.
+
+    ``supply`` adds what the run lacks for changes of configuration to its tables; an error of it ends the run
+    there. Two ``methods`` take turns: an explicit one, by which the run begins, and a linearly implicit one
+    while the run is stiff; see runtime/solver/stiffness.py.
+    """
+    failure = ""
+    taken: list[tuple[float, str]] | None = None
+    if methods:
+        taken = []
+        run.control.patience = FIRST_PATIENCE
+    while (status := _advance_to_end(run, max_steps, progress, lasts, supply)) is None:
+        if run.control.status == Reason.LACKING:
+            assert supply is not None
+            try:
+                run = run.change_tables(supply(run))
+            except KeyboardInterrupt:
+                status = "interrupted"
+                break
+            except ArmillaryError as error:
+                status, failure = "event", str(error)
+                break
+            run.try_change_again()
+            continue
+        assert methods and taken is not None  # a single method does not watch stiffness
+        explicit = run.settings.method == methods[0]
+        if not explicit:
+            run.control.patience *= 2
+        run = run.change_method(methods[explicit])
+        taken.append((run.control.t, str(run.settings.method)))
+    result = run.result(status)
+    if taken:
+        result.changeovers = taken
+    if failure:
+        result.failure = failure
+    return result
+
+
+def _advance_to_end(
+    run: CompiledRun,
+    max_steps: int,
+    progress: Callable[[float], None] | None,
+    lasts: Lasts | None,
+    supply: Supply | None,
+) -> IntegrationStatus | None:
+    """Advance a run to its end; return how it ended, or None if another method is to take over or a run with
+    a ``supply`` lacks something.
+    """
+    chunk = FIRST_STEPS if lasts is None else 1
+    try:
+        while run.tried < max_steps:
+            began = time.perf_counter()
+            reason = run.advance(min(chunk, max_steps - run.tried))
+            seconds = max(time.perf_counter() - began, 1e-6)  # a slow report must not shorten the chunks
+            if reason is _LACKING and supply:
+                return None
+            if progress:
+                progress(run.control.t)
+            if reason is not _PAUSED:
+                return _STATUS[reason]
+            if lasts is None:
+                chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
+            elif not lasts(*run.reached):
+                run.control.t_end = min(run.control.t_end, run.control.t + run.control.h)
+            if run.control.changeover:
+                return None
+    except KeyboardInterrupt:
+        return "interrupted"
+    return "too many steps"

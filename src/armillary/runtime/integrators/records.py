@@ -103,8 +103,8 @@ class RunChanges:
     ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
     first one; ``complete`` tables have the sections of changes, which are not compiled for runs that never
     change; ``normalises``: some configuration corrects its state after each step; ``tolerances`` are those of
-    the states of each configuration, if each state has its own; ``owners`` keeps the memory at the addresses
-    alive.
+    the states of each configuration, if each state has its own; ``sparse``: unknowns, entries and factors of
+    the largest sparse equations of implicit steps; ``owners`` keeps the memory at the addresses alive.
     """
 
     shape: ChangeShape
@@ -118,6 +118,7 @@ class RunChanges:
     complete: bool = False
     normalises: bool = False
     tolerances: tuple[Sequence[float], ...] = ()
+    sparse: tuple[int, int, int] | None = None
     owners: object = field(default=None, repr=False, compare=False)
 
     @cached_property

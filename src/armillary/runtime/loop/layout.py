@@ -97,7 +97,7 @@ class Control(ctypes.Structure):
 # What a configuration brings: the addresses that become those of Control, and those of its changes.
 INSTALLED = (
     *("constants", "derivatives", "outputs", "events", "update", "fire", "normalise"),
-    "partial_rates",
+    *("partial_rates", "structure"),
 )
 SECTIONS = (
     *(*INSTALLED, "geometry", "leave", "enter", "impulse", "adjust", "change_constants"),

@@ -30,10 +30,18 @@ class Stepper(Code):
     def __getitem__(self, name: str) -> Value:
         raise NotImplementedError
 
+    def keeps(self, name: str) -> bool:
+        """Whether the loop has a place for a number of the run."""
+        raise NotImplementedError
+
     def vector(self, name: str) -> Span:
         raise NotImplementedError
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        raise NotImplementedError
+
+    def normalise_where(self, where: Value | None, t: Value, state: str) -> None:
+        """A vector normalised, in lanes where a condition holds."""
         raise NotImplementedError
 
     def rates(self, name: str, m: Value) -> Value:

@@ -286,7 +286,7 @@ class CompiledModel(ConfiguredProgram):
         """The same model with the partial derivatives of its rates, for linearly implicit methods, compiled
         at its first use; this model if there are none.
         """
-        found = with_partial_rates(self.equations, sparse=not self.changes_configuration)
+        found = with_partial_rates(self.equations)
         return self if found.program is self.equations.program else self.compiler(found)
 
     @cached_property

@@ -193,7 +193,8 @@ class ConfiguredProgram(CompiledProgram):
 
 def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
     """Equations of another configuration, whose program reads inputs and has partial derivatives as this."""
-    found = with_partial_rates(others, sparse=False) if equations.program.partial_rates else others
+    program = equations.program
+    found = with_partial_rates(others, like=program) if program.partial_rates else others
     return driven_equations(found) if equations.program.driven else found
 
 

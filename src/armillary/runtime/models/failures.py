@@ -328,7 +328,7 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
          "sliding contact makes its normal force grow (Painlevé's paradox); the one nearest to the statuses "
          "before was taken"),
         (JAMMED, "impact", "without collision: a contact that slid could neither press on its surface nor "
-         "leave it (Painlevé's paradox), so an impulse stopped it"),
+         "leave it, or its force grew without bound (Painlevé's paradox), so an impulse stopped it"),
         (WITHOUT_REBOUND, "impact", "without rebound, since rebounds contradicted each other or friction"),
     )  # fmt: skip
     counts = [int(result.final_memory[names.index(name)]) for name, _, _ in told]

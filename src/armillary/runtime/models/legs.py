@@ -25,8 +25,7 @@ from armillary.model.description import EventRecord
 from armillary.program.targets.targets import CONSTRAINT_RANK, PIVOT_SIGN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.driving import Lasts, Supply
-from armillary.runtime.integrators.integrate import integrate
+from armillary.runtime.integrators.integrate import Lasts, Supply, integrate
 from armillary.runtime.integrators.records import Outlook, RunChanges
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.settings import IntegrationSettings

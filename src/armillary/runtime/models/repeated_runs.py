@@ -18,7 +18,7 @@ import numpy as np
 from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.driving import drive
+from armillary.runtime.integrators.integrate import drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE

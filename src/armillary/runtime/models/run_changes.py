@@ -30,6 +30,7 @@ from armillary.model.description import Description, EventRecord
 from armillary.program.configurations import RATINGS, adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
+from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.methods.dop853 import TABLEAU
 from armillary.runtime.integrators.methods.gauss import collocation_tables
@@ -109,7 +110,10 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
     sizes = (made.shape, made.states, made.events, len(known))
     owners = [configurations, *instances, *rated.values()]
     numbers = made.with_sizes(instances)
-    tables = RunChanges(*sizes, sections, numbers, complete=complete, normalises=normalises, owners=owners)
+    tables = RunChanges(
+        *sizes, sections, numbers, complete=complete, normalises=normalises,
+        sparse=_largest_structure(instances), owners=owners,
+    )  # fmt: skip
     found = KnownChanges(tuple(known), tables)
     if key is not None:
         model.change_sections = ((so_far, key), found)
@@ -128,8 +132,17 @@ def single_changes(instance: Instance) -> RunChanges:
     numbers = made.with_sizes([instance])
     return RunChanges(
         made.shape, made.states, made.events, 1, sections, numbers,
-        normalises=bool(addresses["normalise"]), owners=instance,
+        normalises=bool(addresses["normalise"]), sparse=_largest_structure([instance]), owners=instance,
     )  # fmt: skip
+
+
+def _largest_structure(instances: Sequence[Instance]) -> tuple[int, int, int] | None:
+    """Return the most unknowns, entries and factors of sparse equations; None where equations are dense."""
+    found = [s.sizes for i in instances if (s := i.equations.program.structure) is not None]
+    if not found:
+        return None
+    unknowns, entries, factors = (max(sizes) for sizes in zip(*found, strict=True))
+    return unknowns, entries, factors
 
 
 @dataclass(frozen=True)
@@ -431,7 +444,9 @@ def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
     """
     model, equations = instance.model, instance.equations
     found = {"constants": instance.constants.ctypes.data}
-    found |= {name: model.address(name) for name in (*INSTALLED[1:], "geometry")}
+    found |= {name: model.address(name) for name in (*INSTALLED[1:-1], "geometry")}
+    functions = model.run_functions
+    found["structure"] = 0 if functions.structure is None else address(functions.structure_tables)
     settings = speed_settings(equations.system)
     if not alone or any(changes_configuration(event, equations) for event, _, _ in settings):
         found |= {name: model.change_code.address(name) for name in model.change_code.lengths}

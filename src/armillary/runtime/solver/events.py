@@ -278,6 +278,25 @@ def cut(run: RunRecord, high: real) -> None:
     record(run)
 
 
+def is_left(run: RunRecord, t_new: real, h: real) -> truth:
+    """Whether a run on lanes is left before a step, to the trial state: an event function changes its sign in
+    it, or may right after it, as `look_beyond` finds out. There times are taken as one that are no closer
+    than any run takes them.
+    """
+    run.trial = normalise(t_new, run.trial)
+    run.g = events(t_new, run.trial)
+    near: real = max(16.0 * EPSILON * max(abs(run.t), abs(t_new)), SNAP * h)
+    found: truth = rank_may_fall(run, t_new, h)
+    for k in range(N_EVENTS):
+        if not (run.g[k] * float(run.sign[k]) > 0.0):
+            found = True
+        if abs(run.g[k]) * h <= 4.0 * near * abs(run.g[k] - run.g_start[k]):
+            found = True
+    if found:
+        run.released = True
+    return found
+
+
 def look_beyond(run: RunRecord) -> truth:
     """Whether a function that would, at its mean rate, cross right after the step does so."""
     near: real = closeness(run)

@@ -53,8 +53,11 @@ def find_partials(run: RunRecord, t: real) -> None:
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)
     elif SPARSE:
+        entries: whole = N_ENTRIES
+        if CONFIGURATIONS:
+            entries = EXTENT[FIRST + 1]
         for i in range(n):
-            run.time_rate[i] = run.entries[N_ENTRIES + i]
+            run.time_rate[i] = run.entries[entries + i]
     else:
         last: whole = FIRST + n
         for i in range(n):

@@ -34,10 +34,6 @@ def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
-def tableau(method: Method) -> Tableau | Rosenbrock:
-    return method.coefficients
-
-
 def fields(methods: Sequence[Method]) -> dict[str, str]:
     """Return the vectors of the run that the methods need besides record.py: stages and dense output."""
     own = [name for m in methods for name in m.coefficients.vectors if name not in _COMMON]
@@ -56,25 +52,25 @@ def source(methods: Sequence[Method]) -> str:
     own = [m for m in methods if m.adaptive]
     if own:
         own_names = [m.name for m in own]
-        errors = {m.name: _errors(tableau(m)) for m in own}
+        errors = {m.name: _errors(m.coefficients) for m in own}
         about = "The error estimate of a step."
         parts.append(_function("error_ratios(run: RunRecord, h: real)", about, _cases(own_names, errors)))
         parts.append(
             _function("set_control(run: RunRecord)", "Constants of the step-size control.", _control(own))
         )
         parts.append(_asked("adaptive", "Whether the method chooses its steps.", own))
-        ending = [m for m in own if tableau(m).end_enters_error]
+        ending = [m for m in own if m.coefficients.end_enters_error]
         about = "Whether the error estimate needs the derivative at the end of a step."
         parts.append(_asked("end_enters_error", about, ending))
         about = "Whether the method has two error estimates (HNW I, II.10)."
-        parts.append(_asked("has_two_errors", about, [m for m in own if len(tableau(m).errors) > 1]))
+        parts.append(_asked("has_two_errors", about, [m for m in own if len(m.coefficients.errors) > 1]))
     return "\n\n".join([*parts, *_dense(methods)])
 
 
 def _dense(methods: Sequence[Method]) -> list[str]:
     """The dense output beyond the cubic Hermite polynomial, which every method has."""
-    further = [m for m in methods if tableau(m).dense]
-    terms = {m.name: _dense_terms(tableau(m)) for m in further}
+    further = [m for m in methods if m.coefficients.dense]
+    terms = {m.name: _dense_terms(m.coefficients) for m in further}
     about = "The further coefficients of the dense output, and the stages that they need."
     alone = len(methods) == 1
     parts = (
@@ -82,7 +78,7 @@ def _dense(methods: Sequence[Method]) -> list[str]:
         if terms
         else []
     )
-    values = {m.name: [f"run.point = {_nested(_nests(tableau(m)))}"] for m in further}
+    values = {m.name: [f"run.point = {_nested(_nests(m.coefficients))}"] for m in further}
     if not alone or not values:
         values["other"] = [f"run.point = {_nested(0)}"]
     about = "The state at a part theta of the step just taken, from its coefficients."
@@ -200,7 +196,7 @@ def _dense_terms(t: Tableau | Rosenbrock) -> list[str]:
 def _control(methods: Sequence[Method]) -> list[str]:
     cases: dict[str, list[str]] = {}
     for m in methods:
-        control = tableau(m).control
+        control = m.coefficients.control
         assert control is not None
         values = {"order": float(m.order), **vars(control)}
         cases[m.name] = [f"run.{name} = {value!r}" for name, value in values.items()]

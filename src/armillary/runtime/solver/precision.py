@@ -13,7 +13,7 @@ SINGLE = (
     closing_thresholds.SINGLE
     | change_thresholds.SINGLE
     | roots_thresholds.SINGLE
-    | {"EPSILON": 2.0**-23, "SNAP": 1e-3, "CANCELLED": 1e-4}
+    | {"EPSILON": 2.0**-23, "SNAP": 1e-3, "NO_DIAGONAL": 1e-4}
 )
 
 

@@ -185,6 +185,8 @@ class RunRecord(LinearEquations):
         seen: Outputs  # one of those around it
         first_seen: Outputs
         alike: OutputFlags  # columns that are the same in all of them
+    if BETWEEN_EVENTS:
+        released: truth  # from its lane: the next step is not for lanes
     if LATE_SEARCH:
         unsearched: truth  # the step just taken has still to be searched for events
     if CLOCKED:

@@ -3,7 +3,8 @@
 Their unknowns are the increments of the states and some intermediate values of the rates
 (program/derivatives/sparse_rates.py). Rows stand in the order of elimination; what each of them holds is in
 tables, so that the time of a step grows with the number of elements alone. The factors of a row are found
-from the rows before (Gauss's elimination row by row, without exchange), with a dense row to work on.
+from the rows before (Gauss's elimination row by row, without exchange), with a dense row to work on. Where
+there are several configurations, the tables are those of the present one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ def factorise_entries(run: RunRecord) -> None:
     """Factorise the equations for the step's `shift`; a pivot that cancels makes the step not finite, and so
     the next trial is shorter.
     """
-    for i in range(N_UNKNOWNS):
+    count: whole = N_UNKNOWNS
+    if CONFIGURATIONS:
+        count = EXTENT[FIRST]
+    for i in range(count):
         for e in range(ROW_START[i], ROW_START[i + 1] - FIRST):
             run.solution[COLUMN[e]] = 0.0
         diagonal: real = 1.0
@@ -44,15 +48,18 @@ def factorise_entries(run: RunRecord) -> None:
 
 def solve_entries(run: RunRecord) -> None:
     """Solve for a right side `right_side` of the states, which the solution replaces."""
-    for i in range(N_UNKNOWNS):
+    count: whole = N_UNKNOWNS
+    if CONFIGURATIONS:
+        count = EXTENT[FIRST]
+    for i in range(count):
         total: real = 0.0
         if STATE_OF[i] != NONE:
             total = run.right_side[STATE_OF[i]]
         for e in range(ROW_START[i], UPPER_START[i] - FIRST):
             total = total - run.factors[e] * run.solution[COLUMN[e]]
         run.solution[i] = total
-    for b in range(N_UNKNOWNS):
-        last: whole = N_UNKNOWNS - 1 - b + FIRST + FIRST
+    for b in range(count):
+        last: whole = count - 1 - b + FIRST + FIRST
         rest: real = run.solution[last]
         for e in range(UPPER_START[last], ROW_START[last + 1] - FIRST):
             rest = rest - run.factors[e] * run.solution[COLUMN[e]]
@@ -63,10 +70,13 @@ def solve_entries(run: RunRecord) -> None:
 
 def multiply_entries(run: RunRecord) -> None:
     """Set `image` to the product of df/dy and the fast direction: values follow from each other."""
-    for i in range(N_UNKNOWNS):
+    count: whole = N_UNKNOWNS
+    if CONFIGURATIONS:
+        count = EXTENT[FIRST]
+    for i in range(count):
         if STATE_OF[i] != NONE:
             run.solution[i] = run.fast[STATE_OF[i]]
-    for r in range(N_UNKNOWNS):
+    for r in range(count):
         row: whole = FORWARD[r]
         total: real = 0.0
         for e in range(ENTRY_START[row], ENTRY_START[row + 1] - FIRST):

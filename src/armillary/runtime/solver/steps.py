@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
+from armillary.runtime.loop.thresholds.step_thresholds import ROUNDINGS
 from armillary.runtime.solver.changes import change, watch_rank
-from armillary.runtime.solver.events import adopt_signs, check_choice, fire_pending, mark_returning
+from armillary.runtime.solver.events import (
+    adopt_signs,
+    check_choice,
+    fire_pending,
+    is_left,
+    mark_returning,
+)
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.linearly_implicit import blame_rates
 from armillary.runtime.solver.record import RunRecord
@@ -62,7 +68,8 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     if run.dense:
         run.base = run.state
     run.state = run.trial
-    run.state = normalise(t_new, run.state)
+    if not BETWEEN_EVENTS:  # where the trial state is normalised
+        run.state = normalise(t_new, run.state)
     if run.dense:
         run.finish = run.state
         if not end_enters_error(run):
@@ -80,6 +87,8 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     run.phase = ARRIVED
     if PASSING:
         run.passing = False
+    if BETWEEN_EVENTS:
+        run.g_start = run.g
     if EVENTS:
         find_events(run)
 
@@ -128,6 +137,10 @@ def fixed_step(run: RunRecord) -> None:
             run.way = run.state
             blame_masses(run, run.t, 2.0 * h)
         return
+    if BETWEEN_EVENTS:
+        left: truth = is_left(run, target, h)
+        if left:
+            return
     run.at_grid = True
     if (JUMPS and inside) or (PASSING and not whole_step):
         run.at_grid = False
@@ -209,6 +222,10 @@ def adaptive_step(run: RunRecord) -> None:
         run.rejected = run.rejected + 1
         try_shorter(run, h, error, grown)
         return
+    if BETWEEN_EVENTS:
+        left: truth = is_left(run, t_new, h)
+        if left:
+            return
     if JUMPS:
         wanted: real = run.h
     choose_next(run, h, error, grown)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -148,7 +150,34 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
     }
     passed = arrived and margin >= 0
     words = "" if arrived else "the car did not reach the end of the track"
-    return Manoeuvre("lane change", track.standard, run, figures, passed, words)
+    return Manoeuvre(
+        "lane change", track.standard, run, figures, passed, words, lambda path: draw_track(track, rows, path)
+    )
+
+
+def draw_track(track: Track, rows: np.ndarray, path: str | os.PathLike[str]) -> Path:
+    """Draw cones, lanes, the middle of the car and its corners from above, as SVG or PNG by the path's name.
+
+    rows  places of points around the body, in pairs left and right: (sample, point, x and y)
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 2.6), layout="constrained")
+    axes = figure.subplots()
+    for lane in track.lanes:
+        axes.fill_between([lane.start, lane.end], lane.right, lane.left, color="#e8eef4", linewidth=0)
+    for point in range(rows.shape[1]):
+        axes.plot(rows[:, point, 0], rows[:, point, 1], color="#9db8cc", linewidth=0.6)
+    middle = rows.mean(axis=1)
+    axes.plot(middle[:, 0], middle[:, 1], color="#0072b2", linewidth=1.6, label="middle of the car")
+    x, y = track.cones.T
+    axes.plot(x, y, "^", color="#d55e00", markersize=4, label="cones")
+    axes.set(xlim=(0, track.lanes[-1].end + 15), xlabel="x (m)", ylabel="y (m)")
+    axes.set_title(f"{track.standard}, from above; y is stretched", fontsize=9, loc="left")
+    axes.legend(frameon=False, fontsize=8, loc="upper right")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path)
+    return Path(path)
 
 
 def fastest(test: Callable[[float], Manoeuvre], low: float, high: float, *, within: float = 0.1) -> float:

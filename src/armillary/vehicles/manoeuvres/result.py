@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -43,6 +43,7 @@ class Manoeuvre:
     figures: Mapping[str, tuple[float, str]]  # value and unit by name
     passed: bool | None = None  # None where the standard has no verdict
     verdict: str = ""
+    drawing: Callable[[Path], Path] | None = field(default=None, repr=False)  # as SVG, for the report
 
     def __post_init__(self) -> None:
         time = overturn_time(self.run)
@@ -72,35 +73,65 @@ class Manoeuvre:
         return write_report(f"{self.name} ({self.standard})", self, path, motion=motion)
 
 
+STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:62em;color:#222}
+h1{font-size:1.5em;margin:0}p{margin:.2em 0 1em;color:#666}svg{width:100%;height:auto}
+table{border-collapse:collapse;margin:1em 0}td{padding:.15em 1.2em .15em 0;border-bottom:1px solid #ddd}
+td.n{text-align:right;font-variant-numeric:tabular-nums}
+.p{display:grid;grid-template-columns:1fr 1fr;gap:.5em}
+.passed{color:#00753b}.failed{color:#b3261e}pre{font-size:.9em}@media print{iframe{display:none}}"""
+
+
 def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, motion: bool = True) -> Path:
     """Write one HTML file with the figures of a manoeuvre, its plots, and the moving car."""
     run, made = result.run, Path(path)
-    plots = []
     with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder) / "plot.svg"
+        track = ""
+        if isinstance(result, Manoeuvre) and result.drawing is not None:
+            track = _svg(result.drawing(picture))
+        plots = []
         for name in (name for name in PLOTTED if name in run):
-            picture = Path(folder) / "plot.svg"
-            run.plot(name, path=picture)
-            text = picture.read_text(encoding="utf-8")
-            plots.append(text[text.index("<svg") :])
+            run.plot(name, path=picture, title=name)
+            plots.append(f"<div>{_svg(picture)}</div>")
         moving = ""
         if motion:
             page = Path(folder) / "motion.html"
             run.animate(page)
             moving = (
-                '<iframe title="motion" style="width:100%;height:30em;border:0" srcdoc="'
+                '<iframe title="motion" style="width:100%;height:34em;border:0" srcdoc="'
                 + html.escape(page.read_text(encoding="utf-8"), quote=True)
                 + '"></iframe>'
             )
-    figures = "".join(f"<div>{plot}</div>" for plot in plots)
+    step = run.info.get("step")
+    words = f"{run.system}, {run.info.get('method', '')}" + (
+        f", steps of {1e3 * float(step):g} ms" if step else ""
+    )
     made.write_text(
-        f"<!doctype html><meta charset='utf-8'><title>{html.escape(title)}</title>"
-        "<style>body{font:15px sans-serif;margin:2em auto;max-width:62em}"
-        ".p{display:grid;grid-template-columns:1fr 1fr}svg{width:100%;height:auto}</style>"
-        f"<h1>{html.escape(title)}</h1><pre>{html.escape(result.table())}</pre>"
-        f"<div class='p'>{figures}</div>{moving}\n",
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        f"<style>{STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(words)}</p>{_figures(result)}"
+        f"{track}<div class='p'>{''.join(plots)}</div>{moving}\n",
         encoding="utf-8",
     )
     return made
+
+
+def _figures(result: Reported) -> str:
+    """The figures as a table of HTML, to four digits, with the verdict; other results as they print."""
+    if not isinstance(result, Manoeuvre):
+        return f"<pre>{html.escape(result.table())}</pre>"
+    rows = [
+        f"<tr><td>{html.escape(name)}<td class=n>{value:.4g}<td>{html.escape(unit)}"
+        for name, (value, unit) in result.figures.items()
+    ]
+    if result.passed is not None:
+        word = "passed" if result.passed else "failed"
+        rows.append(f"<tr><td>verdict<td class='n {word}'>{word}<td>{html.escape(result.verdict)}")
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _svg(picture: Path) -> str:
+    text = picture.read_text(encoding="utf-8")
+    return text[text.index("<svg") :]
 
 
 def overturn_time(run: arm.Run) -> float | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import armillary as arm
 from armillary.vehicles.tyres.tyre import Scalar
 from armillary.vehicles.wheel import RoadWheel
 
-# rad/s within which friction of brakes and clutches changes its sign: 1500 N·m on 1.2 kg·m² is a rate of
+# rad/s within which friction of brakes and differentials changes its sign: 1500 N·m on 1.2 kg·m² is a rate of
 # 830 1/s there; with 0.5 rad/s it is 2500 1/s, with the tyre's damper more than RK4 of 1 ms bears (2785 1/s).
 SLOW_SPIN = 1.5
 LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential
@@ -126,13 +127,91 @@ def _against(wheel: RoadWheel, chassis: arm.Body) -> Scalar:
 # ---------------------------------------------------------------- engine with clutch and gearbox
 
 
+@dataclass(frozen=True)
+class GearShift:
+    """How a driver, or an automatic gearbox, changes gears.
+
+    up, down  speeds of the engine, as the wheels drive it in the present gear, where the next and the former
+              gear are taken, rad/s
+    pause     s in which the clutch closes again; the pedal comes back with it
+    first     gear at the start
+    """
+
+    up: float = 500.0
+    down: float = 180.0
+    pause: float = 0.4
+    first: int = 1
+
+    def check(self, name: str, ratios: Sequence[float]) -> None:
+        """Refuse shifts that would be taken back at once, and a first gear that is not there."""
+        if not (0 < self.down < self.up and self.pause > 0 and 1 <= self.first <= len(ratios)):
+            raise arm.ModelError(
+                f"powertrain '{name}': a gear shift needs 0 < down < up, a pause, and an existing first gear"
+            )
+        for i, (here, after) in enumerate(pairwise(ratios), start=1):
+            if abs(after) >= abs(here):
+                raise arm.ModelError(
+                    f"powertrain '{name}': ratio {after:g} of gear {i + 1} must be below that of gear {i}"
+                )
+            if self.up * after / here <= self.down:
+                raise arm.ModelError(
+                    f"powertrain '{name}': from gear {i} to {i + 1} the engine falls from {self.up:g} to "
+                    f"{self.up * after / here:.3g} rad/s, where it shifts down again; lower down="
+                )
+
+    def add(
+        self, system: arm.System, name: str, driven: Callable[[Scalar], Scalar], count: int
+    ) -> tuple[Scalar, Scalar]:
+        """Add the gear as a memory, and the events that change it; return the gear and how far the clutch is
+        closed, 0 to 1. ``driven`` gives the speed of the engine in a gear.
+        """
+        gear = system.memory(f"{name}_gear", float(self.first), about="that is engaged")
+        since = system.memory(f"{name}_shifted", -self.pause, units="s", about="time of the last shift")
+        pause = system.parameter(f"{name}_pause", self.pause, units="s", about="until the clutch is closed")
+        now = system.expression("t")
+        for label, limit, direction, after in (
+            ("up", self.up, 1, arm.min(gear + 1, count)),
+            ("down", self.down, -1, arm.max(gear - 1, 1)),
+        ):
+            speed = system.parameter(
+                f"{name}_{label}", limit, units="rad/s", about=f"where it shifts {label}"
+            )
+            # At the last gear nothing changes: its clutch must not open.
+            moved = arm.select(arm.abs(after - gear) > 0.5, now, since)
+            system.event(
+                f"{name}_{label}shift", driven(gear) - speed, direction=direction,
+                set={gear: after, since: moved},
+            )  # fmt: skip
+        return gear, arm.min((now - since) / pause, 1.0)
+
+
+@dataclass(frozen=True)
+class SpeedDriver:
+    """A driver who holds a speed with the pedals.
+
+    gain   pedal per m/s of missing speed
+    brake  pedal of the brake per m/s of excess speed
+    """
+
+    gain: float = 0.3
+    brake: float = 0.1
+
+    def pedals(self, system: arm.System, name: str, error: Scalar) -> tuple[Scalar, Scalar]:
+        """Return both pedals, 0 to 1, of a missing speed in m/s."""
+        gain = system.parameter(
+            f"{name}_pedal_gain", self.gain, units="s/m", about="of the driver's right foot"
+        )
+        brake = system.parameter(f"{name}_brake_gain", self.brake, units="s/m", about="of the driver's brake")
+        return arm.min(arm.max(gain * error, 0.0), 1.0), arm.min(arm.max(-brake * error, 0.0), 1.0)
+
+
 class Powertrain(NamedTuple):
     """An engine that drives an axle through a clutch and a gearbox."""
 
     speed: Scalar  # of the engine, rad/s
     torque: Scalar  # of the engine, N·m
     clutch_torque: Scalar
-    clutch_loss: Scalar  # W
+    clutch_loss: Scalar  # W, with what its spring takes up
     drive: Drive
     power: Scalar  # on the bodies, W
 
@@ -146,21 +225,29 @@ def add_powertrain(
     *,
     engine: Callable[[Scalar, Scalar], Scalar],
     pedal: Scalar,
-    gear: Scalar,
+    gear: Scalar | GearShift,
     ratios: Sequence[float],
     final: float,
     inertia: float = 0.15,
-    clutch: float = 400.0,
+    clutch: Scalar = 400.0,
     differential: Differential | None = None,
+    start: float = 0.0,
+    torsion: tuple[float, float] = (600.0, 4.0),
 ) -> Powertrain:
-    """Add an engine whose speed is a state, a friction clutch, a gearbox and a differential.
+    """Add an engine whose speed is a state, a clutch, a gearbox and a differential.
 
-        J ω̇ = T(ω, pedal) − Tc        Tc = clutch · tanh((ω − i Ω)/1.5)        axle torque i Tc
+        J ω̇ = T(ω, pedal) − Tc        Tc = clutch · s + c (ω − iΩ)        axle torque i Tc
+        ṡ = k/clutch (v − |v| s),  v = ω − iΩ
+
+    The clutch is a spring that slips where its torque reaches the capacity (Dahl's model): friction that
+    rises with the slip alone has a rate i² times as large at the wheels, 30,000 1/s in first gear.
 
     engine   torque over speed and pedal: `combustion_engine`, `electric_motor`, or a function such as Table2
-    gear     expression or input whose value 1, 2, … chooses a ratio
+    gear     expression or input whose value 1, 2, … chooses a ratio, or a `GearShift`
     ratios   of the gears; with ``final``, the whole ratio i
     clutch   its capacity, N·m: a number, or an expression that a driver changes
+    start    speed of the engine at the start, rad/s
+    torsion  k and c of the clutch and the driveline at the engine, N·m/rad and N·m·s/rad
     """
     if not ratios or any(ratio == 0 for ratio in ratios) or final == 0:
         raise arm.ModelError(f"powertrain '{name}': gear ratios of zero transmit nothing; give others")
@@ -170,20 +257,37 @@ def add_powertrain(
         system.parameter(f"{name}_ratio_{i}", ratio * final, about=f"whole ratio of gear {i}")
         for i, ratio in enumerate(ratios, start=1)
     ]
-    ratio: Scalar = numbers[-1]
-    for i in range(len(numbers) - 1, 0, -1):
-        ratio = arm.select(gear < i + 0.5, numbers[i - 1], ratio)
+
+    def ratio_of(gear: Scalar) -> Scalar:
+        found: Scalar = numbers[-1]
+        for i in range(len(numbers) - 1, 0, -1):
+            found = arm.select(gear < i + 0.5, numbers[i - 1], found)
+        return found
+
+    wheels = (_against(left, chassis) + _against(right, chassis)) / 2
     rotor = system.parameter(f"{name}_inertia", inertia, units="kg*m2", about="of engine and flywheel")
     capacity = (
         clutch if isinstance(clutch, arm.Expr) else system.parameter(f"{name}_clutch", clutch, units="N*m")
     )
-    omega = system.state(f"{name}_speed", units="rad/s", about="of the engine")
-    driven = ratio * (_against(left, chassis) + _against(right, chassis)) / 2
-    transmitted = capacity * arm.tanh((omega - driven) / SLOW_SPIN)
+    closed: Scalar = 1.0
+    whole_capacity = capacity
+    if isinstance(gear, GearShift):
+        gear.check(name, ratios)
+        gear, closed = gear.add(system, name, lambda chosen: ratio_of(chosen) * wheels, len(ratios))
+        capacity, pedal = capacity * closed, pedal * closed
+    ratio = ratio_of(gear)
+    omega = system.state(f"{name}_speed", initial=start, units="rad/s", about="of the engine")
+    driven = ratio * wheels
+    slip = omega - driven
+    spring = system.parameter(f"{name}_torsion", torsion[0], units="N*m/rad", about="of clutch and driveline")
+    damper = system.parameter(f"{name}_torsion_damping", torsion[1], units="N*m*s/rad", about="of the same")
+    wound = system.state(f"{name}_clutch_load", about="torque of the clutch's spring over its capacity")
+    system.rate(f"{name}_clutch_load", spring / whole_capacity * (slip - arm.abs(slip) * wound))
+    transmitted = capacity * wound + damper * closed * slip
     torque = engine(omega, pedal)
     system.rate(f"{name}_speed", (torque - transmitted) / rotor)
     drive = add_differential(system, name, chassis, left, right, transmitted, kind=differential, final=ratio)
-    return Powertrain(omega, torque, transmitted, transmitted * (omega - driven), drive, drive.power)
+    return Powertrain(omega, torque, transmitted, transmitted * slip, drive, drive.power)
 
 
 # ---------------------------------------------------------------- brakes

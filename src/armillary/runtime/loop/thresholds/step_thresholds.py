@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 EPSILON = 2.0**-52
+# A step to a time s at which an input jumps has the length s − δ − t, with δ of so many units of the last
+# place of the time, so that all its stages see the input before the jump; then the time is s, where the input
+# is that after the jump, and the derivative is computed again. Without this every method has first order
+# across a jump: its last stage takes the value that belongs to the next step.
+ROUNDINGS = 4.0
 LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
 LEAST_ERROR = 1e-4  # of a step, as far as the next one is concerned: a smaller one has no part in its length
 MOST_FORCED = 8.0  # shortest steps, one after the other, that lead across a kink

@@ -124,6 +124,7 @@ SPARSE = True  # and it gives the elements of sparse equations
 WATCHED = True  # stiffness is watched, for a change between two methods; this process alone
 DRIVEN = True  # inputs are read from data, whose slopes over time only differences show
 PASSING = True  # places where constraints lose rank are passed
+BETWEEN_EVENTS = True  # on lanes: a run is left before a step in which something may happen
 LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
 KINKS = True  # derivatives of the motion follow its states: their rates jump where the motion has a kink
 CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
@@ -206,7 +207,9 @@ IS_KEPT: Truths = np.zeros(0, dtype=bool)
 KNOWN_OF: Wholes = np.zeros(0, dtype=int)
 AT_JACOBIAN = AT_RATES = AT_SIZES = 0
 
-# Of sparse equations; see SparseStructure in program/derivatives/sparse_rates.py.
+# Of sparse equations; see SparseStructure in program/derivatives/sparse_rates.py. EXTENT has the numbers of
+# unknowns and of entries.
+EXTENT: Wholes = np.zeros(0, dtype=int)
 ROW_START: Wholes = np.zeros(0, dtype=int)
 UPPER_START: Wholes = np.zeros(0, dtype=int)
 COLUMN: Wholes = np.zeros(0, dtype=int)
@@ -300,6 +303,9 @@ error_ratios: Callable[[RunRecord, real], None]  # h
 set_control: Callable[[RunRecord], None]
 dense_terms: Callable[[RunRecord], None]
 dense_state: Callable[[RunRecord, real], None]  # θ, the part of the step
+
+# Of lanes alone: whether a step may lead too near to a place where rank is lost; see ensembles/engines.
+rank_may_fall: Callable[[RunRecord, real, real], truth]  # the time after the step, and its length
 
 # Of redundant coordinates, which runs in this process alone have; see runtime/loop.
 begin: Callable[[RunRecord], None]

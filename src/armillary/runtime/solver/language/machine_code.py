@@ -43,7 +43,8 @@ _NUMBERS = ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers", "StepNumbers
 _FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StepFlags")
 _INLINED = ("sign_of", "closeness", "find_events", "turn", "keep_row", "keep_row_inside", "advance")
 _APART = ("probe",)  # never inlined: an event is located and then fired on exactly the same bits
-_JUST_COMPUTED = {"error_ratios": "k_end"}  # derivatives that the caller computes before it calls a function
+# Derivatives that the caller computes just before it calls a function.
+_JUST_COMPUTED = {"stages": "k0", "error_ratios": "k_end"}
 _REPORTS = ("report", "report_change", "report_passage", "report_time")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
@@ -240,10 +241,9 @@ class Statements:
 
     def each(self, field: str, value: ast.expr) -> None:
         """An assignment element by element."""
-        place = self.part(field)
         with self.frame.each(self.size(self.code.kinds[field])) as m:
             self.element = m
-            place[m] = self.as_real(self.value(value))
+            self.set_element(field, m, self.as_real(self.value(value)))
             self.element = None
 
     def each_state(self, nodes: Sequence[ast.stmt]) -> None:
@@ -257,9 +257,12 @@ class Statements:
             for node in nodes:
                 assert isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
                 self.element = m
-                self.part(node.targets[0].attr)[m] = self.as_real(self.value(node.value))
+                self.set_element(node.targets[0].attr, m, self.as_real(self.value(node.value)))
                 self.element = None
         self.numbers.clear()
+
+    def set_element(self, field: str, m: Value, value: Value) -> None:
+        self.part(field)[m] = value
 
     def store(self, field: str, value: Value) -> None:
         """A scalar of the run."""

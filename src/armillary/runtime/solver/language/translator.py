@@ -23,7 +23,6 @@ from armillary.numerics import roots_thresholds
 from armillary.runtime.inputs.blocks import APART
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import layout
-from armillary.runtime.loop.stops import ROUNDINGS
 from armillary.runtime.loop.thresholds import (
     change_thresholds,
     event_thresholds,
@@ -86,7 +85,6 @@ _CONTACTS = (
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
     "SNAP": layout.SNAP,
-    "ROUNDINGS": ROUNDINGS,
     "APART": APART,
 } | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
 for thresholds in (
