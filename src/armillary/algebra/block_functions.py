@@ -27,11 +27,13 @@ class BlockFunction(ABC):
 
     ``vectors`` are the vectors' lengths by name. ``takes`` names the vectors of arguments and ``gives`` the
     vectors of results, in order; the first ``smooth`` results have derivatives, the others are piecewise
-    constant. ``sizes`` are whole numbers and ``tables`` lists of them that the implementation reads, by their
-    names there.
+    constant. If the first number of the vector ``condition`` is zero, nobody reads the results, and the call
+    may be left out. ``sizes`` are whole numbers and ``tables`` lists of them that the implementation reads,
+    by their names there.
     """
 
     dimension = None
+    condition: str | None = None
 
     def __init__(
         self,

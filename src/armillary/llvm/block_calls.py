@@ -40,12 +40,22 @@ class BlockCalls(Instructions):
         places, length, lanes = vector_places(block), workspace_length(block), self.module.lanes
         slots = [places[v] + i for v in block.takes for i in range(block.vectors[v])]
         given = [(slot, a) for slot, a in zip(slots, node.args, strict=True) if not is_number_zero(a)]
-        copied = self.copied_arguments(given)
+        condition = self.block_condition(block, node)
+        copied = self.copied_arguments(given, 1 if condition else COPIED // 4)
         values = [(slot, self.value(a)) for slot, a in given if slot not in copied]
         first, last = min(slots), max(slots) + 1
         room = self.emit(f"alloca [{length * lanes} x double], align 64")
+        self.lines.insert(0, self.lines.pop())  # where a function begins the frame is made once
         self.module.need("llvm.memset", lambda: f"declare void {_MEMSET}(ptr, i8, i64, i1)")
         for k in range(lanes):
+            if condition:
+                one = (
+                    self.emit(f"extractelement {self.real} {condition}, i64 {k}") if lanes > 1 else condition
+                )
+                idle = self.emit(f"fcmp oeq double {one}, 0.0")
+                label = idle.removeprefix("%")
+                ways = f"label %after_{label}, label %call_{label}"
+                self.lines += [f"  br i1 {idle}, {ways}, !prof !0", f"call_{label}:"]
             own = self.emit(f"getelementptr inbounds double, ptr {room}, i64 {k * length}")
             zeros = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {first}")
             self.lines.append(f"  call void {_MEMSET}(ptr {zeros}, i8 0, i64 {8 * (last - first)}, i1 false)")
@@ -58,11 +68,22 @@ class BlockCalls(Instructions):
                 at = self.emit(f"getelementptr inbounds double, ptr {own}, i64 {slot}")
                 self.lines.append(f"  store double {value}, ptr {at}, align 8")
             self.lines.append(f"  call void @{name}(ptr @{record}, ptr {own})")
+            if condition:
+                self.lines += [f"  br label %after_{label}", f"after_{label}:"]
         return room
 
-    def copied_arguments(self, given: list[tuple[int, Expr]]) -> dict[int, tuple[str, str]]:
-        """Write functions that copy shared values into a workspace; return them, with the arrays that they
-        take, by the first slot of each, and "" by the others.
+    def block_condition(self, block: BlockFunction, node: Expr) -> str:
+        """Return the value under which a block is called, or "" if it is always."""
+        if block.condition is None:
+            return ""
+        before = block.takes[: block.takes.index(block.condition)]
+        given = node.args[sum(block.vectors[v] for v in before)]
+        return "" if given.kind == "number" else self.value(given)
+
+    def copied_arguments(self, given: list[tuple[int, Expr]], least: int) -> dict[int, tuple[str, str]]:
+        """Write functions that copy shared values, at least so many, into a workspace; return them, with the
+        arrays that they take, by the first slot of each, and "" by the others. Values that are copied where a
+        block is called, and only there, take no registers before.
 
         All blocks of a model take the same rows, so most functions serve several calls. LLVM's time grows
         with the square of the stores in one function: 40 contacts have 1,440 in each of six calls.
@@ -73,7 +94,7 @@ class BlockCalls(Instructions):
         for start in range(0, len(given), COPIED):
             pairs = [(slot, self.places.get(strip_lets(a))) for slot, a in given[start : start + COPIED]]
             shared = [(s, p) for s, p in pairs if isinstance(p, tuple) and p[0] in self.module.shared_arrays]
-            if len(shared) < COPIED // 4:
+            if len(shared) < least:
                 continue
             arrays = sorted({array for _, (array, _) in shared})
             name = self.module.copies.setdefault(tuple(shared), f"copy_values_{len(self.module.copies)}")

@@ -171,7 +171,7 @@ class JaxSolverPrinter(PythonSolverPrinter):
 # exported Python, which compiled code calls on the host: XLA takes half a minute for each place where they
 # are called, and copies them to all of them.
 
-_FORCES, _DECISION = "contact_forces", "contact_problem"
+_RATES, _FORCES, _DECISION = "contact_rates", "contact_forces", "contact_problem"
 
 
 def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
@@ -187,8 +187,9 @@ def _contact_solver(source: ContactSource, width: int) -> list[str]:
     block = source.block
     forces = {n: b for n, b in source.called.items() if b.name == _FORCES}
     forces = forces or {f"{_FORCES}{source.tag}": ContactBlock(_FORCES, block.shape)}
-    printer = JaxContacts(ContactSource(forces, source.tag))
-    texts = [_data_text(printer, width), printer.text(), *map(printer.block_function, forces)]
+    known = forces | {n: b for n, b in source.called.items() if b.name == _RATES}
+    printer = JaxContacts(ContactSource(known, source.tag))
+    texts = [_data_text(printer, width), printer.text(), *map(printer.block_function, known)]
     for name, decision in source.called.items():
         if decision.name == _DECISION:
             host = ContactSource({f"{name}_on_host": decision}, f"{source.tag}_on_host")
@@ -220,7 +221,8 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
         "forces": forces,
         "results": str(block.count),
         "smooth": str(block.smooth),
-        "limits": str(3 * len(rows)),
+        "limits": str(4 * len(rows)),
+        "asked": repr([1.0, *[0.0] * (len(rows) - 1)]),
         "without": str(WITHOUT_REBOUND),
         "rows": str(block.sizes["N_CONTACT_ROWS"]),
         "speeds": str(block.sizes["N_CONTACT_SPEEDS"]),

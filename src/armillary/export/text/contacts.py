@@ -25,7 +25,7 @@ _OTHER_FIELDS = {"static": "static_friction", "free": "free_motion", "size": "ro
 # Thresholds in single precision, whose roundings are 5e8 times as large.
 SINGLE = {
     "CONTACT_SOFT": 1e-3, "CONTACT_PRECISE": 2e-6, "CONTACT_MASSLESS": 2e-6, "CONTACT_ADMISSIBLE": 1e-5,
-    "CONTACT_HOLDS": 1e-3, "CONTACT_NEARLY": 1e-2, "CONTACT_STRAIGHT": 1e-5,
+    "CONTACT_HOLDS": 1e-3, "CONTACT_REDUNDANT_ROW": 1e-5, "CONTACT_NEARLY": 1e-2, "CONTACT_STRAIGHT": 1e-5,
 }  # fmt: skip
 
 

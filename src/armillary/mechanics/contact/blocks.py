@@ -1,7 +1,8 @@
 """The solver of contacts (``problem.py``) as functions in expressions, for any number of contacts.
 
-`ContactForces`   forces if the rows that hold are known
-`ContactProblem`  statuses and forces by complementarity
+`contact_rates`    rates of speeds if the rows that hold are known; of redundant rows any forces that hold
+`contact_forces`   forces likewise, shared by redundant rows, with their sizes
+`contact_problem`  statuses and forces by complementarity
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.block_functions import BlockFunction, parts
 from armillary.algebra.expression import Expr, as_expr, call
 from armillary.algebra.triples import Scalar, plus, times, total
-from armillary.mechanics.contact import problem, statuses
+from armillary.mechanics.contact import independent_rows, problem, statuses
 from armillary.untyped import Given
 
 # Kinds of vectors by their names in ``language.py``, with their lengths in contacts m, rows r and speeds s.
@@ -33,9 +34,10 @@ _ROWS = ("jacobian", "columns", "free", "unloaded")
 NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `failed`
 # Of each block: the function of the solver, the vectors that it takes and those that it gives.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "contact_rates": ("solve_rates", (*_ROWS, "asked", "held", "weight", "offset"), ("force", "loaded")),
     "contact_forces": (
         "solve_forces",
-        (*_ROWS, "held", "weight", "offset", "static", "static_capacity", "least", "natural"),
+        (*_ROWS, "asked", "held", "weight", "offset", "static", "static_capacity", "least", "natural"),
         ("force", "loaded", "force_size", "most"),
     ),
     "contact_problem": (
@@ -82,6 +84,7 @@ class ContactBlock(BlockFunction):
         }
         sizes = {"N_CONTACTS": m, "N_CONTACT_ROWS": r, "N_CONTACT_SPEEDS": s}
         super().__init__(name, vectors, takes, gives, r + s, sizes, tables)
+        self.condition = "asked" if "asked" in takes else None
 
     def solve(self, **given: Sequence[Scalar]) -> dict[str, list[Expr]]:
         """Return the vectors that the entry gives, as expressions."""
@@ -129,17 +132,21 @@ class ContactBlock(BlockFunction):
             for i in range(self.shape.count)
         ]
         held, weight, offset = self._held_rows(given, moved, found)
-        block = ContactBlock("contact_forces", self.shape)
-        limits = [0] * (4 * len(self.shape.rows))  # of derivatives of friction there are none
+        rates_alone = self.name == "contact_rates"
+        block = ContactBlock("contact_rates" if rates_alone else "contact_forces", self.shape)
+        # Of derivatives of friction there are no limits.
+        limits = [] if rates_alone else [0] * (4 * len(self.shape.rows))
         unloaded = [plus(x, y) for x, y in zip(moved["unloaded"], moved_speeds, strict=True)]
-        flat = [*given["jacobian"], *given["columns"], *free, *unloaded, *held, *weight, *offset, *limits]
+        asked = given.get("asked", [1, *[0] * (len(self.shape.rows) - 1)])
+        matrices = [*given["jacobian"], *given["columns"]]
+        flat = [*matrices, *free, *unloaded, *asked, *held, *weight, *offset, *limits]
         return call(block, tuple(as_expr(x) for x in flat), None)
 
     def _held_rows(
         self, given: Vectors, moved: Vectors, found: Vectors
     ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """Return held, weight and offset of the derivatives."""
-        if self.name == "contact_forces":
+        if self.name != "contact_problem":
             offset: list[Scalar] = [0] * self.shape.count
             for normal, slip in self.shape.rows:
                 push = 0 if normal is None else found["force"][normal]
@@ -179,8 +186,10 @@ def _products(columns: Sequence[Expr], force: Sequence[Expr], speeds: int) -> li
 
 def _running(constants: Mapping[str, object]) -> dict[str, Given]:
     """Return the functions of the description with sizes and tables of one shape."""
-    scope: dict[str, Given] = {**vars(problem), **vars(statuses), **constants}
-    for module in (problem, statuses):
+    modules = (problem, independent_rows, statuses)
+    scope: dict[str, Given] = {name: x for module in modules for name, x in vars(module).items()}
+    scope |= constants
+    for module in modules:
         for name, f in vars(module).items():
             if isinstance(f, FunctionType) and f.__module__ == module.__name__:
                 scope[name] = FunctionType(f.__code__, scope, name)

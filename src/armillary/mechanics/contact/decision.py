@@ -77,6 +77,7 @@ class ContactRows:
 
     jacobian: list[Scalar]
     columns: list[Scalar]
+    rates: ContactBlock
     forces: ContactBlock
     problem: ContactBlock
     apart: ContactBlock  # the problem with normals and slips as contacts of their own
@@ -92,12 +93,17 @@ class ContactRows:
         unloaded: list[Scalar] = [0] * self.forces.shape.speeds
         return {"jacobian": self.jacobian, "columns": self.columns, "unloaded": unloaded}
 
-    def hold(self, free: Sequence[Scalar], held: Sequence[Scalar]) -> Loads:
-        """Return the forces, or impulses, that hold rows; others have none."""
+    def ask(self, condition: fn.Operand) -> list[Scalar]:
+        """Return the argument of a block that is called only under a condition."""
+        return [fn.select(condition, 1, 0), *[0] * (self.count - 1)]
+
+    def hold(self, free: Sequence[Scalar], held: Sequence[Scalar], wanted: fn.Operand = 1) -> Loads:
+        """Return the forces, or impulses, that hold rows; others have none, and none if not ``wanted``."""
         none = [0] * len(held)
-        limits = {name: [0] * self.count for name in ("static", "static_capacity", "least", "natural")}
-        found = self.forces.solve(**self.given, free=free, held=held, weight=none, offset=none, **limits)
-        return Loads(list(found["force"]), list(found["loaded"]))
+        given = {**self.given, "free": free, "held": held, "weight": none, "offset": none}
+        found = self.rates.solve(**given, asked=self.ask(wanted))
+        forces, changes = ([fn.select(wanted, x, 0) for x in found[name]] for name in ("force", "loaded"))
+        return Loads(forces, changes)
 
     def solve(
         self,

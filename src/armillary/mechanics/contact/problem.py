@@ -53,6 +53,7 @@ class Contacts:
     columns: ContactTerms
     free: ContactRows  # z without forces
     unloaded: ContactSpeeds  # rates, or speeds, without forces
+    asked: ContactReals  # the first: 0 where nothing is to be found
     held: ContactRows  # 1 for rows that hold, else 0
     weight: ContactRows  # w of other rows
     offset: ContactRows  # o of other rows
@@ -95,6 +96,20 @@ class Contacts:
     exchange: Wholes  # of them the one that was taken as pivot in each step
     across: Wholes  # and its column
     moved: ContactSpeeds  # speeds that forces change
+    # Rows that hold, one after the other, and factors of their matrix (``independent_rows.py``).
+    place: Wholes  # of each row among those that hold
+    own: ContactRows  # the diagonal
+    push: ContactRows  # forces
+    entering: ContactRows  # sizes of what enters rows
+    ease: ContactRows  # Σ⁻¹
+    base: Wholes  # independent ones among them
+    base_row: ContactTerms  # their rows of J, of L and of U
+    base_lower: ContactTerms
+    base_upper: ContactTerms
+    inverse: ContactSpeeds  # of their pivots
+    lower: ContactTerms  # L of all rows
+    upper: ContactSpeeds  # a column of U
+    load: ContactSpeeds  # what independent rows have to bear
     best: ContactRows  # forces that were improved so far
     steady: ContactRows  # forces that sweeps do not change any more
     wanted: ContactReals  # the status that would agree with the solution
@@ -448,18 +463,6 @@ def measure_motion(run: Contacts) -> None:
             run.size[NORMAL_ROW[c]] = largest
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 run.size[k] = largest
-
-
-def solve_forces(run: Contacts) -> None:
-    """Find the forces for known rows that hold, and the sizes of the terms that make them up."""
-    measure_rows(run)
-    for i in range(N_CONTACT_ROWS):
-        run.slack[i] = 0.0
-    solve_held_rows(run)
-    for i in range(N_CONTACT_ROWS):
-        run.force_size[i] = run.size[i] / run.diagonal[i] if run.diagonal[i] > 0.0 else 0.0
-    bound_normals(run)
-    load_speeds(run)
 
 
 def bound_normals(run: Contacts) -> None:

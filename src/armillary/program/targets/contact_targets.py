@@ -23,11 +23,19 @@ from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, plus, times, total
 from armillary.algebra.units import ONE
-from armillary.algebra.walk import Undimensioned, transform
+from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.mechanics.constraints.loop_closing import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.decision import ContactRows, Loads, decide
+from armillary.mechanics.contact.few_rows import (
+    MOST_ROWS,
+    bound_few_normals,
+    few_force_sizes,
+    find_few_forces,
+    inverse_if,
+    share_few_forces,
+)
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
     DEEP,
@@ -113,6 +121,7 @@ def contact_targets(
     matrices = ContactRows(
         [fn.named(J[s][i], "contact_row") for i in range(len(rows)) for s in moving],
         [fn.named(D[i][s], "contact_column") for i in range(len(rows)) for s in moving],
+        ContactBlock("contact_rates", shape),
         ContactBlock("contact_forces", shape),
         ContactBlock("contact_problem", shape),
         ContactBlock("contact_problem", ContactShape(_apart(places), len(moving))),
@@ -137,18 +146,9 @@ def contact_targets(
 
     states = sized_states([0] * len(moving))
     held, weight, offset = _held_rows(states, len(rows))
-    solution = matrices.forces.solve(
-        **matrices.given,
-        free=b,
-        held=held,
-        weight=weight,
-        offset=offset,
-        static=[0 if state.is_brake or not state.slip else state.held for state in states],
-        static_capacity=[state.held if state.is_brake else 0 for state in states],
-        least=[0] * len(states),
-        natural=[state.natural for state in states],
-    )
-    found = [fn.named(x, "contact_force") for x in solution["force"]]
+    symmetric = _act_alone(system)
+    forces = _find_forces(matrices, states, b, held, weight, offset, symmetric=symmetric)
+    loads, found, sizes = forces.loads, forces.forces, forces.sizes
     brakes = [i for normal, slip in places if normal is None for i in slip]
     if brakes and len(brakes) < len(rows):  # what brakes do is a load of the others
         states = sized_states([total([times(D[i][s], found[i]) for i in brakes]) for s in moving])
@@ -160,7 +160,6 @@ def contact_targets(
             return loads.changes[order[k]]
         return total([times(d[k], x) for d, x in zip(D, loads.forces, strict=True)])
 
-    loads = Loads(list(found), list(solution["loaded"]))
     with_forces = {i: as_expr(plus(free_rates[k], change(k, loads))) for k, i in enumerate(speeds)}
 
     place = {i: k for k, i in enumerate(speeds)}
@@ -177,7 +176,7 @@ def contact_targets(
 
     contacts = system.contacts.values()
     law = next((c.law for c in contacts if c.push is not None), "newton")
-    most = [fn.named(x, "contact_most") for x in solution["most"]]
+    most = [fn.named(as_expr(x), "contact_most") for x in forces.most]
     jams = [_jams(state, found, x) for state, x in zip(states, most, strict=True)]
     made = decide(matrices, states, velocities, plain(system.time), law, moved, jams)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
@@ -194,7 +193,6 @@ def contact_targets(
     for name, happens in counted.items():
         count = plain(system.memories[name].symbol)
         changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
-    sizes = _force_sizes(states, matrices, solution["force_size"])
     events, guards = _events(states, found, sizes, most)
     corrected = _without_drift(system, reduction, matrices, states, velocities, change, speeds, independent)
     return ContactTargets(
@@ -354,6 +352,99 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
     return held, weight, offset
 
 
+@dataclass(frozen=True, eq=False)
+class _Forces:
+    """Forces for given statuses: the loads that give the rates, the forces by row with their sizes, and the
+    normal forces with which contacts jam.
+    """
+
+    loads: Loads
+    forces: list[Expr]
+    sizes: list[Scalar]
+    most: list[Scalar]
+
+
+def _act_alone(system: Description) -> bool:
+    """Return whether no loads but those of the contacts themselves depend on forces of contacts, as rolling
+    resistance may: then D = M⁻¹ Jᵀ, and J D is symmetric.
+    """
+    labels = {}
+    for c in system.contacts.values():
+        for force in (*(() if c.push is None else (c.push,)), *c.drag):
+            labels[force] = force.data.name.removesuffix(" contact")
+    for load in system.loads.values():
+        for force in symbols(load.magnitude, *map(as_expr, load.vector.terms.values())):
+            label = labels.get(force, load.name)
+            own = (label, f"{label}_reaction", label.replace("_friction", "_rolling"))
+            if load.name not in own and not load.name.startswith(f"{label}_on_"):
+                return False
+    return True
+
+
+def _find_forces(
+    rows: ContactRows,
+    states: Sequence[ContactState],
+    free: Sequence[Expr],
+    held: Sequence[Scalar],
+    weight: Sequence[Scalar],
+    offset: Sequence[Scalar],
+    *,
+    symmetric: bool,
+) -> _Forces:
+    """Return the forces for the present statuses.
+
+    Rates need no forces of redundant rows, which take longer to find. Few rows have formulas, and the solver
+    is called where these are in doubt.
+    """
+    known = {**rows.given, "free": free, "held": held, "weight": weight, "offset": offset}
+    limits: dict[str, Sequence[Scalar]] = {
+        "static": [0 if state.is_brake or not state.slip else state.held for state in states],
+        "static_capacity": [state.held if state.is_brake else 0 for state in states],
+        "least": [0] * len(states),
+        "natural": [state.natural for state in states],
+    }
+    shape = rows.forces.shape
+    # Rounding makes forces of a contact without a load.
+    least: list[Scalar] = [0] * shape.count
+    for state in states:
+        for row in (*(() if state.normal is None else (state.normal,)), *state.slip):
+            least[row] = times(LEAST / WEAK, state.least)
+    if shape.count > MOST_ROWS:
+        rates = rows.rates.solve(**known, asked=rows.ask(1))
+        solution = rows.forces.solve(**known, **limits, asked=rows.ask(1))
+        loads = Loads(list(rates["force"]), list(rates["loaded"]))
+        sizes = _add_least_sizes(rows, solution["force_size"], least)
+        return _Forces(loads, _name_forces(solution["force"]), sizes, list(solution["most"]))
+    holds = [as_expr(x) > 0 for x in held]
+    few = find_few_forces(
+        shape, rows.jacobian, rows.columns, free, holds, weight, offset, symmetric=symmetric
+    )
+    sizes = few_force_sizes(shape, rows.jacobian, free, least, few)
+
+    def replace(condition: fn.Operand, found: Sequence[Scalar], own: Sequence[Scalar]) -> list[Scalar]:
+        return [fn.select(condition, x, y) for x, y in zip(found, own, strict=True)]
+
+    doubt = fn.named(as_expr(few.doubtful), "contact_doubt")
+    rates = rows.rates.solve(**known, asked=rows.ask(doubt))
+    loads = Loads(replace(doubt, rates["force"], few.forces), replace(doubt, rates["loaded"], few.changes))
+    shares = share_few_forces(shape, few, limits["static"], limits["static_capacity"])
+    most, exceeded = bound_few_normals(shape, few, holds, weight, limits["natural"], shares)
+    several = fn.or_(doubt, fn.or_(few.redundant_count > 1, exceeded))
+    several = fn.named(as_expr(several), "contact_several")
+    solution = rows.forces.solve(**known, **limits, asked=rows.ask(several))
+    with_least = _add_least_sizes(rows, solution["force_size"], least)
+    return _Forces(
+        loads,
+        _name_forces(replace(several, solution["force"], shares)),
+        replace(several, with_least, sizes),
+        replace(several, solution["most"], most),
+    )
+
+
+def _name_forces(forces: Sequence[Scalar]) -> list[Expr]:
+    return [fn.named(as_expr(x), "contact_force") for x in forces]
+
+
 def _without_drift(
     system: Description,
     reduction: Reduction,
@@ -389,8 +480,7 @@ def _without_drift(
             on_speed[row] = fn.select(state.sticks, 1, 0)
     corrected: dict[Expr, Expr] = {}
     if any(state.normal is not None for state in states):
-        drifting = [fn.and_(far, x) for x in on_gap]
-        shift = rows.hold(gaps, drifting)
+        shift = rows.hold(gaps, on_gap, far)
         shifts = {plain(system.speeds[i]): as_expr(change(k, shift)) for k, i in enumerate(speeds)}
         coordinates = reduction.coordinates(system)
         ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], shifts)
@@ -399,8 +489,7 @@ def _without_drift(
             for q, way in zip(coordinates, ways, strict=True)
             if way is not ZERO
         }
-    moving = [fn.and_(fast, x) for x in on_speed]
-    left = rows.hold(velocities, moving)
+    left = rows.hold(velocities, on_speed, fast)
     corrected |= {u: as_expr(plus(u, change(k, left))) for u, k in independent}
     return {s: x for s, x in corrected.items() if s is not x}
 
@@ -412,17 +501,16 @@ def _jams(state: ContactState, forces: Sequence[Scalar], most: Scalar) -> Scalar
     return as_expr(fn.and_(state.slides, fn.and_(most > 0, forces[state.normal] >= most)))
 
 
-def _force_sizes(states: Sequence[ContactState], rows: ContactRows, sizes: Sequence[Scalar]) -> list[Scalar]:
-    """Return the sizes of forces by row, with those that rounding makes of a contact without a load."""
-    found = list(sizes)
+def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence[Scalar]) -> list[Scalar]:
+    """Return the sizes of forces by row with those of accelerations that are there at ``least``."""
+    found = []
     s = rows.forces.shape.speeds
-    for state in states:
-        for row in (*(() if state.normal is None else (state.normal,)), *state.slip):
-            own = range(row * s, (row + 1) * s)
-            A = total([times(rows.jacobian[k], rows.columns[k]) for k in own])
-            moves = A > 0
-            weak = times(LEAST / WEAK, state.least) / fn.select(moves, A, 1)
-            found[row] = plus(found[row], fn.select(moves, weak, 0))
+    for row, (size, rate) in enumerate(zip(sizes, least, strict=True)):
+        own = range(row * s, (row + 1) * s)
+        A = fn.named(
+            as_expr(total([times(rows.jacobian[k], rows.columns[k]) for k in own])), "contact_product"
+        )
+        found.append(plus(size, times(rate, inverse_if(A > 0, A))))
     return found
 
 

@@ -79,6 +79,7 @@ _LOOPS = (
 # The first file has the record, and functions too.
 _CONTACTS = (
     *("armillary.mechanics.contact:problem.py",) * 2,
+    "armillary.mechanics.contact:independent_rows.py",
     "armillary.mechanics.contact:statuses.py",
 )
 # Constants, as numbers of the same names in other places.

@@ -1,0 +1,255 @@
+"""Forces of few rows that hold as expressions: as in ``independent_rows.py``, without a loop or branch.
+
+    J E λ = −z        E: columns, with the friction of slides in those of their normals
+
+Rows are eliminated one after the other, those that do not hold with pivots whose inverse is zero. A row that
+depends on those before it has no force. So all statuses have one formula, whose length grows with the cube of
+the number of rows; a step of a rod on its tip takes half the time of that with calls of the solver. Where a
+pivot is neither sound nor rounding, a row may move nothing, or a redundant row contradicts others, the forces
+are `doubtful`, and the solver is to find them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import Scalar, is_zero, minus, plus, times, total
+from armillary.mechanics.contact.blocks import ContactShape
+from armillary.mechanics.contact.contact_thresholds import (
+    JAM,
+    NO_FORCE,
+    NO_MOTION,
+    REDUNDANT_ROW,
+    ROUNDING_SHARE,
+    SOFTEST,
+)
+
+MOST_ROWS = 4
+SOUND = 1e-2  # of a row's diagonal element: a pivot that loses no more digits
+SMALLEST = 1e-100  # in any units: a divisor; its inverse has a derivative
+CLEAR = 1e-5  # of the terms of a diagonal element: less may be rounding, also in single precision
+CONTRADICTED = 1e-12  # of what enters a redundant row: what others may leave over in it
+
+
+@dataclass(frozen=True, eq=False)
+class FewForces:
+    """Forces by row, and the changes of speeds by them."""
+
+    forces: list[Scalar]
+    changes: list[Scalar]
+    diagonal: list[Scalar]  # of J D
+    taken: list[fn.Operand]  # whether rows hold, independent of those before them
+    lower: list[list[Scalar]]  # L below its diagonal
+    redundant: list[fn.Operand]  # whether they hold where those do
+    doubtful: fn.Operand
+
+    @property
+    def redundant_count(self) -> Scalar:
+        """The number of rows that hold and have no force."""
+        return total([fn.select(x, 1, 0) for x in self.redundant])
+
+
+def _name(x: Scalar, name: str) -> Scalar:
+    return fn.named(x, name) if isinstance(x, Expr) else x
+
+
+def inverse_if(taken: fn.Operand, pivot: Scalar) -> Scalar:
+    """Return 1/pivot where a positive pivot is taken, else zero. The quotient does not wait for the condition
+    and is finite in any case.
+    """
+    return _name(fn.select(taken, 1 / as_expr(fn.maximum(pivot, SMALLEST)), 0), "contact_inverse")
+
+
+def _any(conditions: Sequence[fn.Operand]) -> fn.Operand:
+    return reduce(fn.or_, conditions, False) if conditions else 0
+
+
+def find_few_forces(
+    shape: ContactShape,
+    jacobian: Sequence[Scalar],
+    columns: Sequence[Scalar],
+    free: Sequence[Scalar],
+    held: Sequence[fn.Operand],
+    weight: Sequence[Scalar],
+    offset: Sequence[Scalar],
+    *,
+    symmetric: bool,
+) -> FewForces:
+    """Return the forces for known rows that hold; arguments as for a ``ContactBlock``, but for conditions in
+    ``held``. ``symmetric``: J D is.
+    """
+    n, speeds = shape.count, range(shape.speeds)
+    J = [[jacobian[i * shape.speeds + s] for s in speeds] for i in range(n)]
+    D = [[columns[i * shape.speeds + s] for s in speeds] for i in range(n)]
+    terms = [[[times(J[i][s], D[j][s]) for s in speeds] for j in range(n)] for i in range(n)]
+    A = [[_name(total(terms[i][j]), "contact_product") for j in range(n)] for i in range(n)]
+    if symmetric:
+        A = [[A[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    own = [A[i][i] for i in range(n)]
+    moves = [own[i] > times(CLEAR, total([fn.absolute(x) for x in terms[i][i]])) for i in range(n)]
+    z = [
+        _name(plus(free[i], total([times(A[i][k], offset[k]) for k in range(n)])), "contact_free")
+        for i in range(n)
+    ]
+    rubs = _any([fn.not_equal(w, 0) for w in weight if not is_zero(w)])
+    for normal, slip in shape.rows:
+        if normal is not None:
+            for i in range(n):
+                less = total([times(weight[k], A[i][k]) for k in slip])
+                A[i][normal] = _name(minus(A[i][normal], less), "contact_pressed")
+
+    L: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    U: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    inverse: list[Scalar] = []
+    y: list[Scalar] = []
+    taken: list[fn.Operand] = []
+    redundant: list[fn.Operand] = []
+    doubtful: list[fn.Operand] = []
+    for k in range(n):
+        for j in range(k, n):
+            less = total([times(L[k][m], U[m][j]) for m in range(k)])
+            U[k][j] = _name(minus(A[k][j], less), "contact_upper")
+        live = fn.and_(held[k], moves[k])
+        sound = U[k][k] >= times(SOUND, own[k])
+        taken.append(fn.and_(live, sound))
+        inverse.append(inverse_if(taken[k], U[k][k]))
+        known = [times(L[k][m], y[m]) for m in range(k)]
+        y.append(_name(minus(times(-1, z[k]), total(known)), "contact_side"))
+        for i in range(k + 1, n):
+            less = total([times(L[i][m], U[m][k]) for m in range(k)])
+            L[i][k] = _name(times(minus(A[i][k], less), inverse[k]), "contact_lower")
+        left = fn.and_(live, fn.not_(sound))
+        entering = plus(fn.absolute(z[k]), total([fn.absolute(x) for x in known]))
+        contradicts = fn.absolute(y[k]) > times(CONTRADICTED, entering)
+        unsure = fn.or_(fn.absolute(U[k][k]) > times(REDUNDANT_ROW, own[k]), fn.or_(contradicts, rubs))
+        redundant.append(left)
+        doubtful.append(fn.or_(fn.and_(left, unsure), fn.and_(held[k], fn.not_(moves[k]))))
+    found: list[Scalar] = [0] * n
+    for k in reversed(range(n)):
+        more = total([times(U[k][j], found[j]) for j in range(k + 1, n)])
+        found[k] = _name(times(minus(y[k], more), inverse[k]), "contact_push")
+    forces = list(found)
+    for normal, slip in shape.rows:
+        for k in slip:
+            friction = 0 if normal is None else times(weight[k], found[normal])
+            forces[k] = _name(minus(plus(found[k], offset[k]), friction), "contact_drag")
+    changes = [_name(total([times(D[i][s], forces[i]) for i in range(n)]), "contact_change") for s in speeds]
+    return FewForces(forces, changes, own, taken, L, redundant, _any(doubtful))
+
+
+def share_few_forces(
+    shape: ContactShape, few: FewForces, static: Sequence[Scalar], static_capacity: Sequence[Scalar]
+) -> list[Scalar]:
+    """Return the smallest forces of rows of which one is redundant, friction in proportion to its limits.
+
+    Forces v that change no motion are 1 for that row, and Lᵀ v = 0. Those of least size, in terms of the
+    softness Σ, are
+
+        λ − v (v·Σ λ)/(v·Σ v)
+    """
+    n, L = shape.count, few.lower
+    squares = _squares(shape, few.diagonal)
+    idle: list[Scalar] = [0] * n
+    for k in reversed(range(n)):
+        above = total([times(L[j][k], idle[j]) for j in range(k + 1, n)])
+        taken = fn.select(few.taken[k], times(-1, above), 0)
+        idle[k] = _name(fn.select(few.redundant[k], 1, taken), "contact_idle")
+    forces = _smallest_forces(few, idle, squares)
+    roots = [_name(fn.sqrt(as_expr(x)), "contact_root") for x in squares]
+    limits: dict[int, Scalar] = {}
+    for c, (normal, slip) in enumerate(shape.rows):
+        push = 0 if normal is None else fn.maximum(forces[normal], 0)
+        for k in slip:
+            limit = plus(times(static[c], push), static_capacity[c])
+            limits[k] = _name(times(limit, roots[slip[0]]), "contact_limit")
+    if not limits:
+        return forces
+    largest = _name(reduce(fn.maximum, limits.values()), "contact_limit")
+    some = largest > NO_FORCE
+    soft = list(squares)
+    for k, limit in limits.items():
+        weak = times(SOFTEST, limit) <= largest
+        share = fn.select(weak, SOFTEST, largest / fn.select(weak, 1, limit))
+        soft[k] = _name(times(fn.select(some, share, 1), soft[k]), "contact_softness")
+    return _smallest_forces(few, idle, soft)
+
+
+def _smallest_forces(few: FewForces, idle: Sequence[Scalar], soft: Sequence[Scalar]) -> list[Scalar]:
+    """Return the smallest forces in terms of a softness of rows."""
+    weighted = [_name(times(v, x), "contact_weighted") for v, x in zip(idle, soft, strict=True)]
+    above = total([times(v, x) for v, x in zip(weighted, few.forces, strict=True)])
+    below = total([times(v, x) for v, x in zip(weighted, idle, strict=True)])
+    some = below > 0
+    share = _name(fn.select(some, above / fn.select(some, below, 1), 0), "contact_share")
+    return [_name(minus(x, times(share, v)), "contact_shared") for x, v in zip(few.forces, idle, strict=True)]
+
+
+def _squares(shape: ContactShape, diagonal: Sequence[Scalar]) -> list[Scalar]:
+    """Return the squares of the sizes of rows; slips in a plane have one size, as in ``measure_rows``."""
+    squares = [fn.maximum(x, 0) for x in diagonal]
+    for _, slip in shape.rows:
+        if len(slip) > 1:
+            mean = times(0.5, total([squares[k] for k in slip]))
+            for k in slip:
+                squares[k] = mean
+    return squares
+
+
+def bound_few_normals(
+    shape: ContactShape,
+    few: FewForces,
+    held: Sequence[fn.Operand],
+    weight: Sequence[Scalar],
+    natural: Sequence[Scalar],
+    forces: Sequence[Scalar],
+) -> tuple[list[Scalar], fn.Operand]:
+    """Return the normal forces with which sliding contacts jam, as ``bound_normals`` in problem.py finds them
+    first, and whether a force exceeds its bound, so that another bound is to be found.
+    """
+    most: list[Scalar] = []
+    exceeded: list[fn.Operand] = []
+    for c, (normal, slip) in enumerate(shape.rows):
+        pull = total([fn.absolute(weight[k]) for k in slip])
+        if normal is None or is_zero(pull):
+            most.append(0)
+            continue
+        own = few.diagonal[normal]
+        bound = times(times(JAM, natural[c]), inverse_if(own > 0, own))
+        most.append(_name(fn.select(fn.and_(held[normal], pull > 0), bound, 0), "contact_bound"))
+        exceeded.append(fn.and_(most[c] > 0, forces[normal] > most[c]))
+    return most, _any(exceeded)
+
+
+def few_force_sizes(
+    shape: ContactShape,
+    jacobian: Sequence[Scalar],
+    free: Sequence[Scalar],
+    least: Sequence[Scalar],
+    found: FewForces,
+) -> list[Scalar]:
+    """Return the sizes of the terms that make up forces, as ``measure_motion`` in problem.py finds them, with
+    accelerations that are there at ``least``, by row.
+    """
+    n, speeds = shape.count, range(shape.speeds)
+    sizes: list[Scalar] = []
+    for i in range(n):
+        parts = [fn.absolute(times(jacobian[i * shape.speeds + s], found.changes[s])) for s in speeds]
+        sizes.append(_name(plus(plus(fn.absolute(free[i]), NO_MOTION), total(parts)), "contact_size"))
+    # Rounding of a fast row reaches slow ones: z²/A is an energy, which compares rows of all kinds.
+    squares = _squares(shape, found.diagonal)
+    shares = [inverse_if(x > 0, x) for x in found.diagonal]
+    energies = [times(times(x, x), y) for x, y in zip(sizes, shares, strict=True)]
+    energetic = _name(times(ROUNDING_SHARE**2, reduce(fn.maximum, energies)), "contact_energetic")
+    sizes = [
+        fn.maximum(x, fn.sqrt(as_expr(times(energetic, y)))) for x, y in zip(sizes, squares, strict=True)
+    ]
+    for normal, slip in shape.rows:
+        if normal is not None and slip:
+            largest = _name(reduce(fn.maximum, [sizes[i] for i in (normal, *slip)]), "contact_largest")
+            for i in (normal, *slip):
+                sizes[i] = largest
+    return [times(plus(x, e), y) for x, e, y in zip(sizes, least, shares, strict=True)]

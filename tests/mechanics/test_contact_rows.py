@@ -1,0 +1,110 @@
+"""Forces of contact rows that hold: by formulas, by factors of independent rows, and by NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armillary.algebra.expression import as_expr
+from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
+from armillary.mechanics.contact.few_rows import FewForces, find_few_forces, share_few_forces
+
+TWO_FEET = ContactShape([(0, (1,)), (2, (3,))], 3)
+STATUSES = ("open", "sticks", "slides")
+
+
+def _numbers(values: object) -> np.ndarray:
+    return np.array([float(as_expr(x).data) for x in values])  # type: ignore[attr-defined]
+
+
+def _rows(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of two feet of a body in a plane, at random places, their columns and free accelerations."""
+    rng = np.random.default_rng(seed)
+    x, z, y, w = rng.uniform(-1, 1, 4)
+    J = np.array([[0, 1, x], [1, 0, z], [0, 1, y], [1, 0, w]])
+    root = rng.uniform(-1, 1, (3, 3))
+    return J, np.linalg.solve(np.eye(3) + root @ root.T, J.T).T, rng.normal(size=4)
+
+
+def _find(J: np.ndarray, D: np.ndarray, free: np.ndarray, held: np.ndarray, weight: np.ndarray) -> FewForces:
+    given = J.ravel().tolist(), D.ravel().tolist(), free.tolist(), (held > 0).tolist()
+    return find_few_forces(TWO_FEET, *given, weight.tolist(), [0.0] * 4, symmetric=True)
+
+
+def _solve(
+    name: str, J: np.ndarray, D: np.ndarray, free: np.ndarray, **given: object
+) -> dict[str, np.ndarray]:
+    block = ContactBlock(name, TWO_FEET)
+    known = {"jacobian": J.ravel(), "columns": D.ravel(), "free": free, "asked": [1, 0], **given}
+    flat = [x for field in block.takes for x in np.ravel(known.get(field, [0.0] * block.vectors[field]))]
+    return {k: np.array(v) for k, v in block.split(block.gives, block.value(*flat)).items()}
+
+
+@pytest.mark.parametrize("first", STATUSES)
+@pytest.mark.parametrize("second", STATUSES)
+def test_formulas_and_factors_have_the_forces_of_linear_equations(first: str, second: str) -> None:
+    for seed in range(5):
+        J, D, free = _rows(seed)
+        held, weight = np.zeros(4), np.zeros(4)
+        for c, status in enumerate((first, second)):
+            held[2 * c] = status != "open"
+            held[2 * c + 1] = status == "sticks"
+            weight[2 * c + 1] = 0.3 * (status == "slides")
+        if held.sum() == 4:
+            continue  # redundant: below
+        E = D.copy()
+        E[0] -= weight[1] * D[1]
+        E[2] -= weight[3] * D[3]
+        on = held > 0
+        force = np.zeros(4)
+        force[on] = np.linalg.solve(J[on] @ E[on].T, -free[on])
+        force[[1, 3]] -= weight[[1, 3]] * force[[0, 2]]
+        few = _find(J, D, free, held, weight)
+        if not bool(as_expr(few.doubtful).data):
+            assert _numbers(few.forces) == pytest.approx(force, rel=1e-9, abs=1e-11)
+        for name in ("contact_rates", "contact_forces"):
+            found = _solve(name, J, D, free, held=held, weight=weight)
+            assert found["force"] == pytest.approx(force, rel=1e-9, abs=1e-11)
+            assert found["loaded"] == pytest.approx(D.T @ force, rel=1e-9, abs=1e-11)
+
+
+def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> None:
+    """Four rows of a body with three freedoms: among all forces with one motion, those of least Σ σ A λ²,
+    with σ of friction inversely to its limit, which the smallest forces without that give.
+    """
+    static = [0.9, 0.5]
+    for seed in range(6):
+        J, D, _ = _rows(seed)
+        J[3] = J[1]  # both feet at one height: their frictions are the same
+        D[3] = D[1]
+        free = J @ np.array([0.3, -9.81, 0.1 * seed])  # pressed down, so that both have a limit
+        A = J @ D.T
+        scale = np.sqrt(np.diag(A))
+
+        def smallest(soft: np.ndarray, A: np.ndarray = A, free: np.ndarray = free) -> np.ndarray:
+            return np.linalg.lstsq(A / soft, -free, rcond=1e-9)[0] / soft
+
+        push = smallest(scale)
+        limits = np.array([m * max(push[k], 0) for m, k in zip(static, (0, 2), strict=True)]) * scale[[1, 3]]
+        soft = np.ones(4)
+        soft[[1, 3]] = np.minimum(limits.max() / np.maximum(limits, 1e-300), 1e3)
+        expected = smallest(scale * np.sqrt(soft))
+        found = _solve("contact_forces", J, D, free, held=np.ones(4), static=static)
+        assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)
+        few = _find(J, D, free, np.ones(4), np.zeros(4))
+        if not bool(as_expr(few.doubtful).data):
+            shared = share_few_forces(TWO_FEET, few, static, [0, 0])
+            assert _numbers(shared) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+        rates = _solve("contact_rates", J, D, free, held=np.ones(4))
+        assert rates["loaded"] == pytest.approx(D.T @ expected, rel=1e-9)
+
+
+def test_formulas_leave_nearly_dependent_and_contradictory_rows_to_the_solver() -> None:
+    J, D, free = _rows(1)
+    free[3] = free[1] + 1e-6
+    J[3], D[3] = J[1], D[1]
+    held = np.array([1.0, 1, 1, 1])
+    assert bool(as_expr(_find(J, D, free, held, np.zeros(4)).doubtful).data)
+    J, D, free = _rows(2)
+    J[3], D[3] = J[1] + 1e-3 * J[0], D[1] + 1e-3 * D[0]
+    assert bool(as_expr(_find(J, D, free, np.array([0.0, 1, 0, 1]), np.zeros(4)).doubtful).data)
