@@ -26,7 +26,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -378,14 +377,16 @@ _HEADING = r"\s*(.*?)\s*[\[(]([^\])]*)[\])]\s*\Z"
 _MOST = 2**28  # bytes of a file
 
 
-@dataclass(frozen=True, eq=False)
 class CsvColumns:
     """The columns of a file; ``units`` are "" where no heading states any."""
 
-    path: Path
-    headings: tuple[str, ...]  # as they stand in the file, without units; "" without headings
-    units: tuple[str, ...]
-    values: np.ndarray  # a row per line
+    def __init__(
+        self, path: Path, headings: tuple[str, ...], units: tuple[str, ...], values: np.ndarray
+    ) -> None:
+        self.path = path
+        self.headings = headings  # as they stand in the file, without units; "" without headings
+        self.units = units
+        self.values = values  # a row per line
 
     def place(self, column: str | int) -> int:
         """Where a column is, by its heading or by its number from 1."""
